@@ -49,6 +49,7 @@ from daskvars.ops.protocols.operators import identity_hash
 from daskvars.ops.state.assign import read_variable
 from daskvars.shape_arithmetic import is_known
 from daskvars.surface.accepted import accepts
+from daskvars.surface.one_line import array_in_line, values_in_line
 
 
 class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
@@ -120,6 +121,9 @@ class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
     def __float__(self) -> float:
         return float(computed(self))
 
+    def __complex__(self) -> complex:
+        return complex(computed(self))
+
     def __index__(self) -> int:
         return int(computed(self).__index__())
 
@@ -154,15 +158,22 @@ class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
             return "in this process" if is_there else "not computed yet"
         try:
             with scopes.entered(EAGER_CONTEXT):
-                return f"numpy={as_scalar(computed(self))!r}"
+                return f"numpy={array_in_line(as_scalar(computed(self)))}"
         except OpError as error:
             return f"without a value ({type(error).__name__})"
 
     def __repr__(self) -> str:
         if self.spec.dtype.is_ref:
             return f"<variable {self.name!r} shape={self.shape}, {self.shown_value()}>"
-        value = numpy.array2string(numpy.asarray(computed(self)), separator=", ")
-        return f"<tensor shape={self.shape} dtype={self.dtype.name} numpy={value}>"
+        return f"<tensor shape={self.shape} dtype={self.dtype.name} {self._shown()}>"
+
+    def _shown(self) -> str:
+        """Return the value in a line; where it is, if that is too far to be fetched for it."""
+        if self._value is None:
+            EAGER_CONTEXT.compute([self])
+        if type(self._value) is ValueOnWorkers:
+            return "on Dask workers"
+        return f"numpy={values_in_line(self.value)}"
 
 
 def computed(tensor: EagerTensor) -> Any:

@@ -12,6 +12,7 @@ from daskvars.execution.eager_records import History
 from daskvars.graph import nest
 from daskvars.graph.tensor import TensorLike, WithOperators
 from daskvars.surface.accepted import accepts
+from daskvars.surface.one_line import ShownByArguments
 
 F = TypeVar("F", bound=WithOperators)
 K = TypeVar("K")
@@ -20,7 +21,7 @@ Seeds: TypeAlias = TensorLike | None
 
 
 @accepts("watch_accessed_variables")
-class GradientTape:
+class GradientTape(ShownByArguments):
     """Remembers operations, to differentiate what they computed.
 
     Args:

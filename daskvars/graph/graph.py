@@ -87,6 +87,14 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
         num_ops, num_variables = len(self._ops), len(self.notes.get("variables_by_op", ()))
         return f"<tf.Graph of {num_ops} operations, {num_variables} variables>"
 
+    def __getitem__(self, name: str) -> Any:
+        return self.as_graph_element(name)
+
+    __iter__ = None  # a graph has names, no numbers
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [t.name for op in self._ops for t in op.outputs]
+
     # -- building ---------------------------------------------------------------------------
 
     def create(

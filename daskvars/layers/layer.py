@@ -25,6 +25,7 @@ from daskvars.layers.input_spec import check_inputs
 from daskvars.layers.layer_losses import LayerLosses, collect
 from daskvars.shapes import ShapeLike
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.variables.colocation import building_in, colocate_with, owner
 from daskvars.variables.initializers import InitializerLike
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
@@ -38,7 +39,7 @@ from daskvars.variables.synchronization import (
 from daskvars.variables.variable import Variable
 
 
-class Layer(LayerLosses):
+class Layer(ShownByArguments, LayerLosses):
     """What all layers are: a subclass makes its variables in `build` and computes in `call`.
 
     The variables are made by the first call, under a variable scope named after the layer, which

@@ -53,6 +53,11 @@ class Record:
         self._workers: dict[str, defaultdict[str, float]] = {}
         self._cuts: list[str] = []
 
+    def __repr__(self) -> str:
+        num_runs = sum(plan["runs"] for plan in list(self._plans.values()))
+        state = "listening" if self._ended_s is None else "ended"
+        return f"<Record of {num_runs} runs, {self._totals['slices']:,} slices, {state}>"
+
     def __call__(self, event: Any) -> None:
         """Take note of an event; see `daskvars.execution.engine.events`."""
         with self._lock:

@@ -15,9 +15,10 @@ from daskvars.summary.drawn_nodes import drawn_nodes
 from daskvars.summary.event_files import EventFile, new_event_file
 from daskvars.summary.event_lines import JsonLinesFile
 from daskvars.summary.records import Event, SessionLog, Summary, TaggedRunMetadata
+from daskvars.surface.one_line import ShownByArguments
 
 
-class FileWriter:
+class FileWriter(ShownByArguments):
     """Writes summaries and events to a new file in a directory, for TensorBoard.
 
     The file is called ``events.out.tfevents.<time>.<host>...``; ``tensorboard --logdir`` shows it.

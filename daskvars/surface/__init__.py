@@ -8,9 +8,10 @@
 - ``forwarding``: properties that are those of a part.
 - ``names_of_v1``: names that are in `daskvars.v1` alone, for the error of who looks for them
   elsewhere; ``loading``: what the package has not loaded yet, loaded when it is missed.
-- ``notebooks``: how objects are shown there; ``progress_bars``: how far long work is.
+- ``notebooks``: how objects are shown there; ``one_line``: how in a line of a console;
+  ``progress_bars``: how far long work is.
 
-The rule: nothing here knows what a graph or an array is, so every room above declares what it shows
-with the same few words, and tests of all signatures, docstrings and warnings have one place to look
-at. What is said in one place cannot come to differ in ten.
+The rule: nothing here knows what a graph is, or computes with an array, so every room above
+declares what it shows with the same few words, and tests of all signatures, docstrings and warnings
+have one place to look at. What is said in one place cannot come to differ in ten.
 """

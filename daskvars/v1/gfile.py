@@ -28,6 +28,7 @@ from daskvars.errors import (
     UnimplementedError,
     UnknownError,
 )
+from daskvars.surface.one_line import ShownByArguments
 
 __all__ = [
     "Copy",
@@ -117,7 +118,7 @@ def _check_there(path: PathName) -> None:
         raise NotFoundError(None, None, f"{os.fsdecode(path)}; No such file or directory")
 
 
-class GFile:
+class GFile(ShownByArguments):
     """A file, opened for reading or writing as text (UTF-8) or, with "b" in the mode, bytes.
 
     Positions and sizes are in bytes. What is written may be text or bytes in any mode.

@@ -442,6 +442,9 @@ class Variable(
     def __float__(self) -> float:
         return float(self.value())
 
+    def __complex__(self) -> complex:
+        return complex(self.value())
+
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self.value().__array__(*args, **kwargs)
 

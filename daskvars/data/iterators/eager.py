@@ -9,7 +9,7 @@ import dask.array
 import numpy
 
 from daskvars.data.iterators.cursor import Cursor
-from daskvars.data.nodes.elements import Element, flatten, pack
+from daskvars.data.nodes.elements import Element, flatten, pack, shapes_of, types_of
 from daskvars.data.nodes.node import Node
 from daskvars.dtypes import as_dtype
 from daskvars.errors import InvalidArgumentError
@@ -33,6 +33,12 @@ class DatasetIterator(Iterator[Any]):
     ) -> None:
         self._structure, self._as_numpy = node.structure, as_numpy
         self._cursor = Cursor(node, {}, iteration, caches)
+
+    def __repr__(self) -> str:
+        return (
+            f"<DatasetIterator shapes: {shapes_of(self._structure)}, "
+            f"types: {types_of(self._structure)}>"
+        )
 
     def __next__(self) -> Any:
         element = self._cursor.take()

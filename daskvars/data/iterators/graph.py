@@ -224,6 +224,9 @@ class Iterator:
         self._initializer: Operation | None = None
         self._values: list[Tensor] = []
 
+    def __repr__(self) -> str:
+        return f"<tf.data.Iterator shapes: {self.output_shapes}, types: {self.output_types}>"
+
     # -- made -------------------------------------------------------------------------------------
 
     @classmethod

@@ -26,6 +26,7 @@ from daskvars.errors import (
     PermissionDeniedError,
     UnknownError,
 )
+from daskvars.surface.one_line import ShownByArguments
 
 PathName: TypeAlias = str | bytes | PathLike[str]
 _LENGTH = struct.Struct("<Q")
@@ -47,7 +48,7 @@ class TFRecordCompressionType:
     GZIP = 2
 
 
-class TFRecordOptions:
+class TFRecordOptions(ShownByArguments):
     """How a file of records is compressed, and how hard.
 
     Args:
@@ -281,12 +282,15 @@ class TFRecordWriter:
         compression = compression_of(options)
         level = getattr(options, "compression_level", None)
         level = zlib.Z_DEFAULT_COMPRESSION if level is None else level
-        self._file = opened(path, "wb")
+        self._path, self._file = os.fsdecode(path), opened(path, "wb")
         self._stream: Any = None
         if compression:
             window = 31 if compression == "GZIP" else zlib.MAX_WBITS
             self._stream = zlib.compressobj(level, zlib.DEFLATED, window)
         self._is_closed = False
+
+    def __repr__(self) -> str:
+        return f"<TFRecordWriter {self._path!r}{', closed' if self._is_closed else ''}>"
 
     def write(self, record: bytes) -> None:
         """Write a record.

@@ -69,6 +69,9 @@ class Batches:
         self._readers: dict[Any, Any] = {}
         self._pool: ThreadPoolExecutor | None = None
 
+    def __repr__(self) -> str:
+        return f"<Batches of {self._size} rows, {self.num_batches} an epoch, next {self.state}>"
+
     # -- where it is ----------------------------------------------------------------------------
 
     @property

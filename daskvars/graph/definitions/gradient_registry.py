@@ -12,12 +12,13 @@ from typing import Any
 
 from daskvars.graph.definitions.opdef import NO_GRADIENT, registered
 from daskvars.graph.tensor import Operation
+from daskvars.surface.one_line import ShownByArguments
 
 _OVERRIDE = "_gradient_op_type"  # TensorFlow's name of the attribute
 _gradients: dict[str, Any] = {}
 
 
-class RegisterGradient:
+class RegisterGradient(ShownByArguments):
     """A decorator that registers ``gradient(op, *dys) -> one gradient per input`` under a name.
 
     Args:

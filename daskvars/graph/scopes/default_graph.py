@@ -150,6 +150,9 @@ class _Entered:
         self._manager = self._make(*args, **kwargs)
         self._graph: Any = None
 
+    def __repr__(self) -> str:
+        return repr(self._manager)
+
     def __enter__(self) -> Any:
         if scopes.current_builder() is None:
             self._graph = scopes.entered(get_default_graph())

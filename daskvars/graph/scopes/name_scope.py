@@ -11,6 +11,7 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.one_line import ShownByArguments
 
 
 def entered_graph(builder: Any) -> AbstractContextManager[Any]:
@@ -46,7 +47,7 @@ def _graph_of(values: Iterable[Any] | None) -> Any:
     return found
 
 
-class name_scope:
+class name_scope(ShownByArguments):
     """Prefix the names of the operations made in a ``with`` block.
 
     A scope opened a second time gets a suffix, ``a_1``. The block's value is the scope with a "/"

@@ -134,6 +134,10 @@ class TensorArray:
         reads_once = clear_after_read is None or clear_after_read
         self._shared = _Shared(known, infer, begin, begin if reads_once else None)
 
+    def __repr__(self) -> str:
+        shape = shapes.show(self._shared.shape)
+        return f"<tf.TensorArray {self._flow.op.name!r} dtype={self._dtype.name} of {shape}>"
+
     # -- what it is ---------------------------------------------------------------------------
 
     flow: Tensor = forwards("_flow", "The list as a tensor of dtype variant.")

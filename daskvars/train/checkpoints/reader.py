@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy
@@ -19,8 +20,11 @@ from daskvars.train.checkpoints.state import latest_checkpoint, state_path
 _ENUM_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 
 
-class CheckpointReader(ShownInNotebooks):
-    """What a checkpoint, of TensorFlow's too, or any Zarr group, holds.
+class CheckpointReader(ShownInNotebooks, Mapping[str, Any]):
+    """What a checkpoint, of TensorFlow's too, or any Zarr group, holds: a mapping, name -> value.
+
+    A value is read when it is asked for: ``reader["layer/w"]`` is ``reader.get_tensor("layer/w")``.
+    IPython completes the names, scope by scope.
 
     Args:
       path: path or URL of the checkpoint.
@@ -30,6 +34,13 @@ class CheckpointReader(ShownInNotebooks):
 
     Raises:
       NotFoundError: nothing is there.
+
+    >>> import daskvars as dv, os, tempfile
+    >>> w = dv.Variable([1.0, 2.0], name="layer/w")
+    >>> path = dv.train.Saver([w]).save(None, os.path.join(tempfile.mkdtemp(), "model"))
+    >>> reader = dv.train.load_checkpoint(path)
+    >>> list(reader), reader["layer/w"]
+    (['layer/w'], array([1., 2.], dtype=float32))
     """
 
     def __init__(self, path: str) -> None:
@@ -39,6 +50,29 @@ class CheckpointReader(ShownInNotebooks):
     def __repr__(self) -> str:
         nbytes = sum(record.nbytes for record in self.records.values())
         return f"<CheckpointReader {self.path!r}: {len(self.records)} variables, {nbytes:,} bytes>"
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.records:
+            raise KeyError(f"{name}{did_you_mean(name, self.records)}")
+        return self.get_tensor(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.records
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.records)
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Return name -> shape."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
@@ -92,6 +92,7 @@ class AdadeltaOptimizer(RuleOptimizer):
     ``tf.train.AdadeltaOptimizer``.
     """
 
+    _argument_is: ClassVar[dict[str, str]] = {"learning_rate": "_lr"}
     slot_names = ("accum", "accum_update")
 
     def __init__(
@@ -210,6 +211,7 @@ class AdamOptimizer(RuleOptimizer):
     0.9
     """
 
+    _argument_is: ClassVar[dict[str, str]] = {"learning_rate": "_lr"}
     slot_names = ("m", "v")
 
     def __init__(

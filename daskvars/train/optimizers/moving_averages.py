@@ -19,6 +19,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.transcendental import pow
 from daskvars.ops.state.assign import assign, assign_add, assign_sub
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.optimizers import slots
 from daskvars.variables.collections import (
     global_variables,
@@ -140,7 +141,7 @@ def weighted_moving_average(
         return divide(numerator, denominator, name=scope.name)
 
 
-class ExponentialMovingAverage:
+class ExponentialMovingAverage(ShownByArguments):
     """Keeps a moving average, a shadow, of each of some variables.
 
     ``shadow -= (1 - decay) * (shadow - variable)`` at each run of what `apply` returns. With

@@ -23,6 +23,7 @@ from daskvars.ops.control.dependencies import control_dependencies, group
 from daskvars.ops.gather_scatter.gather import deduplicate
 from daskvars.ops.state.assign import assign_add, reading_newest
 from daskvars.surface.accepted import accepts
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.optimizers import slots
 from daskvars.variables import colocation
 from daskvars.variables.colocation import owner
@@ -42,7 +43,7 @@ GradsAndVars = Iterable[tuple[Gradient | None, Variable]]
 
 
 @accepts("use_locking")
-class Optimizer:
+class Optimizer(ShownByArguments):
     """Base of all optimizers.
 
     Args:
@@ -51,6 +52,7 @@ class Optimizer:
     Source: TensorFlow 1.15, ``tf.train.Optimizer``.
     """
 
+    _always_shown = ("learning_rate",)
     # What is waited for before gradients are used. Runs have no races, so that all are one.
     GATE_NONE = 0
     GATE_OP = 1

@@ -19,6 +19,7 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array.placeholders import placeholder
 from daskvars.ops.control.dependencies import group
 from daskvars.shapes import ShapeLike
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.training_step import assert_global_step, get_global_step
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.variables.colocation import owner
@@ -160,7 +161,7 @@ def add_model_variable(var: Variable) -> None:
         owner().add_to_collection(GraphKeys.MODEL_VARIABLES, var)
 
 
-class VariableDeviceChooser:
+class VariableDeviceChooser(ShownByArguments):
     """A function of operations that gives the tasks of a job in turn.
 
     Args:

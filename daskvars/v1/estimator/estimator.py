@@ -22,6 +22,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.ops.control.dependencies import group
 from daskvars.ops.random.distributions import set_random_seed
 from daskvars.summary import Summary, summary_ops
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.checkpoints.reader import list_variables, load_variable
 from daskvars.train.checkpoints.state import latest_checkpoint
 from daskvars.train.training_step import create_global_step, get_global_step
@@ -42,7 +43,7 @@ from daskvars.v1.sessions.session_run_hook import SessionRunContext, SessionRunH
 from daskvars.v1.summary_writers import FileWriterCache
 
 
-class Estimator:
+class Estimator(ShownByArguments):
     """Trains and evaluates a model that a function builds, and predicts by it.
 
     Each call builds a graph of its own, restores the newest checkpoint of `model_dir`, and runs on

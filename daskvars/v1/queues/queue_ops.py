@@ -243,6 +243,10 @@ class QueueBase:
         self._queue_ref = queue_ref
         self._name = queue_ref.op.name.rpartition("/")[2]
 
+    def __repr__(self) -> str:
+        names = ", ".join(dtype.name for dtype in self._dtypes)
+        return f"<tf.{type(self).__name__} {self._name!r} of {names}>"
+
     @staticmethod
     def from_list(index: TensorLike, queues: Sequence[QueueBase]) -> QueueBase:
         """Return the queue that is at a place in a list, which the run tells.

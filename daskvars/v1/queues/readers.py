@@ -115,6 +115,9 @@ class ReaderBase:
             raise NotImplementedError("a ReaderBase is one of its kinds, such as TextLineReader")
         self._reader_ref = apply(_MAKERS[self.type], name=name, **attrs)
 
+    def __repr__(self) -> str:
+        return f"<tf.{type(self).__name__} {self._reader_ref.op.name!r}>"
+
     @property
     def reader_ref(self) -> Tensor:
         """The handle: [] string, the reader's name in the session."""

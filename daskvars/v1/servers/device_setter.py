@@ -9,6 +9,7 @@ from typing import Any
 
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.graph.tensor import Operation
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1.servers.cluster_spec import ClusterSpec
 
 VARIABLE_OPS = ("Variable", "VariableV2", "VarHandleOp")
@@ -95,7 +96,7 @@ def _round_robin(num_tasks: int) -> Callable[[Operation], int]:
     return next_task
 
 
-class GreedyLoadBalancingStrategy:
+class GreedyLoadBalancingStrategy(ShownByArguments):
     """A `ps_strategy` that puts each operation on the task with the least load so far.
 
     Args:

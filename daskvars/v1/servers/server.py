@@ -95,6 +95,10 @@ class Server:
         if start:
             self.start()
 
+    def __repr__(self) -> str:
+        own = self._server_def
+        return f"<tf.train.Server /job:{own.job_name}/task:{own.task_index}, {self.target!r}>"
+
     @staticmethod
     def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
         """Return the server of a cluster of one task, on a free port. See `Server`."""

@@ -11,6 +11,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.summary import SessionLog
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.checkpoints.saver import Saver
 from daskvars.v1 import logging
 from daskvars.v1.sessions.coordinator import Coordinator
@@ -25,7 +26,7 @@ from daskvars.v1.sessions.session_run_hook import (
 from daskvars.v1.summary_writers import FileWriterCache
 
 
-class CheckpointSaverListener:
+class CheckpointSaverListener(ShownByArguments):
     """Something to be done around the saving of checkpoints; all methods may be overridden."""
 
     def begin(self) -> None:

@@ -45,6 +45,10 @@ class Coordinator:
         self._joined = False
         self._registered_threads: set[threading.Thread] = set()
 
+    def __repr__(self) -> str:
+        state = "stops" if self._stop.is_set() else "runs"
+        return f"<Coordinator {state}, {len(self._registered_threads)} threads>"
+
     def request_stop(self, ex: Any = None) -> None:
         """Ask all threads to stop.
 

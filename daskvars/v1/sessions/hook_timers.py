@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.training_step import get_global_step
 
 
-class SecondOrStepTimer:
+class SecondOrStepTimer(ShownByArguments):
     """Says when it is time again: after so many seconds, or so many steps.
 
     Args:

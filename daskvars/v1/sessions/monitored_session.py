@@ -12,6 +12,7 @@ from daskvars.errors import OutOfRangeError
 from daskvars.execution.config_proto import ConfigProto, RunMetadata, RunOptions
 from daskvars.execution.session import Session
 from daskvars.graph.interpreter import builder_for
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1.sessions.checkpoint_hooks import CheckpointSaverHook
 from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.monitoring_hooks import StepCounterHook, SummarySaverHook
@@ -29,7 +30,7 @@ from daskvars.v1.sessions.wrapped_sessions import (
 USE_DEFAULT: Any = object()
 
 
-class SessionCreator(abc.ABC):
+class SessionCreator(ShownByArguments, abc.ABC):
     """Makes the session of a monitored session."""
 
     @abc.abstractmethod
@@ -166,6 +167,10 @@ class _Monitored:
             if should_recover
             else self._coordinated_creator.create_session()
         )
+
+    def __repr__(self) -> str:
+        session = self._tf_sess()
+        return f"<{type(self).__name__} {'closed' if session is None else f'of {session!r}'}>"
 
     @property
     def graph(self) -> Any:

@@ -15,11 +15,12 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import Operation
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1 import logging
 from daskvars.v1.sessions.coordinator import Coordinator
 
 
-class QueueRunner:
+class QueueRunner(ShownByArguments):
     """Fills a queue: a thread for each of its ops runs that again and again.
 
     When all of them have met the end of what they read (`queue_closed_exception_types`), the queue

@@ -10,6 +10,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.dependencies import group
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1.graphs.saver import Saver
 from daskvars.variables.collections import (
     global_variables,
@@ -38,7 +39,7 @@ _PARTS: list[tuple[str, str, Callable[[], Any]]] = [
 ]
 
 
-class Scaffold:
+class Scaffold(ShownByArguments):
     """The operations around a model. What is not given is taken from the graph's collections.
 
     What is not there either is made by `finalize`, and added to its collection.

@@ -13,6 +13,7 @@ from daskvars.execution.session import Session
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.tensor import Operation, Tensor
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.checkpoints.saver import Saver
 from daskvars.train.checkpoints.state import get_checkpoint_state
 from daskvars.v1 import logging
@@ -23,7 +24,7 @@ Readiness = tuple[bool, str | None]
 FIRST_PAUSE_S = 0.25  # a look costs little; the pauses double
 
 
-class SessionManager:
+class SessionManager(ShownByArguments):
     """Makes sessions that are ready to be used.
 
     Args:

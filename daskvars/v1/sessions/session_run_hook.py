@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1.sessions.coordinator import Coordinator
 
 
@@ -39,6 +40,10 @@ class SessionRunContext:
         self._session = session
         self._stop_requested = False
 
+    def __repr__(self) -> str:
+        stops = ", the last" if self._stop_requested else ""
+        return f"<SessionRunContext of {self._session!r}{stops}>"
+
     original_args: SessionRunArgs = forwards(
         "_original_args", "What the caller of `run` asked for."
     )
@@ -50,7 +55,7 @@ class SessionRunContext:
         self._stop_requested = True
 
 
-class SessionRunHook:
+class SessionRunHook(ShownByArguments):
     """Something to be done around the runs of a monitored session; all methods may be overridden.
 
     >>> class Print(SessionRunHook):

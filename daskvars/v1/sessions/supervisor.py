@@ -21,6 +21,7 @@ from daskvars.ops.control.dependencies import group
 from daskvars.summary import SessionLog, Summary
 from daskvars.summary.file_writer import FileWriter
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.training_step import get_global_step, global_step
 from daskvars.v1 import logging
 from daskvars.v1.graphs.saver import Saver
@@ -46,7 +47,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
 }
 
 
-class Supervisor:
+class Supervisor(ShownByArguments):
     """Prepares a session and serves a training in threads: checkpoints, summaries, queues.
 
     The chief restores the newest checkpoint of `logdir` or initializes the variables; the others

@@ -11,9 +11,10 @@ import numpy
 
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.execution.session import Session
+from daskvars.surface.one_line import ShownByArguments
 
 
-class Benchmark:
+class Benchmark(ShownByArguments):
     """A class of benchmarks: its methods whose names begin with "benchmark".
 
     ``tf.test.main()`` runs them with ``--benchmarks=REGEX``, which is searched in "Class.method".

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any, Self
 
+from daskvars.surface.one_line import ShownByArguments
 
-class StubOutForTesting:
+
+class StubOutForTesting(ShownByArguments):
     """Replaces attributes, and puts back what was there; `unittest.mock` is the newer way.
 
     >>> import math

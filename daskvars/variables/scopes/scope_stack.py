@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from daskvars.dtypes import DTypeLike, as_dtype, float32
+from daskvars.errors import did_you_mean
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.device import DeviceLike
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.variables.colocation import owner
 from daskvars.variables.initializers import InitializerLike
 from daskvars.variables.scopes.scope_counts import ScopeCounts
@@ -23,10 +25,11 @@ def _kept(name: str, meaning: str) -> property:
     return property(operator.attrgetter(f"_{name}"), doc=meaning)
 
 
-class VariableScope:
+class VariableScope(ShownByArguments):
     """A prefix for the names that `get_variable` gives, and defaults for its arguments.
 
-    Made by `variable_scope`, and kept to be opened again.
+    Made by `variable_scope`, and kept to be opened again. Its variables are its items by their
+    names within it, which IPython completes.
 
     Args:
       reuse: True shares existing variables, False makes new ones, AUTO_REUSE does what is possible.
@@ -34,6 +37,12 @@ class VariableScope:
       initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource,
         constraint: defaults for the arguments of `get_variable`.
       name_scope: the name scope opened along with it.
+
+    >>> import daskvars as dv
+    >>> with dv.variable_scope("encoder") as scope:
+    ...     w = dv.get_variable("layer/w", [2])
+    >>> scope["layer/w"] is w
+    True
     """
 
     def __init__(
@@ -114,9 +123,28 @@ class VariableScope:
         """Set the default constraint."""
         self._constraint = constraint
 
+    def __getitem__(self, name: str) -> Any:
+        found = {v.op.name: v for v in self._all_variables()}
+        full = self._prefix + name
+        if full not in found:
+            raise KeyError(f"there is no variable {full!r}{did_you_mean(full, found)}")
+        return found[full]
+
+    __iter__ = None  # a scope has names, no numbers
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [v.op.name.removeprefix(self._prefix) for v in self._all_variables()]
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self._name}/" if self._name else ""
+
+    def _all_variables(self) -> list[Any]:
+        return [*self.global_variables(), *self.local_variables()]
+
     def get_collection(self, name: str) -> list[Any]:
         """Return the items of a collection that are in this scope."""
-        return self._program.get_collection(name, f"{self._name}/" if self._name else "")
+        return self._program.get_collection(name, self._prefix)
 
     def global_variables(self) -> list[Any]:
         """Return the global variables of this scope."""

@@ -18,6 +18,7 @@ from daskvars.graph.scopes.placement import DeviceFunction
 from daskvars.graph.tensor import Tensor
 from daskvars.shapes import ShapeLike
 from daskvars.surface.accepted import accepts
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.variables.arguments import value_dtype
 from daskvars.variables.colocation import owner
 from daskvars.variables.initializers import InitializerLike
@@ -50,7 +51,7 @@ __all__ = [
 Getter: TypeAlias = Callable[..., Any]
 
 
-class variable_scope:
+class variable_scope(ShownByArguments):
     """Open a scope for `get_variable`, and a name scope of the same name.
 
     Args:
