@@ -68,7 +68,16 @@ _MODULES = {
     "array_api": f"{__name__}.ops.protocols.array_api",
     **{
         name: f"{__name__}.namespaces.{name}_names"
-        for name in ("bitwise", "debugging", "linalg", "math", "random", "sparse", "strings")
+        for name in (
+            "bitwise",
+            "debugging",
+            "image",
+            "linalg",
+            "math",
+            "random",
+            "sparse",
+            "strings",
+        )
     },
 }
 del _MODULES["__main__"]

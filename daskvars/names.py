@@ -223,6 +223,7 @@ if typing.TYPE_CHECKING:
     from daskvars.namespaces import bitwise_names as bitwise
     from daskvars.ops.protocols import array_api
     from daskvars.namespaces import debugging_names as debugging
+    from daskvars.namespaces import image_names as image
     from daskvars.namespaces import linalg_names as linalg
     from daskvars.namespaces import math_names as math
     from daskvars.namespaces import random_names as random
@@ -266,11 +267,11 @@ __all__ = [
     "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
     "grad_pass_through", "gradients", "greater", "greater_equal", "group", "half", "hessians",
     "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_initializer",
-    "identity_n", "igamma", "igammac", "imag", "init_scope", "initializers", "int16", "int32",
-    "int64", "int8", "invert_permutation", "is_finite", "is_inf", "is_nan", "is_non_decreasing",
-    "is_numeric_tensor", "is_strictly_increasing", "is_tensor", "is_variable_initialized",
-    "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layers", "lbeta", "less",
-    "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables",
+    "identity_n", "igamma", "igammac", "imag", "image", "init_scope", "initializers", "int16",
+    "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf", "is_nan",
+    "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
+    "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layers",
+    "lbeta", "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables",
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
     "logical_or", "logical_xor", "losses", "make_template", "map_fn", "matching_files", "math",
     "matmul", "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part",

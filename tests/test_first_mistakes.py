@@ -619,7 +619,7 @@ def test_the_table_is_long():
     assert len(MISTAKES) >= 60
 
 
-@pytest.mark.parametrize("part", ["keras", "image"])
+@pytest.mark.parametrize("part", ["keras", "feature_column"])
 def test_absent_parts_say_where_to_look(part):
     with pytest.raises(AttributeError, match=f"no '{part}': [a-z]+ "):
         getattr(tf, part)

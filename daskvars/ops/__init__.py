@@ -12,6 +12,7 @@ Rooms, as people look for them:
 - ``math``: elementwise functions, comparisons, reductions, running sums, counts.
 - ``gather_scatter``: by index: gather, scatter, segments, sorting, partitions.
 - ``sparse``: tensors of which few elements are there.
+- ``image``: resized, cropped, coloured, compared; files of images.
 - ``linalg``, ``nn``, ``random``, ``strings``, ``parsing`` (numbers out of strings).
 - ``control``: dependencies, branches, loops, functions over rows, lists of tensors, printing, calls
   of Python, gradients of one's own.

@@ -98,6 +98,16 @@ ACCEPTED = {
     "Saver.write_version": Accepted("there is one format"),
     "save_debug_info": AS_WRITTEN,
     "strip_default_attrs": AS_WRITTEN,
+    # -- files of images
+    "acceptable_fraction": Accepted("a file is read as a whole, or refused", warns=True),
+    "dct_method": Accepted("Pillow has one transform, the exact one"),
+    "fancy_upscaling": Accepted("colours are always interpolated", warns=True),
+    "try_recover_truncated": Accepted("a damaged file is refused", warns=True),
+    "density_unit": Accepted("files say nothing of the size of paper"),
+    "x_density": Accepted("files say nothing of the size of paper", warns=True),
+    "y_density": Accepted("files say nothing of the size of paper", warns=True),
+    "xmp_metadata": Accepted("files hold nothing but pixels", warns=True),
+    "sample_distorted_bounding_box.seed2": Accepted("`seed` and the graph's are the seeds"),
     # -- files of data
     "Dataset.interleave.num_parallel_calls": Accepted("datasets are opened in their turn"),
     **{

@@ -244,6 +244,7 @@ from daskvars import identity_n as identity_n
 from daskvars import igamma as igamma
 from daskvars import igammac as igammac
 from daskvars import imag as imag
+from daskvars import image as image
 from daskvars.v1.graphs.importer import import_graph_def as import_graph_def
 from daskvars import init_scope as init_scope
 from daskvars.variables.collections import tables_initializer as initialize_all_tables

@@ -123,7 +123,6 @@ _EAGER_ONLY = {"GradientTape", "config", "function", "profile", "reset", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
     "feature_column": "use nn.embedding_lookup_sparse, and the numbers themselves",
-    "image": "use arrays that NumPy or Pillow has made ready, and nn for windows of them",
     "keras": "use layers, losses, train and metrics",
     "saved_model": "use train.Saver, and train.export_meta_graph for the graph",
 }
@@ -133,6 +132,7 @@ NAMESPACES = (
     daskvars.bitwise,
     daskvars.debugging,
     daskvars.distributions,
+    daskvars.image,
     daskvars.linalg,
     daskvars.losses,
     daskvars.math,

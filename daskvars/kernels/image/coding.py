@@ -1,0 +1,162 @@
+"""Kernels of files of images: PNG, JPEG, GIF and BMP, by Pillow (the extra ``image``)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from daskvars.backend import Array, ArrayModule
+from daskvars.device_array import host_kernel
+from daskvars.dtypes import DType
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.extras import needing
+
+WHY = "files of images are read and written by Pillow"
+MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # channels -> Pillow's name
+SIGNATURES = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF", b"BM": "BMP"}
+DEPTH_16 = {"I", "I;16", "I;16B", "I;16L", "I;16N"}
+
+
+def _pillow() -> Any:
+    with needing("image", WHY):
+        return import_module("PIL.Image")
+
+
+def _refuse(message: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, message)
+
+
+def _opened(contents: Any, formats: Sequence[str]) -> Any:
+    data = contents if isinstance(contents, bytes) else contents.item()
+    found = next((name for start, name in SIGNATURES.items() if data.startswith(start)), None)
+    if found not in formats:
+        raise _refuse(
+            f"Expected an image file of {' or '.join(formats)}, got "
+            f"{found or f'{len(data)} bytes that begin with {data[:8]!r}'}"
+        )
+    try:
+        image = _pillow().open(io.BytesIO(data), formats=[found])
+        image.load()
+    except (OSError, ValueError, SyntaxError) as error:
+        raise _refuse(f"Invalid {found} data, size {len(data)}: {error}") from error
+    return image
+
+
+def decode_image(
+    xp: ArrayModule,
+    contents: Any,
+    *,
+    channels: int,
+    dtype: DType,
+    formats: Sequence[str],
+    expand_animations: bool = True,
+) -> np.ndarray:
+    """Give the pixels of a file, [height, width, channels]; of a GIF those of all frames."""
+    image = _opened(contents, formats)
+    if image.format == "GIF":
+        frames = []
+        for number in range(image.n_frames if expand_animations else 1):
+            image.seek(number)
+            frames.append(np.array(image.convert("RGB")))
+        pixels = np.stack(frames) if expand_animations else frames[0]
+        return _in_dtype(pixels, dtype)
+    if image.format == "BMP" and channels and channels != len(image.getbands()):
+        raise _refuse(
+            f"channels attribute {channels} does not match bits per pixel from file "
+            f"{8 * len(image.getbands())}"
+        )
+    return _in_dtype(_pixels(image, channels), dtype)
+
+
+def _pixels(image: Any, channels: int) -> np.ndarray:
+    """Return the pixels of an image with some number of channels, 0 for its own."""
+    if image.mode in DEPTH_16:
+        grey = np.array(image).astype(np.uint16)[..., None]
+        if channels in (0, 1):
+            return grey
+        parts = [grey] * (channels - (channels % 2 == 0))
+        full = [np.full_like(grey, 65535)] if channels % 2 == 0 else []
+        return np.concatenate([*parts, *full], axis=-1)
+    if not channels:
+        transparent = "transparency" in image.info or "A" in image.getbands()
+        grey_mode = image.mode in ("1", "L", "LA")
+        channels = (1 if grey_mode else 3) + transparent
+    pixels = np.array(image.convert(MODES[channels]))
+    return pixels[..., None] if pixels.ndim == 2 else pixels
+
+
+def _in_dtype(pixels: np.ndarray, dtype: DType) -> np.ndarray:
+    """Return pixels in another dtype: the largest value stays the largest."""
+    if pixels.dtype == dtype.np:
+        return pixels
+    if dtype.is_floating:
+        return pixels.astype(dtype.np) / dtype.np.type(np.iinfo(pixels.dtype).max)
+    if pixels.dtype == np.uint8:
+        return pixels.astype(dtype.np) * 257
+    return (pixels >> 8).astype(dtype.np)
+
+
+def jpeg_shape(xp: ArrayModule, contents: Any, *, dtype: DType) -> np.ndarray:
+    """Give [height, width, channels] of a JPEG file."""
+    image = _opened(contents, ["JPEG"])
+    return np.array([image.height, image.width, len(image.getbands())], dtype.np)
+
+
+@host_kernel
+def encode_png(xp: ArrayModule, image: Array, *, compression: int) -> np.ndarray:
+    """Give a PNG file of each image [..., height, width, 1 to 4 channels], uint8 or uint16."""
+    options = {} if compression < 0 else {"compress_level": compression}
+    return _each_file(image, "PNG", (1, 2, 3, 4), options)
+
+
+@host_kernel
+def encode_jpeg(
+    xp: ArrayModule,
+    image: Array,
+    *,
+    format: str,
+    quality: int,
+    progressive: bool,
+    optimize_size: bool,
+    chroma_downsampling: bool,
+) -> np.ndarray:
+    """Give a JPEG file of an image [height, width, 1 or 3 channels]."""
+    channels = image.shape[-1]
+    wanted = {"grayscale": 1, "rgb": 3}.get(format, channels)
+    if channels != wanted:
+        raise _refuse(f"encode_jpeg(format={format!r}) needs {wanted} channels, got {channels}")
+    options = {
+        "quality": quality,
+        "progressive": progressive,
+        "optimize": optimize_size,
+        "subsampling": 2 if chroma_downsampling else 0,
+    }
+    return _each_file(image, "JPEG", (1, 3), options)
+
+
+def _each_file(
+    images: Any, format: str, allowed: Sequence[int], options: dict[str, Any]
+) -> np.ndarray:
+    *batch, height, width, channels = images.shape
+    if channels not in allowed:
+        raise _refuse(f"image must have {', '.join(map(str, allowed))} channels, got {channels}")
+    if 0 in (height, width):
+        raise _refuse(f"image must have pixels, got height {height} and width {width}")
+    files = np.empty(tuple(batch), object)
+    flat = files.reshape(-1)
+    for number, pixels in enumerate(images.reshape(-1, height, width, channels)):
+        flat[number] = _file(pixels, format, options)
+    return flat.reshape(batch)
+
+
+def _file(pixels: np.ndarray, format: str, options: dict[str, Any]) -> bytes:
+    if pixels.dtype == np.uint16 and pixels.shape[2] > 1:
+        raise _refuse("Pillow writes PNG files of 16 bits with 1 channel only: cast to uint8")
+    given = np.ascontiguousarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
+    stream = io.BytesIO()
+    _pillow().fromarray(given).save(stream, format, **options)
+    return stream.getvalue()

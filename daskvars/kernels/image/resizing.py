@@ -1,0 +1,243 @@
+"""Images of another size: weighted sums of pixels, first along one dimension, then the other.
+
+Where a pixel of the result lies in the image, and how much it takes of which pixels there, is
+TensorFlow's in single precision. A gradient applies the same weights the other way round, as the
+product with their matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+import numpy as np
+
+from daskvars.backend import Array, ArrayModule
+from daskvars.dtypes import DType
+from daskvars.errors import InvalidArgumentError
+
+# (places [taps, out], weights [taps, out]): pixel j is the sum over i of weights[i, j] times the
+# pixel at places[i, j].
+Taps: TypeAlias = tuple[Array, Array]
+SINGLE = np.float32
+CUBIC, KEYS_CUBIC = -0.75, -0.5  # the free parameter of the cubic, without and with half pixels
+TABLE_SIZE = 1024  # TensorFlow reads the cubic's weights from a table
+
+
+class Places(TypedDict):
+    """Where pixels of the result lie in the image.
+
+    Attributes:
+      align_corners: the centres of the corner pixels are the same in both.
+      half_pixel_centers: a pixel's centre is half a pixel from its edge.
+    """
+
+    align_corners: bool
+    half_pixel_centers: bool
+
+
+def resize_bilinear(
+    xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+) -> Array:
+    """Resize by linear interpolation."""
+    return _resized(xp, x, size, dtype, _linear_taps, where)
+
+
+def resize_bicubic(
+    xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+) -> Array:
+    """Resize by cubic interpolation."""
+    return _resized(xp, x, size, dtype, _cubic_taps, where)
+
+
+def resize_area(
+    xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+) -> Array:
+    """Resize by the mean of the area that a pixel covers."""
+    return _resized(xp, x, size, dtype, _area_taps, where)
+
+
+def resize_nearest(
+    xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+) -> Array:
+    """Resize by taking the nearest pixel."""
+    rows, columns = _all_taps(xp, _nearest_taps, x.shape[1:3], size, where)
+    return xp.take(xp.take(x, rows[0][0], axis=1), columns[0][0], axis=2)
+
+
+def resize_bilinear_grad(
+    xp: ArrayModule, dy: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+) -> Array:
+    """Give the gradient by images of `size` that were resized to those of `dy`."""
+    return _taken_back(xp, dy, size, dtype, _linear_taps, where)
+
+
+def resize_bicubic_grad(
+    xp: ArrayModule, dy: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+) -> Array:
+    """Give the gradient. See `resize_bilinear_grad`."""
+    return _taken_back(xp, dy, size, dtype, _cubic_taps, where)
+
+
+def resize_area_grad(
+    xp: ArrayModule, dy: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+) -> Array:
+    """Give the gradient. See `resize_bilinear_grad`."""
+    return _taken_back(xp, dy, size, dtype, _area_taps, where)
+
+
+def resize_nearest_grad(
+    xp: ArrayModule, dy: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+) -> Array:
+    """Give the gradient. See `resize_bilinear_grad`."""
+    return _taken_back(xp, dy, size, dtype, _nearest_taps, where)
+
+
+# -- the sums ----------------------------------------------------------------------------------
+
+
+def _resized(
+    xp: ArrayModule,
+    x: Array,
+    size: tuple[int, int],
+    dtype: DType,
+    taps: Callable[..., Taps],
+    where: Places,
+) -> Array:
+    height, width = x.shape[1:3]
+    rows, columns = _all_taps(xp, taps, (height, width), size, where)
+    x = x.astype(np.promote_types(dtype.np, SINGLE), copy=False)
+    if size[0] * width <= height * size[1]:  # the dimension first that leaves less to do
+        x = _along(xp, _along(xp, x, 1, rows), 2, columns)
+    else:
+        x = _along(xp, _along(xp, x, 2, columns), 1, rows)
+    return x.astype(dtype.np, copy=False)
+
+
+def _along(xp: ArrayModule, x: Array, axis: int, taps: Taps) -> Array:
+    total: Any = None
+    for places, weights in zip(*taps, strict=True):
+        part = xp.take(x, places, axis=axis)
+        part *= weights.reshape(-1, *(1,) * (x.ndim - 1 - axis))
+        total = part if total is None else xp.add(total, part, out=total)
+    return total
+
+
+def _taken_back(
+    xp: ArrayModule,
+    dy: Array,
+    size: tuple[int, int],
+    dtype: DType,
+    taps: Callable[..., Taps],
+    where: Places,
+) -> Array:
+    batch, height, width, channels = dy.shape
+    rows, columns = _all_taps(xp, taps, size, (height, width), where)
+    work = np.promote_types(dy.dtype, SINGLE)
+    dy = dy.astype(work, copy=False).reshape(batch, height, width * channels)
+    dx = xp.matmul(_matrix(xp, rows, size[0], work), dy)
+    dx = xp.matmul(_matrix(xp, columns, size[1], work), dx.reshape(-1, width, channels))
+    return dx.reshape(batch, *size, channels).astype(dtype.np, copy=False)
+
+
+def _matrix(xp: ArrayModule, taps: Taps, size: int, dtype: Any) -> Array:
+    """Return the weights as a matrix [size, out]: how much each pixel gives to which."""
+    pixels = xp.arange(size).reshape(-1, 1)
+    matrix: Any = 0
+    for places, weights in zip(*taps, strict=True):
+        matrix = matrix + xp.where(places == pixels, weights.astype(dtype, copy=False), 0)
+    return matrix
+
+
+# -- the weights -------------------------------------------------------------------------------
+
+
+def _all_taps(
+    xp: ArrayModule,
+    taps: Callable[..., Taps],
+    given: tuple[int, ...],
+    wanted: tuple[int, ...],
+    where: Places,
+) -> list[Taps]:
+    check_sizes(given, wanted)
+    return [taps(xp, n, m, where) for n, m in zip(given, wanted, strict=True)]
+
+
+def check_sizes(given: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    """Raise InvalidArgumentError unless there are pixels to take, and some to make."""
+    if 0 in given:
+        raise InvalidArgumentError(
+            None, None, f"input image must be of non-zero size, got height and width {given}"
+        )
+    if min(wanted) < 1:
+        raise InvalidArgumentError(
+            None, None, f"output dimensions must be positive, got height and width {wanted}"
+        )
+
+
+def _scale(size: int, wanted: int, align_corners: bool) -> float:
+    if align_corners and wanted > 1:
+        return float(SINGLE(size - 1) / SINGLE(wanted - 1))
+    return float(SINGLE(size) / SINGLE(wanted))
+
+
+def _centres(xp: ArrayModule, size: int, wanted: int, where: Places) -> Array:
+    """Return where the pixels of the result lie, in pixels of the image."""
+    scale = _scale(size, wanted, where["align_corners"])
+    places = xp.arange(wanted, dtype=SINGLE)
+    return (places + 0.5) * scale - 0.5 if where["half_pixel_centers"] else places * scale
+
+
+def _linear_taps(xp: ArrayModule, size: int, wanted: int, where: Places) -> Taps:
+    centre = _centres(xp, size, wanted, where)
+    below = xp.floor(centre)
+    share = centre - below
+    places = xp.stack([xp.maximum(below, 0), xp.minimum(xp.ceil(centre), size - 1)])
+    return places.astype(np.int64), xp.stack([1 - share, share])
+
+
+def _nearest_taps(xp: ArrayModule, size: int, wanted: int, where: Places) -> Taps:
+    scale = _scale(size, wanted, where["align_corners"])
+    places = xp.arange(wanted, dtype=SINGLE) + (0.5 if where["half_pixel_centers"] else 0)
+    places = xp.floor(places * scale + (0.5 if where["align_corners"] else 0))
+    places = xp.clip(places, 0, size - 1).astype(np.int64)
+    return places.reshape(1, -1), xp.ones((1, wanted), SINGLE)
+
+
+def _cubic_taps(xp: ArrayModule, size: int, wanted: int, where: Places) -> Taps:
+    centre = _centres(xp, size, wanted, where)
+    below = xp.floor(centre)
+    keys = where["half_pixel_centers"]
+    a = KEYS_CUBIC if keys else CUBIC
+    near = xp.rint((centre - below) * TABLE_SIZE) / TABLE_SIZE
+    weights = xp.stack(
+        [_outer(near + 1, a), _inner(near, a), _inner(1 - near, a), _outer(2 - near, a)]
+    )
+    wished = below + xp.arange(-1, 3, dtype=SINGLE).reshape(-1, 1)
+    places = xp.clip(wished, 0, size - 1)
+    if keys:  # what lies outside of the image counts nothing
+        weights = xp.where(places == wished, weights, 0)
+        weights = weights / weights.sum(axis=0, keepdims=True)
+    return places.astype(np.int64), weights.astype(SINGLE, copy=False)
+
+
+def _inner(x: Any, a: float) -> Any:
+    """Return the cubic between 0 and 1."""
+    return ((a + 2) * x - (a + 3)) * x * x + 1
+
+
+def _outer(x: Any, a: float) -> Any:
+    """Return the cubic between 1 and 2."""
+    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+
+def _area_taps(xp: ArrayModule, size: int, wanted: int, where: Places) -> Taps:
+    scale = _scale(size, wanted, where["align_corners"])
+    places = xp.arange(wanted, dtype=SINGLE)
+    start, stop = places * scale, (places + 1) * scale
+    reach = xp.arange(math.ceil(scale) + 1, dtype=SINGLE).reshape(-1, 1)
+    covered = xp.floor(start) + reach
+    weights = xp.maximum(xp.minimum(covered + 1, stop) - xp.maximum(covered, start), 0)
+    weights = weights / scale if scale else xp.ones_like(weights)
+    return xp.clip(covered, 0, size - 1).astype(np.int64), weights

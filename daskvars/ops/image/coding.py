@@ -1,0 +1,405 @@
+"""Files of images: their pixels, and files made of pixels, by Pillow (the extra ``image``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from daskvars import dtypes, shapes
+from daskvars.dtypes import DType, DTypeLike, as_dtype
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction, Opaque
+from daskvars.graph.interpreter import apply
+from daskvars.graph.records import attribute_kinds as kinds_of
+from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.kernels.image import coding as kernels
+from daskvars.ops.image.cropping import crop_to_bounding_box
+from daskvars.ops.math.comparison import equal
+from daskvars.ops.rules import axes
+from daskvars.ops.strings import substr
+from daskvars.surface.accepted import accepts
+
+_KINDS = {
+    "channels": kinds_of.INT,
+    "dtype": kinds_of.DTYPE,
+    "formats": kinds_of.tuple_of(kinds_of.TEXT),
+    "expand_animations": kinds_of.BOOL,
+}
+ALL = ("PNG", "JPEG", "GIF", "BMP")
+
+
+def _check_file(inputs: Sequence[Spec]) -> None:
+    if not shapes.compatible(inputs[0].shape, ()):
+        raise ValueError(
+            f"contents must be scalar, one file, got shape {shapes.show(inputs[0].shape)}; "
+            "map_fn takes one after the other"
+        )
+
+
+def _decoded(inputs: Sequence[Spec], *, channels: int, dtype: DType, **attrs: Any) -> Spec:
+    _check_file(inputs)
+    formats = attrs["formats"]
+    if "GIF" in formats and attrs["expand_animations"]:
+        return Spec(dtype, (None, None, None, 3) if formats == ("GIF",) else None)
+    return Spec(dtype, (None, None, channels or None))
+
+
+def _decoder(type: str) -> OpDef:
+    return OpDef(
+        type,
+        "contents:S",
+        infer=_decoded,
+        pattern=Opaque(),
+        kernel=kernels.decode_image,
+        gradient=NO_GRADIENT,
+        attributes=_KINDS,
+    )
+
+
+PNG, JPEG, GIF, BMP = map(_decoder, ("DecodePng", "DecodeJpeg", "DecodeGif", "DecodeBmp"))
+ANY = _decoder("DecodeImage")
+
+
+def _decode(
+    definition: OpDef,
+    contents: TensorLike,
+    name: str | None,
+    formats: Sequence[str],
+    channels: int = 0,
+    dtype: DTypeLike = dtypes.uint8,
+    allowed: Sequence[int] = (0, 1, 3, 4),
+    expand_animations: bool = True,
+    kinds: Sequence[DType] = (dtypes.uint8,),
+) -> Tensor:
+    channels, wanted = int(channels or 0), as_dtype(dtype).base_dtype
+    if channels not in allowed:
+        raise ValueError(f"channels must be one of {', '.join(map(str, allowed))}; got {channels}")
+    if wanted not in kinds:
+        raise ValueError(f"dtype must be {' or '.join(k.name for k in kinds)}, got {wanted.name}")
+    return apply(
+        definition,
+        contents,
+        name=name,
+        channels=channels,
+        dtype=wanted,
+        formats=tuple(formats),
+        expand_animations=bool(expand_animations),
+    )
+
+
+def decode_png(
+    contents: TensorLike,
+    channels: int = 0,
+    dtype: DTypeLike = dtypes.uint8,
+    name: str | None = None,
+) -> Tensor:
+    """Return the pixels of a PNG file.
+
+    Args:
+      contents: [] string, the file. GIF (one frame), JPEG and BMP files are read too.
+      channels: 1 for grey, 3 for colours, 4 with transparency; 0 for as many as the file has.
+      dtype: uint8 or uint16.
+      name: name of the operation, by default "DecodePng".
+
+    Returns:
+      [height, width, channels] `dtype`.
+
+    Raises:
+      ValueError: the arguments are others.
+      InvalidArgumentError: (when run) it is no such file.
+      ImportError: in the run: the extra ``image`` is not installed.
+
+    Source: TensorFlow 1.15, ``tf.image.decode_png``.
+
+    >>> import daskvars as dv
+    >>> file = encode_png(dv.constant([[[1], [2]]], dv.uint8))
+    >>> decode_png(file).numpy().ravel().tolist()
+    [1, 2]
+    """
+    kinds = (dtypes.uint8, dtypes.uint16)
+    return _decode(PNG, contents, name, ALL, channels, dtype, expand_animations=False, kinds=kinds)
+
+
+@accepts("dct_method", "fancy_upscaling", "try_recover_truncated", "acceptable_fraction")
+def decode_jpeg(
+    contents: TensorLike,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Return the pixels of a JPEG file.
+
+    Args:
+      contents: [] string, the file. PNG, GIF (one frame) and BMP files are read too.
+      channels: 1 for grey, 3 for colours; 0 for as many as the file has.
+      ratio: must be 1; resize the result for a smaller one.
+      name: name of the operation, by default "DecodeJpeg".
+
+    Returns:
+      [height, width, channels] uint8; pixels may be another by a few than TensorFlow's, whose
+      cosine transform is quicker and coarser.
+
+    Raises:
+      ValueError: the arguments are others.
+      InvalidArgumentError: (when run) it is no such file.
+      ImportError: in the run: the extra ``image`` is not installed.
+
+    Source: TensorFlow 1.15, ``tf.image.decode_jpeg``.
+    """
+    if ratio != 1:
+        raise ValueError(f"ratio must be 1, got {ratio}; use resize_area on the result")
+    kinds: dict[str, Any] = {"allowed": (0, 1, 3), "expand_animations": False}
+    return _decode(JPEG, contents, name, ALL, channels, **kinds)
+
+
+def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
+    """Return the pixels of a BMP file, [height, width, channels] uint8. See `decode_png`.
+
+    Source: TensorFlow 1.15, ``tf.image.decode_bmp``.
+    """
+    return _decode(BMP, contents, name, ["BMP"], channels)
+
+
+def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
+    """Return the pixels of a GIF file, [frames, height, width, 3] uint8. See `decode_png`.
+
+    Source: TensorFlow 1.15, ``tf.image.decode_gif``.
+    """
+    return _decode(GIF, contents, name, ["GIF"])
+
+
+def decode_image(
+    contents: TensorLike,
+    channels: int | None = None,
+    dtype: DTypeLike = dtypes.uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """Return the pixels of a PNG, JPEG, GIF or BMP file.
+
+    Args:
+      contents: [] string, the file.
+      channels: as for `decode_png`.
+      dtype: uint8, uint16 or a floating dtype, in which pixels are from 0 to 1.
+      name: name of the operation, by default "decode_image".
+      expand_animations: a GIF gives all of its frames; else the first, and the rank is known.
+
+    Returns:
+      [height, width, channels], of a GIF [frames, height, width, 3], `dtype`.
+
+    Raises:
+      ValueError: the arguments are others.
+      InvalidArgumentError: (when run) it is no such file.
+      ImportError: in the run: the extra ``image`` is not installed.
+
+    Source: TensorFlow 1.15, ``tf.image.decode_image``.
+    """
+    kinds = (dtypes.uint8, dtypes.uint16, dtypes.float32, dtypes.float64)
+    return _decode(
+        ANY,
+        contents,
+        name or "decode_image",
+        ALL,
+        channels or 0,
+        dtype,
+        expand_animations=expand_animations,
+        kinds=kinds,
+    )
+
+
+@accepts("dct_method", "fancy_upscaling", "try_recover_truncated", "acceptable_fraction")
+def decode_and_crop_jpeg(
+    contents: TensorLike,
+    crop_window: TensorLike,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Return a rectangle of the pixels of a JPEG file. See `decode_jpeg`.
+
+    Args:
+      contents: [] string, the file.
+      crop_window: [4] integer: first row, first column, height and width.
+      channels: see `decode_jpeg`, also for `ratio`.
+      name: name scope of the operations, by default "DecodeAndCropJpeg".
+
+    Source: TensorFlow 1.15, ``tf.image.decode_and_crop_jpeg``.
+    """
+    with name_scope(name, "DecodeAndCropJpeg", [contents, crop_window]):
+        image = decode_jpeg(contents, channels, ratio)
+        window = axes.as_operand(crop_window)
+        if not isinstance(window, tuple):
+            window = convert_to_tensor(window, dtypes.int32)
+        return crop_to_bounding_box(image, *[window[place] for place in range(4)])
+
+
+def _measured(inputs: Sequence[Spec], *, dtype: DType) -> Spec:
+    _check_file(inputs)
+    return Spec(dtype, (3,))
+
+
+EXTRACT_JPEG_SHAPE = OpDef(
+    "ExtractJpegShape",
+    "contents:S",
+    infer=_measured,
+    pattern=Opaque(),
+    kernel=kernels.jpeg_shape,
+    gradient=NO_GRADIENT,
+    attributes={"dtype": kinds_of.DTYPE},
+)
+
+
+def extract_jpeg_shape(
+    contents: TensorLike, output_type: DTypeLike = dtypes.int32, name: str | None = None
+) -> Tensor:
+    """Return height, width and channels of a JPEG file, [3] int32 or int64. See `decode_jpeg`.
+
+    Source: TensorFlow 1.15, ``tf.image.extract_jpeg_shape``.
+    """
+    return apply(EXTRACT_JPEG_SHAPE, contents, name=name, dtype=as_dtype(output_type).base_dtype)
+
+
+def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
+    r"""Return whether files begin as JPEG files do: [...] bool for [...] string.
+
+    Source: TensorFlow 1.15, ``tf.image.is_jpeg``.
+
+    >>> is_jpeg([b"\xff\xd8\xff\xe0", b"GIF8"]).numpy().tolist()
+    [True, False]
+    """
+    with name_scope(name, "is_jpeg", [contents]) as scope:
+        return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)
+
+
+# -- files of pixels ---------------------------------------------------------------------------
+
+
+def _encoder(
+    type: str, kernel: Callable[..., Any], rank: int | None, **kinds: kinds_of.Kind
+) -> OpDef:
+    def encoded(inputs: Sequence[Spec], **attrs: Any) -> Spec:
+        shape = inputs[0].shape
+        if shape is None:
+            return Spec(dtypes.string, None)
+        if len(shape) < 3 or (rank and len(shape) != rank):
+            raise ValueError(f"image must be [height, width, channels], got {shapes.show(shape)}")
+        return Spec(dtypes.string, shape[:-3])
+
+    return OpDef(
+        type,
+        "image:Z",
+        infer=encoded,
+        pattern=Contraction("...___->...", None),
+        kernel=kernel,
+        gradient=NO_GRADIENT,
+        attributes=kinds,
+    )
+
+
+ENCODE_PNG = _encoder("EncodePng", kernels.encode_png, None, compression=kinds_of.INT)
+ENCODE_JPEG = _encoder(
+    "EncodeJpeg",
+    kernels.encode_jpeg,
+    3,
+    format=kinds_of.TEXT,
+    quality=kinds_of.INT,
+    progressive=kinds_of.BOOL,
+    optimize_size=kinds_of.BOOL,
+    chroma_downsampling=kinds_of.BOOL,
+)
+
+
+def _pixels(image: TensorLike, *kinds: DType) -> Tensor:
+    image = convert_to_tensor(image, name="image")
+    if image.dtype.base_dtype not in kinds:
+        raise TypeError(
+            f"image must be {' or '.join(kind.name for kind in kinds)}, got "
+            f"{image.dtype.name}; see convert_image_dtype"
+        )
+    return image
+
+
+def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
+    """Return images as PNG files.
+
+    Args:
+      image: [..., height, width, channels] uint8, or of 1 channel uint16; 1 channel for grey, 3 for
+        colours, one more with transparency.
+      compression: from 0 to 9; -1 for the usual.
+      name: name of the operation, by default "EncodePng".
+
+    Returns:
+      [...] string, the files.
+
+    Raises:
+      TypeError: the dtype is another.
+      ValueError: the rank is below 3, or there is no such compression.
+      ImportError: in the run: the extra ``image`` is not installed.
+
+    Source: TensorFlow 1.15, ``tf.image.encode_png``.
+    """
+    if not -1 <= compression <= 9:
+        raise ValueError(f"compression must be from -1 to 9, got {compression}")
+    image = _pixels(image, dtypes.uint8, dtypes.uint16)
+    return apply(ENCODE_PNG, image, name=name, compression=int(compression))
+
+
+@accepts("density_unit", "x_density", "y_density", "xmp_metadata")
+def encode_jpeg(
+    image: TensorLike,
+    format: str = "",
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Return an image as a JPEG file.
+
+    Args:
+      image: [height, width, channels] uint8; 1 channel for grey, 3 for colours.
+      format: "grayscale" or "rgb", how many channels there have to be; "" for as many as there are.
+      quality: from 0 to 100.
+      progressive: write a file that can be shown while it is loaded.
+      optimize_size: take longer for a smaller file.
+      chroma_downsampling: keep colours at half the resolution.
+      name: name of the operation, by default "EncodeJpeg".
+
+    Returns:
+      [] string, the file.
+
+    Raises:
+      TypeError: the dtype is not uint8.
+      ValueError: the rank is not 3, or an argument is another.
+      ImportError: in the run: the extra ``image`` is not installed.
+
+    Source: TensorFlow 1.15, ``tf.image.encode_jpeg``.
+    """
+    if format not in ("", "grayscale", "rgb"):
+        raise ValueError(f"format must be '', 'grayscale' or 'rgb', got {format!r}")
+    if not 0 <= quality <= 100:
+        raise ValueError(f"quality must be from 0 to 100, got {quality}")
+    return apply(
+        ENCODE_JPEG,
+        _pixels(image, dtypes.uint8),
+        name=name,
+        format=format,
+        quality=int(quality),
+        progressive=bool(progressive),
+        optimize_size=bool(optimize_size),
+        chroma_downsampling=bool(chroma_downsampling),
+    )
