@@ -31,7 +31,7 @@ from daskvars import backend, config
 from daskvars.errors import ResourceExhaustedError, enumerated
 from daskvars.remote.dask_internals import NamedPlugin, data_bytes, limit_of_process, spill_one
 
-KEPT_BYTES = 256 << 20  # free memory kept: a layer of 4096 units on 1024 rows frees that a step
+KEPT_BYTES = 1 << 30  # free memory kept: two layers of 4096 units free half of that in a step
 GIVE_BACK_SHARE, KEEP_SHARE = 0.6, 0.45
 POLL_MS = 200  # between looks at what is used
 PATIENCE_S = 10.0  # that a task waits for room: to spill a gigabyte to a slow disk takes as long
@@ -51,6 +51,7 @@ class WorkerMemory(NamedPlugin):
 
     def setup(self, worker: Any) -> None:
         """Take note of the worker."""
+        keep_freed_memory()  # before there are threads, which have arenas of their own otherwise
         self.worker, self.limit = worker, limit_of_process(worker)
         if not self.limit:
             return
