@@ -575,7 +575,8 @@ class _CanonicalRecord:
             op, index = source
             return self.numbers[op], index
         if source.spec.dtype.is_ref:
-            return "variable", source.op.attrs["key"]
+            known = source.op.attrs  # one of that key may have had another form before `reset`
+            return "variable", known["key"], known["dtype"], known["shape"], known["chunks"]
         if id(source) not in self._leaf_numbers:
             if source.kept_value is None:
                 raise RuntimeError(

@@ -74,6 +74,13 @@ class Layer(ShownByArguments, LayerLosses):
     floating_inputs: ClassVar[bool] = False
     """Whether the inputs must be floating or complex: those that weights are multiplied with."""
 
+    _untracked = frozenset(
+        {
+            *("_trainable_weights", "_non_trainable_weights", "_weights_by_name"),
+            *("_losses", "_updates", "_unconditional", "_regularizers"),
+        }
+    )
+
     def __init__(
         self,
         trainable: bool = True,
@@ -105,6 +112,8 @@ class Layer(ShownByArguments, LayerLosses):
         class_name = _snake_case(type(self).__name__)
         given = name.name if isinstance(name, VariableScope) else name
         self._base_name = given or class_name
+        self._weights_by_name: dict[str, Any] = {}
+        self._is_building = False
         self._is_named = given is not None
         self._name = given or _unique_name(class_name)
         self._scope: VariableScope | None = None
@@ -248,6 +257,9 @@ class Layer(ShownByArguments, LayerLosses):
         # A custom getter may have made it otherwise than asked for.
         is_trained = trainable and (getattr(parts[0], "trainable", False) or not self.trainable)
         (self._trainable_weights if is_trained else self._non_trainable_weights).append(variable)
+        self._weights_by_name[name] = variable
+        if not self._is_building:
+            self._resume_restores()
         return variable
 
     def add_variable(self, name: str, shape: ShapeLike, *args: Any, **kwargs: Any) -> Any:
@@ -379,7 +391,19 @@ class Layer(ShownByArguments, LayerLosses):
         if self._dtype is None and tensors and hasattr(tensors[0], "dtype"):
             self._dtype = tensors[0].dtype.base_dtype
             self._dtype_is_inputs = True
-        self.build(nest.map_structure(lambda t: t.get_shape(), inputs))
+        self._is_building = True
+        try:
+            self.build(nest.map_structure(lambda t: t.get_shape(), inputs))
+        finally:
+            self._is_building = False
+        self._resume_restores()
+
+    def _tracked_children(self) -> dict[str, Any]:
+        return self._weights_by_name | super()._tracked_children()
+
+    def _resume_restores(self) -> None:
+        for restore in self._restores:
+            restore.resume(self, begins=True)
 
     def _regularize_outputs(self, outputs: Any, inputs: Any) -> None:
         if self.activity_regularizer is None:
@@ -394,6 +418,8 @@ class Layer(ShownByArguments, LayerLosses):
         new = type(self).__new__(type(self))
         memo[id(self)] = new
         for key, value in vars(self).items():
+            if key == "_restores":  # they are of this layer, not of the copy
+                continue
             shared = key == "_program" or any(
                 isinstance(v, Tensor | Variable | PartitionedVariable) for v in nest.flatten(value)
             )

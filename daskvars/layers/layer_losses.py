@@ -10,9 +10,10 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import TensorLike
 from daskvars.variables.colocation import owner
+from daskvars.variables.tracking import Trackable
 
 
-class LayerLosses:
+class LayerLosses(Trackable):
     """The part of `Layer` that keeps losses and updates, in all and by the inputs they are for."""
 
     def __init__(self) -> None:

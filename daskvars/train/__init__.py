@@ -17,6 +17,8 @@ from daskvars.summary.event_files import summary_iterator
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.train.checkpoints.interchange import export_checkpoint, import_checkpoint
 from daskvars.train.checkpoints.iterator import checkpoints_iterator
+from daskvars.train.checkpoints.objects.checkpoint import Checkpoint
+from daskvars.train.checkpoints.objects.manager import CheckpointManager
 from daskvars.train.checkpoints.reader import (
     NewCheckpointReader, list_variables, load_checkpoint, load_variable,
 )
@@ -45,7 +47,8 @@ from daskvars.train.training_step import (
 )
 
 __all__ = [
-    "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "AdamWOptimizer", "CheckpointState",
+    "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "AdamWOptimizer", "Checkpoint",
+    "CheckpointManager", "CheckpointState",
     "ExponentialMovingAverage", "GradientDescentOptimizer", "LAMBOptimizer", "MomentumOptimizer",
     "NewCheckpointReader", "Optimizer", "RMSPropOptimizer", "Saver", "assert_global_step",
     "assign_moving_average", "checkpoint_exists", "checkpoints_iterator", "cosine_decay",

@@ -4,6 +4,8 @@ from daskvars.train import AdadeltaOptimizer as AdadeltaOptimizer
 from daskvars.train import AdagradOptimizer as AdagradOptimizer
 from daskvars.train import AdamOptimizer as AdamOptimizer
 from daskvars.train import AdamWOptimizer as AdamWOptimizer
+from daskvars.train import Checkpoint as Checkpoint
+from daskvars.train import CheckpointManager as CheckpointManager
 from daskvars.train import CheckpointState as CheckpointState
 from daskvars.train import ExponentialMovingAverage as ExponentialMovingAverage
 from daskvars.train import GradientDescentOptimizer as GradientDescentOptimizer

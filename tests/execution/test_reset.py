@@ -227,3 +227,20 @@ def test_the_first_cell_of_a_process_is_not_another():
     program = "import daskvars as dv; v = dv.Variable(1.0, name='v'); dv.reset(); del v; dv.sync();"
     program += "w = dv.Variable(2.0, name='v'); print(w.name, w.key, float(w))"
     assert fresh.run(program) == "v:0 v 2.0\n"
+
+
+def test_a_variable_of_a_name_that_had_another_shape_is_restored(tmp_path) -> None:
+    dv.reset()
+    first = dv.Variable([3.0, 4.0])
+    saver = dv.train.Saver({"v": first})
+    saver.restore(None, str(saver.save(None, str(tmp_path / "first"))))
+    assert first.numpy().tolist() == [3.0, 4.0]
+    second = dv.Variable(np.ones((8, 2), "f4"), name="second")
+    path = str(dv.train.Saver({"v": second}).save(None, str(tmp_path / "second")))
+    name = first.name
+    del first, saver
+    dv.reset()
+    again = dv.Variable(np.zeros((8, 2), "f4"), chunks=(2, 2))
+    assert again.name == name
+    dv.train.Saver({"v": again}).restore(None, path)
+    assert again.numpy().sum() == 16.0

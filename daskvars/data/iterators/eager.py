@@ -7,6 +7,7 @@ from typing import Any
 
 import dask.array
 import numpy
+from numpy.typing import NDArray
 
 from daskvars.data.iterators.cursor import Cursor
 from daskvars.data.nodes.elements import Element, flatten, pack, shapes_of, types_of
@@ -16,9 +17,10 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from daskvars.variables.tracking import Trackable
 
 
-class DatasetIterator(Iterator[Any]):
+class DatasetIterator(Trackable, Iterator[Any]):
     """Gives the elements of a dataset, once; ``iter(dataset)`` makes it.
 
     Args:
@@ -68,6 +70,12 @@ class DatasetIterator(Iterator[Any]):
                 None, None, f"{state!r} is no state of an iterator, see DatasetIterator.state"
             ) from None
         self._cursor.restore(found)
+
+    def _tracked_state(self) -> NDArray[Any]:
+        return numpy.array(self._cursor.state, numpy.int64)
+
+    def _restore_state(self, value: NDArray[Any]) -> None:
+        self._cursor.restore(value)
 
     def close(self) -> None:
         """End its threads and close its files; it ends with its last reference as well."""

@@ -51,6 +51,7 @@ from daskvars.ops.control.cond import cond
 from daskvars.ops.control.dependencies import group, no_op
 from daskvars.ops.math.comparison import equal
 from daskvars.ops.state.assign import assign
+from daskvars.variables.tracking import Trackable
 from daskvars.variables.variable import Variable
 
 MANY_CALLS = 32  # of get_next: as many are a mistake
@@ -205,7 +206,7 @@ GET_NEXT = OpDef(
 # -- what a program has ----------------------------------------------------------------------------
 
 
-class Iterator:
+class Iterator(Trackable):
     """An iterator of a graph; datasets and the methods below make them.
 
     Each `Session` has a position of its own. `get_next` returns tensors, which in each run are the
@@ -432,6 +433,9 @@ class Iterator:
     def output_classes(self) -> Any:
         """`Tensor` or `SparseTensor` for each component, in the structure of elements."""
         return classes_of(self._structure)
+
+    def _tracked_children(self) -> dict[str, Any]:
+        return {"position": self.position()}
 
     def position(self) -> Variable:
         """Return the variable that has its position, made when it is first asked for.

@@ -14,10 +14,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import dask.array
+from numpy.typing import NDArray
 
 from daskvars import config
 from daskvars.chunk_grid import Chunks, whole
-from daskvars.dtypes import DType
+from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import UnavailableError
 from daskvars.execution.cluster.executor import ClusterExecutor, cluster_executor, drop_state
 from daskvars.execution.engine.executors import active_client, forget_closed
@@ -42,7 +43,7 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import STATE, concrete
 from daskvars.state import Values, ZarrStore, forget_values
-from daskvars.state.format.grids import layout_shape
+from daskvars.state.format.grids import Blocks, layout_shape
 from daskvars.state.format.keypath import check_key
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.shards import Shard, join_shards
@@ -266,6 +267,7 @@ class Engine:
         where: str,
         global_step: int | None = None,
         codec: str = "",
+        constants: Mapping[str, NDArray[Any]] | None = None,
     ) -> bool:
         """Save variables as a checkpoint.
 
@@ -274,6 +276,7 @@ class Engine:
           where: path or URL of the checkpoint.
           global_step: the step that is noted in it.
           codec: what chunks are compressed with, by name; empty for nothing.
+          constants: name -> array that is saved beside them, in one chunk.
 
         Returns:
           False, and nothing was saved, where the chunks of parts of one array do not line up.
@@ -287,6 +290,7 @@ class Engine:
             with self.acquire().lease(_keys(parts)) as lease:
                 found = self._captured(parts, lease.blocks, codec)
                 if found is not None:
+                    found |= {name: constant(name, a) for name, a in (constants or {}).items()}
                     self.acquire().save(found, where, global_step)
             return found is not None
 
@@ -454,6 +458,12 @@ class Engine:
             count = self._num_draws.get(op.name, 0)
             self._num_draws[op.name] = count + 1
         return random_key(op, count, self._entropy)
+
+
+def constant(name: str, array: NDArray[Any]) -> tuple[VariableRecord, Blocks]:
+    """Return the record and the one block of an array that is no variable."""
+    record = VariableRecord(name, as_dtype(array.dtype).name, array.shape, whole(array.shape))
+    return record, {(0,) * array.ndim: array}
 
 
 def _keys(parts: Mapping[str, Sequence[Shard]]) -> list[str]:

@@ -5,7 +5,7 @@ the checkpoints that it keeps (``kept``); ``state``: the file that names them; `
 ``iterator``: read without a graph, waited for; ``initializers``, ``warm_starting``: variables that
 begin with another model's values;
 ``interchange``: files of TensorFlow, safetensors and NumPy. TensorFlow 1's saver writes graphs
-besides.
+besides. The room ``objects`` has checkpoints that go by objects' attributes instead of names.
 
 Restoring is strict: one error lists all that is missing, unexpected, or of another shape or dtype,
 and nothing is assigned."""

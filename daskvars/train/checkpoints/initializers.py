@@ -63,7 +63,7 @@ def init_from_checkpoint(
         raise ValueError("\n".join(problems))
     for name, variables in targets:
         for variable in variables:
-            _set_initializer(variable, path, name)
+            set_initializer(variable, path, name)
     if any(variable.graph is None for _, variables in targets for variable in variables):
         EAGER_CONTEXT.sync()  # the checkpoint as it is now, not when a value is looked at
 
@@ -127,7 +127,8 @@ def _problems(
         )
 
 
-def _set_initializer(variable: Variable, path: str, name: str) -> None:
+def set_initializer(variable: Variable, path: str, name: str) -> None:
+    """Let a variable of a graph begin with a checkpoint's value; one of eager code is set."""
     info = variable._get_save_slice_info()
     text = "" if info is None else info.spec
     shape = variable.handle.spec.shape if info is None else info.full_shape

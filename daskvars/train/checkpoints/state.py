@@ -131,6 +131,7 @@ def update_checkpoint_state(
             newest,
             paths if newest in paths else [*paths, newest],
             list(all_model_checkpoint_timestamps or []),
+            last_preserved_timestamp,
         )
     else:
         state = generate_checkpoint_state_proto(

@@ -7,7 +7,7 @@ variable, `_finish`. `daskvars.train.optimizers.update_rule` fills in all but th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from daskvars.backpropagation import gradients, why_none
@@ -27,6 +27,7 @@ from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.optimizers import slots
 from daskvars.variables import colocation
 from daskvars.variables.colocation import owner
+from daskvars.variables.tracking import Trackable
 from daskvars.variables.variable import Variable
 
 LOSS_OF_EAGER = (
@@ -43,7 +44,7 @@ GradsAndVars = Iterable[tuple[Gradient | None, Variable]]
 
 
 @accepts("use_locking")
-class Optimizer(ShownByArguments):
+class Optimizer(Trackable, ShownByArguments):
     """Base of all optimizers.
 
     Args:
@@ -92,6 +93,7 @@ class Optimizer(ShownByArguments):
         variables = _chosen(var_list)
         with entered_graph(builder_for(tuple(variables))):
             self._create_slots(variables)
+        self._resume_restores()
 
     # -- the two halves ---------------------------------------------------------------------
 
@@ -226,6 +228,7 @@ class Optimizer(ShownByArguments):
         builder = builder_for((*(g for g, _ in pairs if g is not None), *variables))
         with entered_graph(builder):
             self._create_slots(variables)
+            self._resume_restores()
             with builder.name_scope(name or self._name) as scope, reading_newest():
                 self._prepare()
                 updates = [self._update(g, v, builder) for g, v in pairs if g is not None]
@@ -281,6 +284,15 @@ class Optimizer(ShownByArguments):
         for by_variable in self._slots.values():
             found.extend(by_variable.values())
         return sorted((v for v in found if _key(v).graph is graph), key=lambda v: v.name)
+
+    def _tracked_children(self) -> dict[str, Any]:
+        graph = self._graph_of_variables()
+        return {name: v for (name, of), v in self._non_slot_dict.items() if of is graph}
+
+    def _tracked_slots(self) -> Iterator[tuple[Operation, str, Variable]]:
+        for name, by_variable in sorted(self._slots.items()):
+            for op, slot in by_variable.items():
+                yield op, name, slot
 
     def _graph_of_variables(self) -> Any:
         """Return the graph (None: the eager program) that variables made now belong to."""

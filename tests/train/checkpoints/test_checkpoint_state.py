@@ -165,3 +165,13 @@ def test_new_checkpoints_one_after_the_other(saved):
     ended = tf.train.checkpoints_iterator(directory + "/none", 0, 0, lambda: next(answers))
     assert list(ended) == []
     assert next(answers, None) is None
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_the_record_has_when_one_was_last_kept(tmp_path, relative):
+    path = str(tmp_path / "m-1")
+    tf.train.update_checkpoint_state(
+        str(tmp_path), path, [path], None, [2.5], 1.5, save_relative_paths=relative
+    )
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert (state.last_preserved_timestamp, state.model_checkpoint_path) == (1.5, path)

@@ -73,9 +73,15 @@ def write(
     storage, path = open_zarr_store(where, "a")
     writer = SnapshotWriter(storage, path, global_step or 0, overwrite=True)
     writer.declare(record for record, _ in values.values())
-    blocks = {name: found for name, (_, found) in values.items()}
+    here = {
+        name: found
+        for name, (_, found) in values.items()
+        if not any(isinstance(block, RemoteBlock) for block in found.values())
+    }
+    blocks = {name: found for name, (_, found) in values.items() if name not in here}
     put = write_stored_chunks if in_flight is None else write_in_background
     try:
+        writer.write_values(here)
         digests = write_chunks(client, f"save-{stamp}", writer, storage, blocks, put)
         wait(client, in_flight or ())
         failed = next((future for future in in_flight or () if future.status != "finished"), None)

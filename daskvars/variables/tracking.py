@@ -1,0 +1,174 @@
+"""Objects that checkpoints know by their attributes: what they hold, and what is yet to come.
+
+An object-based checkpoint (`daskvars.train.Checkpoint`) goes from object to object by the names of
+attributes. Layers, optimizers and checkpoints themselves are `Trackable`; variables are the leaves.
+A restore may find fewer variables than there will be, as those of a layer before its first call:
+it stays with the object, and whoever makes variables says so (`Trackable._resume_restores`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from daskvars.graph.tensor import Operation
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.variable import Variable
+
+
+class Resumable(Protocol):
+    """A restore that has values for variables which do not exist yet."""
+
+    @property
+    def root(self) -> Any:
+        """The object that it began at."""
+
+    def resume(self, found: Any, *, begins: bool = False) -> None:
+        """Restore what has appeared below an object that it knows."""
+
+
+class Trackable:
+    """An object whose variables a checkpoint finds by the names of its attributes."""
+
+    _restores: tuple[Resumable, ...] = ()
+    _untracked: frozenset[str] = frozenset()
+    """Attributes that only hold again what is found elsewhere."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if self._restores and name != "_restores" and is_trackable(value):
+            self._resume_restores()
+
+    def _tracked_children(self) -> dict[str, Any]:
+        """Return what it holds, by name: variables, such objects, lists and dicts of them."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in self._untracked and is_trackable(value)
+        }
+
+    def _tracked_slots(self) -> Iterable[tuple[Operation, str, Variable]]:
+        """Return what it keeps for others' variables: the variable's op, slot's name, slot."""
+        return ()
+
+    def _tracked_state(self) -> NDArray[Any] | None:
+        """Return a value of its own that is in no variable, None for an object without one."""
+        return None
+
+    def _restore_state(self, value: NDArray[Any]) -> None:
+        """Take such a value back."""
+        raise NotImplementedError(f"{type(self).__name__} has no state of its own")
+
+    def _await_restore(self, restore: Resumable) -> None:
+        """Have a restore go on when variables are made; it is the last one of its root."""
+        others = [known for known in self._restores if known.root is not restore.root]
+        self._restores = (*others, restore)
+
+    def _resume_restores(self) -> None:
+        """Restore the variables that were made, where a restore has values for them."""
+        for restore in self._restores:
+            restore.resume(self)
+
+
+class TrackedList(Trackable, list[Any]):
+    """A list that restores what is put into it after a restore."""
+
+    def _tracked_children(self) -> dict[str, Any]:
+        return children_of_items(enumerate(self))
+
+    def append(self, item: Any) -> None:
+        """Add an item at the end."""
+        super().append(item)
+        self._resume_restores()
+
+    def extend(self, items: Iterable[Any]) -> None:
+        """Add items at the end."""
+        super().extend(items)
+        self._resume_restores()
+
+    def insert(self, index: Any, item: Any) -> None:
+        """Add an item before another."""
+        super().insert(index, item)
+        self._resume_restores()
+
+    def __setitem__(self, index: Any, item: Any) -> None:
+        super().__setitem__(index, item)
+        self._resume_restores()
+
+    def __iadd__(self, items: Iterable[Any]) -> TrackedList:  # type: ignore[misc]
+        self.extend(items)
+        return self
+
+
+class TrackedDict(Trackable, dict[Any, Any]):
+    """A dict that restores what is put into it after a restore."""
+
+    def _tracked_children(self) -> dict[str, Any]:
+        return children_of_items(self.items())
+
+    def __setitem__(self, key: Any, item: Any) -> None:
+        super().__setitem__(key, item)
+        self._resume_restores()
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Set several items."""
+        super().update(*args, **kwargs)
+        self._resume_restores()
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return an item, set before if it is not there."""
+        found = super().setdefault(key, default)
+        self._resume_restores()
+        return found
+
+
+def tracked(value: Any) -> Any:
+    """Return a list or dict, with those in it, as one that restores what is put into it later."""
+    if type(value) is list:
+        return TrackedList(map(tracked, value))
+    if type(value) is dict:
+        return TrackedDict({key: tracked(item) for key, item in value.items()})
+    return value
+
+
+def is_trackable(value: Any) -> bool:
+    """Return whether a checkpoint finds variables in a value, or may find some later."""
+    if isinstance(value, Trackable | Variable | PartitionedVariable):
+        return True
+    if isinstance(value, list | tuple):
+        return any(map(is_trackable, value))
+    return isinstance(value, dict) and any(map(is_trackable, value.values()))
+
+
+def children_of(value: Any) -> dict[str, Any]:
+    """Return what is directly in an object, by name."""
+    if isinstance(value, Trackable):
+        return value._tracked_children()
+    if isinstance(value, list | tuple):
+        return children_of_items(enumerate(value))
+    if isinstance(value, Mapping):
+        return children_of_items(value.items())
+    return {}
+
+
+def children_of_items(items: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+    """Return those items of a list or dict that have variables, by their keys as text."""
+
+    def found() -> Iterator[tuple[str, Any]]:
+        for key, item in items:
+            if is_trackable(item):
+                if not isinstance(key, str | int):
+                    raise ValueError(
+                        f"a checkpoint names what is in a dict by its key, and {key!r} is no text: "
+                        "use keys of text for what has variables"
+                    )
+                yield str(key), item
+
+    return dict(found())
+
+
+def identity(value: Any) -> Any:
+    """Return what is the same of an object however often it is wrapped: of a variable, its op."""
+    return id(value.op) if isinstance(value, Variable) else id(value)
