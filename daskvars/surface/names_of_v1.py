@@ -18,10 +18,10 @@ NAMES_OF_V1 = {
         disable_eager_execution disable_resource_variables disable_tensor_equality
         disable_v2_behavior disable_v2_tensorshape enable_eager_execution
         enable_resource_variables enable_v2_behavior estimator executing_eagerly flags
-        get_logger gfile import_graph_def initialize_all_tables initialize_all_variables
+        get_logger gfile graph_util import_graph_def initialize_all_tables initialize_all_variables
         initialize_local_variables initialize_variables io logging manip op_scope python_io
-        resource_variables_enabled sparse_add sparse_concat sparse_fill_empty_rows sparse_mask
-        sparse_matmul sparse_maximum sparse_merge sparse_minimum sparse_placeholder
+        resource_variables_enabled saved_model sparse_add sparse_concat sparse_fill_empty_rows
+        sparse_mask sparse_matmul sparse_maximum sparse_merge sparse_minimum sparse_placeholder
         sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum sparse_reduce_sum_sparse
         sparse_reorder sparse_reset_shape sparse_reshape sparse_retain sparse_segment_mean
         sparse_segment_sqrt_n sparse_segment_sum sparse_slice sparse_softmax sparse_split

@@ -231,6 +231,7 @@ from daskvars import glorot_normal_initializer as glorot_normal_initializer
 from daskvars import glorot_uniform_initializer as glorot_uniform_initializer
 from daskvars import grad_pass_through as grad_pass_through
 from daskvars import gradients as gradients
+from daskvars.v1 import graph_util as graph_util
 from daskvars import greater as greater
 from daskvars import greater_equal as greater_equal
 from daskvars import group as group
@@ -398,6 +399,7 @@ from daskvars import roll as roll
 from daskvars import round as round
 from daskvars import rsqrt as rsqrt
 from daskvars import saturate_cast as saturate_cast
+from daskvars.v1 import saved_model as saved_model
 from daskvars import scalar_mul as scalar_mul
 from daskvars import scan as scan
 from daskvars import scatter_add as scatter_add

@@ -33,6 +33,7 @@ from daskvars.v1 import (
     estimator,
     flags,
     gfile,
+    graph_util,
     graphs,
     io,
     logging,
@@ -43,6 +44,7 @@ from daskvars.v1 import (
     queues,
     raw_rnn,
     sampling,
+    saved_model,
     servers,
     sessions,
     sparse_functions,
@@ -124,7 +126,6 @@ _EAGER_ONLY = {"GradientTape", "config", "function", "profile", "reset", "sync"}
 _ELSEWHERE = {
     "feature_column": "use nn.embedding_lookup_sparse, and the numbers themselves",
     "keras": "use layers, losses, train and metrics",
-    "saved_model": "use train.Saver, and train.export_meta_graph for the graph",
 }
 NAMESPACES = (
     data,
@@ -254,11 +255,13 @@ V1_ONLY = {
     "contrib": _contrib(),
     "flags": flags,
     "gfile": gfile,
+    "graph_util": _namespace(graph_util),
     "get_logger": logging.get_logger,
     "initialize_all_tables": _tables_initializer,
     "io": _namespace(io),
     "logging": _namespace(logging),
     "estimator": estimator,
+    "saved_model": saved_model,
     "manip": _namespace(manip),
     "python_io": _namespace(python_io),
     "tables_initializer": _tables_initializer,

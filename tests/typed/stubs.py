@@ -46,7 +46,8 @@ def _of_module(module: types.ModuleType) -> list[str]:
 
 def _names() -> Iterator[str]:
     own = {name for name, _ in namespaces()} | {"compat"}
-    own |= {path.stem for path in FOLDER.glob("*.py")} | {"contrib", "estimator", "test"}
+    rooms = {"contrib", "estimator", "saved_model", "test"}
+    own |= {path.stem for path in FOLDER.glob("*.py")} | rooms
     yield "__version__: str"
     yield "__all__: list[str]"
     for name in tf.__all__:

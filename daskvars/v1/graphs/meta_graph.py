@@ -24,6 +24,7 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.state.stores.files import read_file, write_file
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.saver_def import SaverDef
+from daskvars.v1.graphs.signatures import AssetFileDef, SignatureDef, assets_of, signatures_of
 from daskvars.v1.graphs.subgraph import extract
 from daskvars.variables.variable import Variable
 
@@ -53,35 +54,38 @@ class MetaGraphDef:
       saver_def: its saver, if there is one.
       collection_def: name of a collection -> its items as JSON data.
       meta_info_def: what is said of it.
+      signature_def: what is fed and fetched, by key: of a saved model.
+      asset_file_def: the files that a saved model brings.
     """
 
     graph_def: GraphDef = field(default_factory=GraphDef)
     saver_def: SaverDef | None = None
     collection_def: dict[str, list[Any]] = field(default_factory=dict)
     meta_info_def: MetaInfoDef = field(default_factory=MetaInfoDef)
+    signature_def: dict[str, SignatureDef] = field(default_factory=dict)
+    asset_file_def: list[AssetFileDef] = field(default_factory=list)
 
     def HasField(self, name: str) -> bool:
         """Return whether a field is set."""
         return getattr(self, name) is not None
 
-    def SerializeToString(self) -> bytes:
-        """Return it as JSON text."""
-        data = {
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        signatures = {key: found.to_json() for key, found in self.signature_def.items()}
+        assets = [found.to_json() for found in self.asset_file_def]
+        return {
             "format": FORMAT,
             "meta_info": vars(self.meta_info_def),
             "saver": None if self.saver_def is None else self.saver_def.to_json(),
             "collections": self.collection_def,
             "graph": self.graph_def.to_json(),
+            **({"signatures": signatures} if signatures else {}),
+            **({"assets": assets} if assets else {}),
         }
-        return json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
 
-    def ParseFromString(self, serialized: bytes) -> int:
-        """Become what `SerializeToString` gave; return the number of bytes read.
-
-        Raises:
-          ValueError: it is no such text.
-        """
-        data = parsed(serialized, "a meta graph")
+    @classmethod
+    def from_json(cls, data: Any) -> MetaGraphDef:
+        """Return what JSON data describes. Raises ValueError where it is no such thing."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"no meta graph in format {FORMAT} of daskvars: {shortened(data)}")
         collections, info = data.get("collections"), data.get("meta_info")
@@ -92,9 +96,27 @@ class MetaGraphDef:
         if not isinstance(info, dict) or info.keys() != vars(MetaInfoDef()).keys():
             raise ValueError(f"{shortened(info)} where 'meta_info' belongs")
         saver = data.get("saver")
-        self.graph_def = GraphDef.from_json(data.get("graph"))
-        self.saver_def = None if saver is None else SaverDef.from_json(saver)
-        self.collection_def, self.meta_info_def = collections, MetaInfoDef(**info)
+        return cls(
+            GraphDef.from_json(data.get("graph")),
+            None if saver is None else SaverDef.from_json(saver),
+            collections,
+            MetaInfoDef(**info),
+            signatures_of(data.get("signatures", {})),
+            assets_of(data.get("assets", [])),
+        )
+
+    def SerializeToString(self) -> bytes:
+        """Return it as JSON text."""
+        return json.dumps(self.to_json(), allow_nan=False, separators=(",", ":")).encode()
+
+    def ParseFromString(self, serialized: bytes) -> int:
+        """Become what `SerializeToString` gave; return the number of bytes read.
+
+        Raises:
+          ValueError: it is no such text.
+        """
+        found = MetaGraphDef.from_json(parsed(serialized, "a meta graph"))
+        vars(self).update(vars(found))
         return len(serialized)
 
 

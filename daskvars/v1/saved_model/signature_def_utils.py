@@ -1,0 +1,135 @@
+"""Signatures: which tensors of a model are fed and fetched, under names of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from daskvars.dtypes import as_dtype, float32, string
+from daskvars.graph.sparse_tensor import SparseTensor
+from daskvars.graph.tensor import Tensor
+from daskvars.v1.graphs.signatures import SignatureDef, TensorInfo
+from daskvars.v1.saved_model import signature_constants as names
+from daskvars.v1.saved_model.utils import build_tensor_info
+
+__all__ = [
+    "build_signature_def",
+    "classification_signature_def",
+    "is_valid_signature",
+    "predict_signature_def",
+    "regression_signature_def",
+]
+
+
+def build_signature_def(
+    inputs: Mapping[str, TensorInfo] | None = None,
+    outputs: Mapping[str, TensorInfo] | None = None,
+    method_name: str | None = None,
+) -> SignatureDef:
+    """Return a signature.
+
+    Args:
+      inputs, outputs: name -> what `build_tensor_info` returns.
+      method_name: what kind of use it is, as in ``signature_constants``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.saved_model.build_signature_def(method_name="m").method_name
+    'm'
+    """
+    return SignatureDef(dict(inputs or {}), dict(outputs or {}), method_name or "")
+
+
+def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> SignatureDef:
+    """Return the signature of a prediction.
+
+    Args:
+      inputs, outputs: name -> tensor.
+
+    Raises:
+      ValueError: there are none.
+    """
+    for what, found in (("inputs", inputs), ("outputs", outputs)):
+        if not found:
+            raise ValueError(f"Prediction {what} cannot be None or empty.")
+    given, made = (
+        {key: build_tensor_info(tensor) for key, tensor in found.items()}
+        for found in (inputs, outputs)
+    )
+    return build_signature_def(given, made, names.PREDICT_METHOD_NAME)
+
+
+def regression_signature_def(examples: Tensor, predictions: Tensor) -> SignatureDef:
+    """Return the signature of a regression.
+
+    Args:
+      examples: string, serialized examples.
+      predictions: float32.
+
+    Raises:
+      ValueError: one of them is missing, or of another dtype.
+    """
+    if predictions is None:
+        raise ValueError("Regression predictions cannot be None.")
+    given = _examples(examples, "Regression")
+    found = build_tensor_info(predictions)
+    if found.dtype != float32.as_datatype_enum:
+        raise ValueError("Regression output must be a float Tensor.")
+    outputs = {names.REGRESS_OUTPUTS: found}
+    return build_signature_def({names.REGRESS_INPUTS: given}, outputs, names.REGRESS_METHOD_NAME)
+
+
+def classification_signature_def(
+    examples: Tensor, classes: Tensor | None, scores: Tensor | None
+) -> SignatureDef:
+    """Return the signature of a classification.
+
+    Args:
+      examples: string, serialized examples.
+      classes: string, names of classes; or None.
+      scores: float32, or None.
+
+    Raises:
+      ValueError: examples or both others are missing, or something is of another dtype.
+    """
+    given = _examples(examples, "Classification")
+    if classes is None and scores is None:
+        raise ValueError("Classification classes and scores cannot both be None.")
+    outputs = {}
+    if classes is not None:
+        found = build_tensor_info(classes)
+        if found.dtype != string.as_datatype_enum:
+            raise ValueError("Classification classes must be a string Tensor.")
+        outputs[names.CLASSIFY_OUTPUT_CLASSES] = found
+    if scores is not None:
+        found = build_tensor_info(scores)
+        if found.dtype != float32.as_datatype_enum:
+            raise ValueError("Classification scores must be a float Tensor.")
+        outputs[names.CLASSIFY_OUTPUT_SCORES] = found
+    return build_signature_def({names.CLASSIFY_INPUTS: given}, outputs, names.CLASSIFY_METHOD_NAME)
+
+
+def _examples(examples: Any, what: str) -> TensorInfo:
+    if examples is None:
+        raise ValueError(f"{what} examples cannot be None.")
+    if not isinstance(examples, Tensor | SparseTensor) or examples.dtype.base_dtype is not string:
+        raise ValueError(f"{what} examples must be a string Tensor.")
+    return build_tensor_info(examples)
+
+
+def is_valid_signature(signature_def: SignatureDef | None) -> bool:
+    """Return whether a server could use a signature: its method, and what that takes and gives."""
+    if signature_def is None:
+        return False
+    given = {k: as_dtype(info.dtype) for k, info in signature_def.inputs.items()}
+    found = {k: as_dtype(info.dtype) for k, info in signature_def.outputs.items()}
+    if signature_def.method_name == names.PREDICT_METHOD_NAME:
+        return bool(given) and bool(found)
+    if signature_def.method_name == names.REGRESS_METHOD_NAME:
+        return given == {names.REGRESS_INPUTS: string} and found == {names.REGRESS_OUTPUTS: float32}
+    kinds = {names.CLASSIFY_OUTPUT_CLASSES: string, names.CLASSIFY_OUTPUT_SCORES: float32}
+    return (
+        signature_def.method_name == names.CLASSIFY_METHOD_NAME
+        and given == {names.CLASSIFY_INPUTS: string}
+        and bool(found)
+        and all(kinds.get(key) is dtype for key, dtype in found.items())
+    )
