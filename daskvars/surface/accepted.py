@@ -130,6 +130,9 @@ ACCEPTED = {
     "ChiefQueueRunner.create_threads.daemon": Accepted("there are no queues and no threads"),
     "ChiefQueueRunner.create_threads.sess": Accepted("there are no queues and no threads"),
     "ChiefQueueRunner.create_threads.start": Accepted("there are no queues and no threads"),
+    "EvalSpec.start_delay_secs": Accepted(
+        "evaluations are in the process that trains, after checkpoints", warns=True
+    ),
     "ignore_live_threads": Accepted("there are no queues and no threads"),
     "ProfilerHook.show_dataflow": Accepted("a trace has tasks, and what they wait for"),
     "ProfilerHook.show_memory": Accepted("a trace has no memory", warns=True),

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy
 from numpy.typing import NDArray
 
 from daskvars.dtypes import as_dtype
@@ -95,7 +96,7 @@ def convert_variables_to_constants(
 
 def _frozen(node: NodeDef, values: Mapping[str, NDArray[Any]]) -> NodeDef:
     if node.name in values:
-        array = values[node.name]
+        array = numpy.asarray(values[node.name])
         attr = {
             "value": encode(array, lambda value: None),
             "dtype": encode(as_dtype(array.dtype), lambda value: None),

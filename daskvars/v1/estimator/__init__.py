@@ -3,22 +3,35 @@
 - ``specs``: what a ``model_fn`` returns, and in which mode it is called; ``run_config``: how;
 - ``estimator``: builds a graph by the ``model_fn`` for each call and runs it in a monitored
   session, on the active Dask cluster if there is one; what is saved is in ``model_dir``;
+- ``export``: what an exported model is fed and asked for; ``exporting`` writes it as a saved model;
+  ``exporters``: which models are exported while it is trained;
 - ``training``: training and evaluation in turns; ``inputs``: functions that give batches of arrays.
 """
 
-from daskvars.v1.estimator import inputs
+from daskvars.v1.estimator import export, inputs
 from daskvars.v1.estimator.estimator import Estimator
+from daskvars.v1.estimator.exporters import (
+    BestExporter,
+    Exporter,
+    FinalExporter,
+    LatestExporter,
+)
 from daskvars.v1.estimator.run_config import RunConfig
 from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys
 from daskvars.v1.estimator.training import EvalSpec, TrainSpec, train_and_evaluate
 
 __all__ = [
+    "BestExporter",
     "Estimator",
     "EstimatorSpec",
     "EvalSpec",
+    "Exporter",
+    "FinalExporter",
+    "LatestExporter",
     "ModeKeys",
     "RunConfig",
     "TrainSpec",
+    "export",
     "inputs",
     "train_and_evaluate",
 ]

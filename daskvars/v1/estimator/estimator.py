@@ -22,11 +22,13 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.ops.control.dependencies import group
 from daskvars.ops.random.distributions import set_random_seed
 from daskvars.summary import Summary, summary_ops
+from daskvars.surface.accepted import accepts
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.checkpoints.reader import list_variables, load_variable
 from daskvars.train.checkpoints.state import latest_checkpoint
 from daskvars.train.training_step import create_global_step, get_global_step
 from daskvars.v1 import logging
+from daskvars.v1.estimator.exporting import export_built
 from daskvars.v1.estimator.run_config import RunConfig
 from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys
 from daskvars.v1.graphs.saver import Saver
@@ -315,6 +317,49 @@ class Estimator(ShownByArguments):
                     else:
                         yield from _examples(found)
 
+    # -- export -------------------------------------------------------------------------------
+
+    @accepts("as_text")
+    def export_saved_model(
+        self,
+        export_dir_base: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        experimental_mode: str = ModeKeys.PREDICT,
+    ) -> bytes:
+        """Export the model of a checkpoint, to be asked for predictions: see `tf.saved_model`.
+
+        Args:
+          export_dir_base: a directory; the model is in one of its own there, named by the time.
+          serving_input_receiver_fn: makes what is fed, and features of it: returns a
+            `tf.estimator.export.ServingInputReceiver`.
+          assets_extra: path below the model's ``assets.extra`` -> path of a file to copy.
+          checkpoint_path: the checkpoint, by default the newest.
+          experimental_mode: ``ModeKeys.PREDICT``.
+
+        Returns:
+          The path of the model, as bytes.
+
+        Raises:
+          ValueError: there is no checkpoint, no such file, or no use of the model that can be
+            served with what is fed.
+          NotImplementedError: the mode is another.
+        """
+        if experimental_mode != ModeKeys.PREDICT:
+            raise NotImplementedError("a model is exported to predict; save the others by a Saver")
+        path = self._checkpoint(checkpoint_path)
+        with self._graph():
+            create_global_step()
+            received = serving_input_receiver_fn()
+            spec = self._spec(received.features, None, ModeKeys.PREDICT)
+            config = self._config.session_config
+            folder = os.fspath(export_dir_base)
+            return export_built(spec, received, folder, path, config, assets_extra)
+
+    export_savedmodel = export_saved_model
+
     # -- what they share ----------------------------------------------------------------------
 
     def _checkpoint(self, given: str | None) -> str:
@@ -350,6 +395,9 @@ class Estimator(ShownByArguments):
             if len(found) != 2:
                 raise ValueError("input_fn should return (features, labels) as a len 2 tuple.")
             features, labels = found
+        return self._spec(features, labels, mode)
+
+    def _spec(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
         spec = self._call(features, labels, mode, self._config)
         if not isinstance(spec, EstimatorSpec):
             raise ValueError("model_fn should return an EstimatorSpec.")

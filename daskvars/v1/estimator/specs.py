@@ -25,6 +25,8 @@ class EstimatorSpec:
       loss: [] or [1] number; needed to train and evaluate.
       train_op: what trains; needed to train.
       eval_metric_ops: name -> (value, update), as functions of `tf.metrics` return them.
+      export_outputs: name -> `tf.estimator.export.ExportOutput`: the uses of an exported model; by
+        default one, the predictions.
       training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: `SessionRunHook`
         objects.
       scaffold: a `Scaffold`, by default a new one.
@@ -40,6 +42,7 @@ class EstimatorSpec:
     loss: Any = None
     train_op: Any = None
     eval_metric_ops: Mapping[str, Any] | None = None
+    export_outputs: Mapping[str, Any] | None = None
     training_chief_hooks: Any = ()
     training_hooks: Any = ()
     scaffold: Any = None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daskvars.surface.accepted import accepts
 from daskvars.v1.estimator.estimator import Estimator
+from daskvars.v1.estimator.exporters import exporters_of
 from daskvars.v1.sessions.checkpoint_hooks import CheckpointSaverListener
 
 
@@ -35,6 +38,7 @@ class TrainSpec:
             raise ValueError(f"Must specify max_steps > 0, given: {self.max_steps}")
 
 
+@accepts("start_delay_secs")
 @dataclass(frozen=True)
 class EvalSpec:
     """How `train_and_evaluate` evaluates.
@@ -44,11 +48,12 @@ class EvalSpec:
       steps: how many batches; None for all.
       name: of the evaluation, in the name of its directory.
       hooks: `SessionRunHook` objects.
-      start_delay_secs: for evaluators in processes of their own, which there are not.
+      exporters: an `Exporter` or several: which models are exported.
       throttle_secs: seconds from one evaluation to the next at least.
 
     Raises:
-      ValueError: `steps` is not positive.
+      ValueError: `steps` is not positive, or two exporters have one name.
+      TypeError: an exporter is none.
 
     Source: TensorFlow 1.15, ``tf.estimator.EvalSpec``.
     """
@@ -57,22 +62,26 @@ class EvalSpec:
     steps: int | None = 100
     name: str | None = None
     hooks: Sequence[Any] | None = None
+    exporters: Any = None
     start_delay_secs: float = 120
     throttle_secs: float = 600
 
     def __post_init__(self) -> None:
         if self.steps is not None and self.steps <= 0:
             raise ValueError(f"Must specify steps > 0, given: {self.steps}")
+        object.__setattr__(self, "exporters", exporters_of(self.exporters))
 
 
 class _Evaluating(CheckpointSaverListener):
     """Evaluates each checkpoint that a training saves, if the last one was not just before."""
 
-    def __init__(self, estimator: Estimator, spec: EvalSpec) -> None:
-        self._estimator, self._spec = estimator, spec
+    def __init__(self, estimator: Estimator, spec: EvalSpec, max_steps: int | None) -> None:
+        self._estimator, self._spec, self._max_steps = estimator, spec, max_steps
         self._timer = _Throttle(spec.throttle_secs)
         self.last_step: int | None = None
         self.metrics: dict[str, Any] | None = None
+        self.exported: list[Any] = []
+        self._is_final = False
         self._is_first = True
 
     def after_save(self, session: Any, global_step_value: int) -> None:
@@ -83,13 +92,35 @@ class _Evaluating(CheckpointSaverListener):
             self.evaluate(global_step_value)
 
     def evaluate(self, step: int) -> None:
-        """Evaluate the newest checkpoint, unless it was."""
+        """Evaluate the newest checkpoint, unless it was, and export it."""
         if step != self.last_step:
             spec = self._spec
             self.metrics = self._estimator.evaluate(
                 spec.input_fn, steps=spec.steps, hooks=spec.hooks, name=spec.name
             )
             self.last_step = step
+            self._export(self._max_steps is not None and step >= self._max_steps)
+
+    def evaluate_last(self, step: int) -> None:
+        """Evaluate what the training has ended with, unless it was, and export it as the last."""
+        self._max_steps = step
+        self.evaluate(step)
+        if not self._is_final:  # evaluated before it was known to be the last
+            self._export(True)
+
+    def _export(self, is_final: bool) -> None:
+        self._is_final = is_final
+        estimator = self._estimator
+        self.exported = [
+            exporter.export(
+                estimator,
+                os.path.join(estimator.model_dir, "export", exporter.name),
+                estimator.latest_checkpoint(),
+                self.metrics,
+                is_final,
+            )
+            for exporter in self._spec.exporters
+        ]
 
 
 class _Throttle:
@@ -117,7 +148,7 @@ def train_and_evaluate(
       eval_spec: how to evaluate.
 
     Returns:
-      The metrics of the last evaluation, and an empty list: nothing is exported.
+      The metrics of the last evaluation, and what each exporter then exported.
 
     Raises:
       ValueError: an argument is of another kind.
@@ -127,12 +158,12 @@ def train_and_evaluate(
     for given, kind in ((estimator, Estimator), (train_spec, TrainSpec), (eval_spec, EvalSpec)):
         if not isinstance(given, kind):
             raise ValueError(f"expected a tf.estimator.{kind.__name__}, given: {type(given)}")
-    evaluating = _Evaluating(estimator, eval_spec)
+    evaluating = _Evaluating(estimator, eval_spec, train_spec.max_steps)
     estimator.train(
         train_spec.input_fn,
         hooks=train_spec.hooks,
         max_steps=train_spec.max_steps,
         saving_listeners=[evaluating],
     )
-    evaluating.evaluate(int(estimator.get_variable_value("global_step")))
-    return evaluating.metrics, []
+    evaluating.evaluate_last(int(estimator.get_variable_value("global_step")))
+    return evaluating.metrics, evaluating.exported

@@ -208,15 +208,15 @@ class SavedModelBuilder:
         return found
 
     @accepts("as_text")
-    def save(self, as_text: bool = False) -> str:
-        """Write the file that makes the directory a saved model, and return its path."""
+    def save(self, as_text: bool = False) -> bytes:
+        """Write the file that makes the directory a saved model; return its path, as bytes."""
         path = os.path.join(self._directory, constants.SAVED_MODEL_FILENAME_PB)
         data = {
             "saved_model_schema_version": constants.SAVED_MODEL_SCHEMA_VERSION,
             "meta_graphs": [found.to_json() for found in self._meta_graphs],
         }
         write_file(path, json.dumps(data, allow_nan=False, separators=(",", ":")).encode())
-        return path
+        return path.encode()
 
 
 def check_signatures(signatures: Mapping[str, SignatureDef]) -> None:
@@ -252,5 +252,4 @@ def _path_of(tensor: Any) -> str:
 
 
 def _text(path: Any) -> str:
-    path = os.fspath(path)
-    return path.decode() if isinstance(path, bytes) else path
+    return os.fsdecode(path)

@@ -16,9 +16,9 @@ from daskvars.v1.saved_model import constants
 __all__ = ["contains_saved_model", "load", "maybe_saved_model_directory"]
 
 
-def maybe_saved_model_directory(export_dir: str) -> bool:
+def maybe_saved_model_directory(export_dir: str | bytes) -> bool:
     """Return whether there is a saved model in a directory: whole, as far as one file tells."""
-    return os.path.isfile(os.path.join(export_dir, constants.SAVED_MODEL_FILENAME_PB))
+    return os.path.isfile(os.path.join(os.fsdecode(export_dir), constants.SAVED_MODEL_FILENAME_PB))
 
 
 contains_saved_model = maybe_saved_model_directory
@@ -27,7 +27,7 @@ contains_saved_model = maybe_saved_model_directory
 def load(
     sess: Session,
     tags: Sequence[str],
-    export_dir: str,
+    export_dir: str | bytes,
     import_scope: str | None = None,
     **saver_kwargs: Any,
 ) -> MetaGraphDef:
@@ -61,6 +61,7 @@ def load(
     6.0
     >>> place.cleanup()
     """
+    export_dir = os.fsdecode(export_dir)
     found = _tagged(read_saved_model(export_dir), tags)
     folder = os.path.join(export_dir, constants.VARIABLES_DIRECTORY)
     with sess.graph.as_default():
@@ -89,12 +90,13 @@ def _run_main_op(
         sess.run(sess.graph.get_operation_by_name(f"{prefix}{name}"), files)
 
 
-def read_saved_model(export_dir: str) -> list[MetaGraphDef]:
+def read_saved_model(export_dir: str | bytes) -> list[MetaGraphDef]:
     """Return the meta graphs of a saved model.
 
     Raises:
       OSError: there is no model, or it is damaged.
     """
+    export_dir = os.fsdecode(export_dir)
     path = os.path.join(export_dir, constants.SAVED_MODEL_FILENAME_PB)
     content = read_file(path) if os.path.isdir(export_dir) else None
     if content is None:

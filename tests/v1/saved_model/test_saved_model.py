@@ -39,7 +39,7 @@ def place(tmp_path):
         assert not tf.saved_model.maybe_saved_model_directory(str(tmp_path / "model"))
         with graph.as_default():
             builder.add_meta_graph(["train", "gpu"])
-        assert builder.save() == str(tmp_path / "model" / "saved_model.json")
+        assert builder.save() == os.fsencode(tmp_path / "model" / "saved_model.json")
         assert graph.get_collection("saved_model_main_op") == []
     source.unlink()
     os.rename(tmp_path / "model", tmp_path / "moved")

@@ -1,0 +1,274 @@
+"""Exporters: which models `train_and_evaluate` exports, and how many it keeps."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from daskvars.summary.event_files import summary_iterator
+from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
+from daskvars.v1 import logging
+
+
+class Exporter:
+    """What `EvalSpec.exporters` has: it is called after each evaluation.
+
+    Source: TensorFlow 1.15, ``tf.estimator.Exporter``.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of its directory, in ``export`` of the model's."""
+        raise NotImplementedError
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: dict[str, Any],
+        is_the_final_export: bool,
+    ) -> Any:
+        """Export, if there is reason to.
+
+        Args:
+          estimator: the `Estimator`.
+          export_path: the directory of its exports.
+          checkpoint_path: the checkpoint that was evaluated.
+          eval_result: its metrics.
+          is_the_final_export: whether the training has ended.
+
+        Returns:
+          The path of what was exported, None if nothing was.
+        """
+        raise NotImplementedError
+
+
+class _SavedModelExporter(Exporter):
+    """Exports saved models.
+
+    Args:
+      name: name of the directory.
+      serving_input_receiver_fn: see `Estimator.export_saved_model`.
+      assets_extra: files to copy, see there.
+    """
+
+    def __init__(
+        self, name: str, serving_input_receiver_fn: Callable[[], Any], assets_extra: Any
+    ) -> None:
+        self._name, self._receive, self._assets = name, serving_input_receiver_fn, assets_extra
+
+    name: str = forwards("_name", "The name of its directory.")
+
+    def _exported(self, estimator: Any, export_path: str, checkpoint_path: str) -> bytes:
+        return estimator.export_saved_model(
+            export_path, self._receive, self._assets, checkpoint_path=checkpoint_path
+        )
+
+
+@accepts("as_text")
+class FinalExporter(_SavedModelExporter):
+    """Exports one model, when the training has ended.
+
+    Args:
+      name: name of the directory.
+      serving_input_receiver_fn: returns a `ServingInputReceiver`.
+      assets_extra: path -> file, see `Estimator.export_saved_model`.
+
+    Source: TensorFlow 1.15, ``tf.estimator.FinalExporter``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+    ) -> None:
+        super().__init__(name, serving_input_receiver_fn, assets_extra)
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: dict[str, Any],
+        is_the_final_export: bool,
+    ) -> bytes | None:
+        """Export the model at the end."""
+        if not is_the_final_export:
+            return None
+        logging.info("Performing the final export in the end of training.")
+        return self._exported(estimator, export_path, checkpoint_path)
+
+
+@accepts("as_text")
+class LatestExporter(_SavedModelExporter):
+    """Exports each model that is evaluated, and keeps the newest.
+
+    Args:
+      name: name of the directory.
+      serving_input_receiver_fn: returns a `ServingInputReceiver`.
+      assets_extra: path -> file, see `Estimator.export_saved_model`.
+      exports_to_keep: how many are kept; None keeps all.
+
+    Raises:
+      ValueError: that number is not positive.
+
+    Source: TensorFlow 1.15, ``tf.estimator.LatestExporter``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        exports_to_keep: int | None = 5,
+    ) -> None:
+        super().__init__(name, serving_input_receiver_fn, assets_extra)
+        self._to_keep = _checked(exports_to_keep)
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: dict[str, Any],
+        is_the_final_export: bool,
+    ) -> bytes | None:
+        """Export the model, and delete the oldest."""
+        found = self._exported(estimator, export_path, checkpoint_path)
+        delete_oldest(export_path, self._to_keep)
+        return found
+
+
+@accepts("as_text")
+class BestExporter(_SavedModelExporter):
+    """Exports a model that is better than all before it.
+
+    Args:
+      name: name of the directory.
+      serving_input_receiver_fn: returns a `ServingInputReceiver`.
+      event_file_pattern: pattern of event files below the model's directory, which have the metrics
+        of earlier trainings; None for none.
+      compare_fn: ``compare_fn(best_eval_result, current_eval_result)``: whether the second is
+        better; by default by a smaller "loss".
+      assets_extra: path -> file, see `Estimator.export_saved_model`.
+      exports_to_keep: how many are kept; None keeps all.
+
+    Raises:
+      ValueError: that number is not positive, or there is no function.
+
+    Source: TensorFlow 1.15, ``tf.estimator.BestExporter``.
+    """
+
+    def __init__(
+        self,
+        name: str = "best_exporter",
+        serving_input_receiver_fn: Any = None,
+        event_file_pattern: str | None = "eval/*.tfevents.*",
+        compare_fn: Callable[..., bool] | None = None,
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        exports_to_keep: int | None = 5,
+    ) -> None:
+        super().__init__(name, serving_input_receiver_fn, assets_extra)
+        self._compare = compare_fn or is_loss_smaller
+        self._pattern, self._to_keep = event_file_pattern, _checked(exports_to_keep)
+        self._model_dir: str | None = None
+        self._best: dict[str, Any] | None = None
+        self._has_exported = False
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: dict[str, Any],
+        is_the_final_export: bool,
+    ) -> bytes | None:
+        """Export the model if it is the best so far."""
+        if self._pattern and self._model_dir != estimator.model_dir:
+            self._model_dir = estimator.model_dir
+            self._best = self._best_of_events(os.path.join(estimator.model_dir, self._pattern))
+        # The present evaluation is among the events already, so that nothing is better than it.
+        if self._best is not None and self._has_exported and not self._is_better(eval_result):
+            return None
+        logging.info("Performing best model export.")
+        self._best, self._has_exported = eval_result, True
+        found = self._exported(estimator, export_path, checkpoint_path)
+        delete_oldest(export_path, self._to_keep)
+        return found
+
+    def _is_better(self, found: dict[str, Any]) -> bool:
+        return bool(self._compare(best_eval_result=self._best, current_eval_result=found))
+
+    def _best_of_events(self, pattern: str) -> dict[str, Any] | None:
+        self._best = None
+        for path in sorted(glob.glob(pattern)):
+            for event in summary_iterator(path):
+                found = {
+                    value.tag: value.simple_value
+                    for value in event.summary.value
+                    if value.HasField("simple_value")
+                }
+                if found and (self._best is None or self._is_better(found)):
+                    self._best = found
+        return self._best
+
+
+def is_loss_smaller(best_eval_result: Any, current_eval_result: Any) -> bool:
+    """Return whether an evaluation has a smaller "loss" than the best one.
+
+    Raises:
+      ValueError: one of them has none.
+    """
+    for name, found in (("best", best_eval_result), ("current", current_eval_result)):
+        if not found or "loss" not in found:
+            raise ValueError(f"{name}_eval_result cannot be empty or no loss is found in it.")
+    return best_eval_result["loss"] > current_eval_result["loss"]
+
+
+def delete_oldest(export_path: str, to_keep: int | None) -> None:
+    """Delete the exports of a directory, named by numbers, that are older than so many."""
+    if to_keep is None:
+        return
+    numbers = sorted(int(name) for name in os.listdir(export_path) if name.isdecimal())
+    for number in numbers[: max(0, len(numbers) - to_keep)]:
+        shutil.rmtree(os.path.join(export_path, str(number)))
+
+
+def _checked(exports_to_keep: int | None) -> int | None:
+    if exports_to_keep is not None and exports_to_keep <= 0:
+        raise ValueError("`exports_to_keep`, if provided, must be positive number")
+    return exports_to_keep
+
+
+def exporters_of(exporters: Any) -> tuple[Exporter, ...]:
+    """Return the exporters of an `EvalSpec`: one, several, or None.
+
+    Raises:
+      TypeError: something in it is no exporter.
+      ValueError: two have one name, or one has none.
+    """
+    if exporters is None:
+        return ()
+    found = (exporters,) if isinstance(exporters, Exporter) else tuple(exporters)
+    for exporter in found:
+        if not isinstance(exporter, Exporter):
+            raise TypeError(
+                "`exporters` must be an Exporter, an iterable of Exporter, or `None`, found "
+                f"{exporters}."
+            )
+    names = [exporter.name for exporter in found]
+    if len(set(names)) < len(names) or not all(names):
+        raise ValueError(
+            "`exporters` must have unique names. Such a name cannot be `None`. All exporter names: "
+            f"{names}"
+        )
+    return found
