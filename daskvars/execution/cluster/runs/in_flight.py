@@ -310,7 +310,12 @@ class InFlight:
             self.send(run)
 
     def _failed(self, message: dict[str, Any]) -> Exception | None:
-        """Give a run its error, and those after it; return it if nobody waits for it."""
+        """Give a run its error; return it if nobody waits for it.
+
+        Then what the program has sent since has no ground: those runs get the error as well. Where
+        a thread waits for the run, it is other threads that have sent some since, which go on as if
+        it had not been: they are sent again.
+        """
         number = message["failed"]
         failed = self.runs.get(number)
         if failed is None:  # no run, but values that were put
@@ -328,9 +333,11 @@ class InFlight:
         unwaited = None if failed.is_awaited else reported_error(error, number)
         failed.error = unwaited or error
         if "epoch" in message:
-            for sent in sorted(sent for sent in self.runs if sent > number):
-                self.runs.pop(sent).error = reported_error(error, number)
+            if unwaited is not None:
+                for sent in sorted(sent for sent in self.runs if sent > number):
+                    self.runs.pop(sent).error = reported_error(error, number)
             self.executor.refresh()
+            self._resend_from(number)
         return unwaited
 
     def _error(self, failed: SentRun, number: int) -> Exception:
