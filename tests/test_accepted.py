@@ -15,6 +15,7 @@ from daskvars.surface.accepted import ACCEPTED, accepted, accepts
 
 # What callers give to all implementations of an interface, whether one of them needs it or not.
 INTERFACES = {
+    "Exporter.export": {"eval_result", "is_the_final_export"},
     "Layer.build": {"input_shape"},
     "Pattern": {"attrs", "inputs", "outputs"},
     "Initializer.__call__": {"partition_info"},

@@ -256,6 +256,9 @@ class Layer(ShownByArguments, LayerLosses):
                 self._regularize(name, part, regularizer)
         # A custom getter may have made it otherwise than asked for.
         is_trained = trainable and (getattr(parts[0], "trainable", False) or not self.trainable)
+        return self._added(name, variable, is_trained)
+
+    def _added(self, name: str, variable: Any, is_trained: bool) -> Any:
         (self._trainable_weights if is_trained else self._non_trainable_weights).append(variable)
         self._weights_by_name[name] = variable
         if not self._is_building:

@@ -68,8 +68,8 @@ def convert_variables_to_constants(
     >>> [(node.name, node.op) for node in frozen.node]
     [('w', 'Const'), ('w/read', 'Identity'), ('y/y', 'Const'), ('y', 'Mul')]
     >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     print(sess.run(tf.import_graph_def(frozen, return_elements=["y:0"])))
-    [6.0]
+    ...     print(*sess.run(tf.import_graph_def(frozen, return_elements=["y:0"])))
+    6.0
     """
     part = extract_sub_graph(input_graph_def, output_node_names)
     names = [

@@ -37,7 +37,13 @@ from daskvars.train.training_step import (
     get_global_step,
     get_or_create_global_step,
 )
-from daskvars.v1.contrib import arg_scopes, model_analyzer, model_variables, restoring
+from daskvars.v1.contrib import (
+    arg_scopes,
+    model_analyzer,
+    model_variables,
+    predictor,
+    restoring,
+)
 from daskvars.v1.contrib.networks import (
     collected,
     normalizations,
@@ -250,6 +256,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     "losses": _LOSSES,
     "metrics": _METRICS,
     "opt": {"AdamWOptimizer": AdamWOptimizer},
+    "predictor": _of(predictor, "Predictor from_saved_model"),
     "rnn": {
         **_CELLS,
         "static_bidirectional_rnn": static_bidirectional_rnn,

@@ -9,7 +9,7 @@ after. What is read is data: a model brings no code, and names no file outside o
 Models that TensorFlow saved are not read; theirs are protocol buffers of another runtime's ops.
 
 - ``constants``, ``signature_constants``, ``tag_constants``: names that programs agree on;
-- ``signature_def_utils``, ``utils``: signatures made of tensors;
+- ``signature_def_utils``, ``tensor_infos`` (`utils`): signatures made of tensors;
 - ``builder``: writes; ``loader``: reads; ``saving``: writes in one call; ``main_op``: what runs
   when a model has been loaded.
 """
@@ -23,8 +23,8 @@ from daskvars.v1.saved_model import (
     signature_constants,
     signature_def_utils,
     tag_constants,
-    utils,
 )
+from daskvars.v1.saved_model import tensor_infos as utils
 from daskvars.v1.saved_model.builder import SavedModelBuilder
 from daskvars.v1.saved_model.builder import SavedModelBuilder as Builder
 from daskvars.v1.saved_model.constants import (
@@ -66,7 +66,7 @@ from daskvars.v1.saved_model.signature_def_utils import (
     regression_signature_def,
 )
 from daskvars.v1.saved_model.tag_constants import EVAL, GPU, SERVING, TPU, TRAINING
-from daskvars.v1.saved_model.utils import build_tensor_info, get_tensor_from_tensor_info
+from daskvars.v1.saved_model.tensor_infos import build_tensor_info, get_tensor_from_tensor_info
 
 __all__ = [
     "ASSETS_DIRECTORY",

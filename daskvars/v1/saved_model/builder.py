@@ -20,7 +20,7 @@ from daskvars.v1.graphs.meta_graph import MetaGraphDef
 from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.graphs.signatures import AssetFileDef, SignatureDef
 from daskvars.v1.saved_model import constants
-from daskvars.v1.saved_model.utils import build_tensor_info
+from daskvars.v1.saved_model.tensor_infos import build_tensor_info
 
 __all__ = ["SavedModelBuilder"]
 

@@ -40,7 +40,7 @@ def load(
       tags: the tags of the graph: these, and no others.
       export_dir: the directory of the model.
       import_scope: name scope to put the graph under.
-      **saver_kwargs: see `import_meta_graph`: `clear_devices`, `input_map`.
+      **saver_kwargs: see `import_meta_graph`: ``clear_devices``, ``input_map``.
 
     Returns:
       The meta graph, with signatures by their keys in ``signature_def``.

@@ -10,7 +10,7 @@ from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor
 from daskvars.v1.graphs.signatures import SignatureDef, TensorInfo
 from daskvars.v1.saved_model import signature_constants as names
-from daskvars.v1.saved_model.utils import build_tensor_info
+from daskvars.v1.saved_model.tensor_infos import build_tensor_info
 
 __all__ = [
     "build_signature_def",

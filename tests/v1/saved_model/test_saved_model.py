@@ -65,6 +65,19 @@ def test_a_model_is_a_directory_that_can_be_moved(place):
             assert sess.run(f"{prefix}text:0") == b"a\nb\n"  # by the main op, of the file moved
 
 
+def test_a_model_as_a_function(place):
+    predict = tf.contrib.predictor.from_saved_model(place)
+    assert predict({"x": [[1.0, 2.0]]})["y"].tolist() == [[5.0]]
+    with pytest.raises(ValueError, match=r"Got unexpected keys in input_dict: \['z'\]"):
+        predict({"z": 1})
+    named = tf.contrib.predictor.from_saved_model(
+        place, input_names={"a": "x:0"}, output_names={"b": "y:0"}, tags="serve"
+    )
+    assert named({"a": [[1.0, 0.0]]})["b"].tolist() == [[1.0]]
+    with pytest.raises(ValueError, match=r"Available signatures are \['serving_default'\]"):
+        tf.contrib.predictor.from_saved_model(place, "serving")
+
+
 def test_a_graph_is_chosen_by_all_its_tags(place):
     with tf.Graph().as_default(), tf.Session() as sess:
         found = tf.saved_model.load(sess, {"gpu", "train"}, place)
