@@ -10,6 +10,7 @@ from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.placeholders import placeholder
 from daskvars.ops.parsing import parse_example
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1 import logging
 from daskvars.v1.graphs.signatures import SignatureDef
 from daskvars.v1.saved_model.signature_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -168,7 +169,7 @@ def build_parsing_serving_input_receiver_fn(
 # -- what it is asked for -------------------------------------------------------------------------
 
 
-class ExportOutput:
+class ExportOutput(ShownByArguments):
     """One use of an exported model: what is in ``EstimatorSpec.export_outputs``."""
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> SignatureDef:

@@ -11,10 +11,11 @@ from typing import Any
 from daskvars.summary.event_files import summary_iterator
 from daskvars.surface.accepted import accepts
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1 import logging
 
 
-class Exporter:
+class Exporter(ShownByArguments):
     """What `EvalSpec.exporters` has: it is called after each evaluation.
 
     Source: TensorFlow 1.15, ``tf.estimator.Exporter``.

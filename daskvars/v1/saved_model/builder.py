@@ -16,6 +16,7 @@ from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.state.stores.files import read_file, write_file
 from daskvars.surface.accepted import accepts
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
 from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.graphs.signatures import AssetFileDef, SignatureDef
@@ -25,7 +26,7 @@ from daskvars.v1.saved_model.tensor_infos import build_tensor_info
 __all__ = ["SavedModelBuilder"]
 
 
-class SavedModelBuilder:
+class SavedModelBuilder(ShownByArguments):
     """Writes a saved model: `add_meta_graph_and_variables`, perhaps `add_meta_graph`, then `save`.
 
     Args:
@@ -56,10 +57,10 @@ class SavedModelBuilder:
     """
 
     def __init__(self, export_dir: str) -> None:
-        self._directory = _text(export_dir)
-        if os.path.isdir(self._directory) and os.listdir(self._directory):
+        self._export_dir = _text(export_dir)
+        if os.path.isdir(self._export_dir) and os.listdir(self._export_dir):
             raise AssertionError(
-                f"Export directory {self._directory} already exists, and isn't empty. Please "
+                f"Export directory {self._export_dir} already exists, and isn't empty. Please "
                 "choose a different export directory, or delete all the contents of the "
                 "specified directory."
             )
@@ -111,7 +112,7 @@ class SavedModelBuilder:
             saver,
         )
         meta_graph, used = found
-        folder = os.path.join(self._directory, constants.VARIABLES_DIRECTORY)
+        folder = os.path.join(self._export_dir, constants.VARIABLES_DIRECTORY)
         used.save(
             sess,
             os.path.join(folder, constants.VARIABLES_FILENAME),
@@ -192,7 +193,7 @@ class SavedModelBuilder:
 
     def _copied(self, assets: Sequence[Tensor]) -> list[AssetFileDef]:
         """Copy files into the directory of assets."""
-        folder = os.path.join(self._directory, constants.ASSETS_DIRECTORY)
+        folder = os.path.join(self._export_dir, constants.ASSETS_DIRECTORY)
         sources: dict[str, str] = {}
         found = []
         for tensor in assets:
@@ -210,7 +211,7 @@ class SavedModelBuilder:
     @accepts("as_text")
     def save(self, as_text: bool = False) -> bytes:
         """Write the file that makes the directory a saved model; return its path, as bytes."""
-        path = os.path.join(self._directory, constants.SAVED_MODEL_FILENAME_PB)
+        path = os.path.join(self._export_dir, constants.SAVED_MODEL_FILENAME_PB)
         data = {
             "saved_model_schema_version": constants.SAVED_MODEL_SCHEMA_VERSION,
             "meta_graphs": [found.to_json() for found in self._meta_graphs],

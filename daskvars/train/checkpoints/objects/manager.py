@@ -11,6 +11,7 @@ from typing import Any
 from daskvars.errors import OpError
 from daskvars.graph.scopes.stacks import get_default_session
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.checkpoints.objects.checkpoint import Checkpoint
 from daskvars.train.checkpoints.state import (
     checkpoint_exists,
@@ -21,7 +22,7 @@ from daskvars.train.checkpoints.state import (
 from daskvars.train.training_step import numbered
 
 
-class CheckpointManager:
+class CheckpointManager(ShownByArguments):
     """Saves a `Checkpoint` again and again into a directory, and deletes what is too old.
 
     What is in the directory already, and on its record, is taken over, by their record's times.
