@@ -8,7 +8,8 @@ it stays with the object, and whoever makes variables says so (`Trackable._resum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -73,9 +74,18 @@ class Trackable:
 
 
 class TrackedList(Trackable, list[Any]):
-    """A list that restores what is put into it after a restore."""
+    """A list that restores what is put into it after a restore.
+
+    Args:
+      given: the list that it stands for, which must not be changed any more.
+    """
+
+    def __init__(self, given: list[Any]) -> None:
+        super().__init__(map(tracked, given))
+        self._given, self._known = given, list(given)
 
     def _tracked_children(self) -> dict[str, Any]:
+        _check_unchanged(self._given, enumerate(self._known), enumerate(self._given))
         return children_of_items(enumerate(self))
 
     def append(self, item: Any) -> None:
@@ -103,9 +113,18 @@ class TrackedList(Trackable, list[Any]):
 
 
 class TrackedDict(Trackable, dict[Any, Any]):
-    """A dict that restores what is put into it after a restore."""
+    """A dict that restores what is put into it after a restore.
+
+    Args:
+      given: the dict that it stands for, which must not be changed any more.
+    """
+
+    def __init__(self, given: dict[Any, Any]) -> None:
+        super().__init__({key: tracked(item) for key, item in given.items()})
+        self._given, self._known = given, dict(given)
 
     def _tracked_children(self) -> dict[str, Any]:
+        _check_unchanged(self._given, self._known.items(), self._given.items())
         return children_of_items(self.items())
 
     def __setitem__(self, key: Any, item: Any) -> None:
@@ -124,13 +143,21 @@ class TrackedDict(Trackable, dict[Any, Any]):
         return found
 
 
+def _check_unchanged(given: Any, known: Iterable[Any], present: Iterable[Any]) -> None:
+    """Raise ValueError where a list or dict was changed that another one stands for."""
+    pairs = itertools.zip_longest(known, present, fillvalue=(None, given))
+    if any(one[0] != other[0] or one[1] is not other[1] for one, other in pairs):
+        kind = type(given).__name__
+        raise ValueError(
+            f"the {kind} that was given to a checkpoint was changed since, which the checkpoint "
+            f"does not see: change the {kind} that is its attribute, as in checkpoint.layers.append"
+        )
+
+
 def tracked(value: Any) -> Any:
     """Return a list or dict, with those in it, as one that restores what is put into it later."""
-    if type(value) is list:
-        return TrackedList(map(tracked, value))
-    if type(value) is dict:
-        return TrackedDict({key: tracked(item) for key, item in value.items()})
-    return value
+    kinds: dict[type, Callable[[Any], Any]] = {list: TrackedList, dict: TrackedDict}
+    return kinds[type(value)](value) if type(value) in kinds else value
 
 
 def is_trackable(value: Any) -> bool:

@@ -203,6 +203,20 @@ def test_objects_that_come_after_the_restore(tmp_path):
     status.assert_consumed()
 
 
+def test_a_list_that_was_given_is_not_changed_elsewhere(tmp_path):
+    for given, change in (
+        ([dv.Variable(1.0)], lambda items: items.append(dv.Variable(2.0))),
+        ({"a": dv.Variable(1.0)}, lambda items: items.update(a=dv.Variable(2.0))),
+    ):
+        checkpoint = dv.train.Checkpoint(items=given)
+        checkpoint.save(str(tmp_path / "m"))
+        change(checkpoint.items)
+        checkpoint.save(str(tmp_path / "m"))
+        change(given)
+        with pytest.raises(ValueError, match="was changed since, which the checkpoint does not"):
+            checkpoint.save(str(tmp_path / "m"))
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_training_goes_on_with_the_same_bits(tmp_path, compiled):
     dv.reset()
