@@ -9,7 +9,7 @@ after. What is read is data: a model brings no code, and names no file outside o
 Models that TensorFlow saved are not read; theirs are protocol buffers of another runtime's ops.
 
 - ``constants``, ``signature_constants``, ``tag_constants``: names that programs agree on;
-- ``signature_def_utils``, ``tensor_infos`` (`utils`): signatures made of tensors;
+- ``signature_def_utils``, ``tensor_infos`` (``utils``): signatures made of tensors;
 - ``builder``: writes; ``loader``: reads; ``saving``: writes in one call; ``main_op``: what runs
   when a model has been loaded.
 """
