@@ -95,6 +95,9 @@ class MetaGraphDef:
             raise ValueError(f"{shortened(collections)} where collections belong")
         if not isinstance(info, dict) or info.keys() != vars(MetaInfoDef()).keys():
             raise ValueError(f"{shortened(info)} where 'meta_info' belongs")
+        version, tags = info["meta_graph_version"], info["tags"]
+        if not isinstance(tags, list) or not all(isinstance(t, str) for t in [version, *tags]):
+            raise ValueError(f"{shortened(info)} where 'meta_info' belongs")
         saver = data.get("saver")
         return cls(
             GraphDef.from_json(data.get("graph")),

@@ -9,6 +9,7 @@ from daskvars.execution.engine.saving.pending_saves import PendingSave
 from daskvars.graph.graph import Graph
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.scopes.stacks import SessionLike
+from daskvars.graph.tensor import Tensor
 from daskvars.ops.state.checkpoints import SAVE
 from daskvars.surface.accepted import accepts
 from daskvars.train.checkpoints import saver
@@ -242,8 +243,9 @@ def tensors_of(graph: Graph, ops: SaverOps) -> list[SavedTensor]:
       ValueError: they are not a saver's.
     """
     graph.as_graph_element(ops.restore)
-    op = graph.as_graph_element(ops.save).op
-    found = [waited for waited in op.control_inputs if waited.opdef is SAVE]
+    saved = graph.as_graph_element(ops.save)
+    waits = saved.op.control_inputs if isinstance(saved, Tensor) else ()
+    found = [waited for waited in waits if waited.opdef is SAVE]
     if len(found) != 1:
         raise ValueError(f"saver_def: {ops.save!r} is not what a saver made")
     return tensors_of_op(found[0])

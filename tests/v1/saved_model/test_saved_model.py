@@ -112,6 +112,35 @@ def test_no_model_and_a_damaged_one(place, tmp_path):
         assert graph.get_operations() == []
 
 
+def places_of(data, path=()):
+    """Yield the paths of all values in JSON data but in graphs, which have tests of their own."""
+    yield path
+    items = enumerate(data) if isinstance(data, list) else getattr(data, "items", tuple)()
+    for key, value in items:
+        if key != "graph":
+            yield from places_of(value, (*path, key))
+
+
+@pytest.mark.parametrize("value", [None, -1, "x", [], {}, [3], {"a": 3}])
+def test_what_is_altered_is_an_error_or_harmless(place, value):
+    file = os.path.join(place, "saved_model.json")
+    with open(file) as opened:
+        text = opened.read()
+    for path in [path for path in places_of(json.loads(text)) if path]:
+        altered = json.loads(text)
+        around = altered
+        for key in path[:-1]:
+            around = around[key]
+        around[path[-1]] = value
+        with open(file, "w") as opened:
+            json.dump(altered, opened)
+        with tf.Graph().as_default(), tf.Session() as sess:
+            try:
+                tf.saved_model.load(sess, SERVE, place)
+            except (OSError, RuntimeError, ValueError, KeyError, tf.errors.OpError):
+                continue
+
+
 def test_order_and_arguments(tmp_path):
     with tf.Graph().as_default(), tf.Session() as sess:
         x = tf.get_variable("x", initializer=1.0)
