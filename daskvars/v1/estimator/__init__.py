@@ -17,7 +17,7 @@ from daskvars.v1.estimator.exporters import (
     LatestExporter,
 )
 from daskvars.v1.estimator.run_config import RunConfig
-from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys
+from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys, WarmStartSettings
 from daskvars.v1.estimator.training import EvalSpec, TrainSpec, train_and_evaluate
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "ModeKeys",
     "RunConfig",
     "TrainSpec",
+    "WarmStartSettings",
     "export",
     "inputs",
     "train_and_evaluate",

@@ -26,11 +26,12 @@ from daskvars.surface.accepted import accepts
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.checkpoints.reader import list_variables, load_variable
 from daskvars.train.checkpoints.state import latest_checkpoint
+from daskvars.train.checkpoints.warm_starting import warm_start
 from daskvars.train.training_step import create_global_step, get_global_step
 from daskvars.v1 import logging
 from daskvars.v1.estimator.exporting import export_built
 from daskvars.v1.estimator.run_config import RunConfig
-from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys
+from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys, WarmStartSettings
 from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.sessions.checkpoint_hooks import CheckpointSaverHook
 from daskvars.v1.sessions.control_hooks import StopAtStepHook
@@ -57,7 +58,8 @@ class Estimator(ShownByArguments):
       model_dir: directory of checkpoints and summaries; by default that of `config`, or a new one.
       config: a `RunConfig`.
       params: a dict for the function.
-      warm_start_from: is not known here: call ``train.init_from_checkpoint`` in the function.
+      warm_start_from: path of a checkpoint, or `WarmStartSettings`: where trainable variables begin
+        when there is no checkpoint of the model yet.
 
     Raises:
       ValueError: the function does not take features, or not the `params`.
@@ -88,10 +90,15 @@ class Estimator(ShownByArguments):
         params: Mapping[str, Any] | None = None,
         warm_start_from: Any = None,
     ) -> None:
+        self._warm = None
         if warm_start_from is not None:
-            raise NotImplementedError(
-                "warm_start_from: call tf.train.init_from_checkpoint in the model_fn"
-            )
+            is_path = isinstance(warm_start_from, str | PathLike)
+            self._warm = WarmStartSettings(warm_start_from) if is_path else warm_start_from
+            if not isinstance(self._warm, WarmStartSettings):
+                raise ValueError(
+                    "warm_start_from must be a path or a tf.estimator.WarmStartSettings: "
+                    f"{warm_start_from!r}"
+                )
         self._config = config or RunConfig()
         if model_dir is not None and self._config.model_dir not in (None, os.fspath(model_dir)):
             raise ValueError(
@@ -175,6 +182,8 @@ class Estimator(ShownByArguments):
         with self._graph():
             create_global_step()
             spec = self._built(input_fn, ModeKeys.TRAIN, hooks)
+            if self._warm is not None:
+                warm_start(*self._warm)
             self._train(spec, hooks, saving_listeners)
         return self
 

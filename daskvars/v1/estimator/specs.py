@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 
 class ModeKeys:
@@ -13,6 +13,18 @@ class ModeKeys:
     TRAIN = "train"
     EVAL = "eval"
     PREDICT = "infer"
+
+
+class WarmStartSettings(NamedTuple):
+    """Values of another model that variables begin with: the arguments of `train.warm_start`.
+
+    Source: TensorFlow 1.15, ``tf.estimator.WarmStartSettings``.
+    """
+
+    ckpt_to_initialize_from: str
+    vars_to_warm_start: Any = ".*"
+    var_name_to_vocab_info: Mapping[str, Any] | None = None
+    var_name_to_prev_var_name: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,3 +80,7 @@ class EstimatorSpec:
                     f"Values of eval_metric_ops must be (metric_value, update_op) tuples, given: "
                     f"{pair} for key: {name}"
                 )
+
+    def _replace(self, **changes: Any) -> EstimatorSpec:
+        """Return a spec that differs in what is given, as that of a named tuple."""
+        return replace(self, **changes)

@@ -64,3 +64,29 @@ def test_in_turns_and_from_datasets(tmp_path, data):
         tf.estimator.EvalSpec(input_fn, steps=4),
     )
     assert (found["global_step"], exported) == (8, [])
+
+
+class Begun(tf.train.SessionRunHook):
+    """Notes what trainable variables are before the first step."""
+
+    def after_create_session(self, session, coord):
+        self.found = session.run({v.op.name: v for v in tf.trainable_variables()})
+
+
+def test_begun_with_the_values_of_another(tmp_path, data):
+    x, y = data
+    first = tf.estimator.Estimator(model_fn, str(tmp_path / "first"), params={"units": 4})
+    first.train(inputs(x, y, None), steps=3)
+    for start in (
+        str(tmp_path / "first"),
+        tf.estimator.WarmStartSettings(first.latest_checkpoint(), vars_to_warm_start="dense/"),
+    ):
+        place = str(tmp_path / type(start).__name__)
+        second, begun = tf.estimator.Estimator(model_fn, place, None, {"units": 4}, start), Begun()
+        second.train(inputs(x, y, None), hooks=[begun], steps=1)
+        for name, value in begun.found.items():
+            is_taken = isinstance(start, str) or name.startswith("dense/")
+            before = first.get_variable_value(name)
+            assert np.array_equal(value, before) == is_taken or not before.any(), name
+    with pytest.raises(ValueError, match="warm_start_from must be a path or"):
+        tf.estimator.Estimator(model_fn, params={"units": 4}, warm_start_from=3)
