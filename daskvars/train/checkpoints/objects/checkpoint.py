@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from daskvars.dtypes import int64
-from daskvars.errors import FailedPreconditionError, NotFoundError, StoreError
+from daskvars.errors import FailedPreconditionError, NotFoundError, StoreError, enumerated
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.stacks import SessionLike
@@ -177,8 +177,17 @@ class Checkpoint(Trackable):
 
         Raises:
           FailedPreconditionError, ValueError: as `save` does.
+          ValueError: variables are of another graph than the checkpoint.
         """
         found = FoundObjects(self)
+        others = [v.name for v in found.variables.values() if v.graph is not self._graph]
+        if others:
+            here = "the eager program" if self._graph is None else "its graph"
+            raise ValueError(
+                f"{enumerated(others, 4)} are not of {here}: a Checkpoint saves the variables of "
+                "the program that it is made in. Make it where they are, as within "
+                "graph.as_default()"
+            )
         parts = shards_by_name(saved_tensors(found.variables))
         if self._graph is None:
             EAGER_CONTEXT.sync()

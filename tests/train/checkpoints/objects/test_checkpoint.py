@@ -121,6 +121,17 @@ def test_what_is_no_object_is_refused():
         dv.train.Checkpoint(d={(1, 2): dv.Variable(1.0)})
 
 
+def test_variables_of_another_program_are_refused(tmp_path):
+    with tf.Graph().as_default():
+        built = tf.Variable(1.0, name="built")
+    with pytest.raises(ValueError, match="built:0 are not of the eager program"):
+        dv.train.Checkpoint(v=built).save(str(tmp_path / "m"))
+    eager = dv.Variable(1.0, name="eager")
+    with tf.Graph().as_default(), tf.Session(), pytest.raises(ValueError, match="not of its graph"):
+        tf.train.Checkpoint(v=eager).write(str(tmp_path / "m"))
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_path_without_a_checkpoint_is_said(tmp_path):
     checkpoint = dv.train.Checkpoint(v=dv.Variable(1.0))
     with pytest.raises(NotFoundError, match="Failed to find any matching files for"):
