@@ -22,6 +22,7 @@ WITHOUT_OBJECTS = {
     "Pattern",
     "Reduction",
     "RegisterKL",
+    "ResizeMethod",
     "TFRecordCompressionType",
 }
 
