@@ -161,8 +161,8 @@ def progress(
 
 
 @contextmanager
-def long_work(desc: str, total: int, unit: str = "chunk") -> Iterator[Callable[[], object]]:
-    """Show how far work is once it takes longer than `DELAY_S`; give what counts one item.
+def long_work(desc: str, total: int, unit: str = "chunk") -> Iterator[Callable[..., object]]:
+    """Show how far work is once it takes longer than `DELAY_S`; give what counts items, one or n.
 
     That may be called from several threads. The bar vanishes at the end.
 
@@ -177,12 +177,12 @@ def long_work(desc: str, total: int, unit: str = "chunk") -> Iterator[Callable[[
     lock = threading.Lock()
     with _new_bar(desc=desc, total=total, unit=unit, leave=False, delay=DELAY_S) as bar:
 
-        def advance() -> None:
+        def advance(n: int = 1) -> None:
             with lock:
-                bar.update()
+                bar.update(n)
 
         yield advance
 
 
-def _nothing() -> None:
+def _nothing(n: int = 1) -> None:
     pass

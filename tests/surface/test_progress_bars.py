@@ -5,6 +5,7 @@ import logging
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from daskvars import config
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.surface import progress_bars
 from daskvars.surface.progress_bars import Progress, in_notebook, is_shown, long_work
+from tests import clusters
 
 
 class Terminal(io.StringIO):
@@ -181,3 +183,56 @@ def test_in_the_background_nothing_is_shown(terminal, tmp_path):
 
 def test_progress_is_what_it_makes():
     assert isinstance(dv.progress([]), Progress)
+
+
+# -- on a cluster ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def client():
+    with clusters.running(2) as client:
+        yield client
+
+
+@pytest.mark.cluster
+def test_on_a_cluster_chunks_are_counted_as_they_are_done(terminal, tmp_path, client):
+    with client.as_current():
+        save_and_restore(tmp_path)
+    shown = terminal.getvalue()
+    for what in ("initialize", "save", "restore"):
+        counts = [line for line in shown.split("\r") if line.startswith(f"{what}: ")]
+        assert any("0/4" in line for line in counts) and any("4/4" in line for line in counts)
+
+
+@pytest.mark.cluster
+def test_on_a_cluster_a_loop_is_counted_and_its_loss_is_brought(terminal, client):
+    with client.as_current():
+        w = dv.Variable(np.ones(4), name="bars_cluster")
+        bar = dv.progress(range(3), desc="training")
+        for _ in bar:
+            w.assign_sub(np.full(4, 0.25))
+            bar.set(loss=dv.reduce_sum(w))
+        dv.sync()
+    assert "3/3" in terminal.getvalue() and "loss=1" in terminal.getvalue()
+
+
+@pytest.mark.cluster
+def test_on_a_cluster_nobody_looks(monkeypatch, tmp_path, client, capsys):
+    monkeypatch.setattr(progress_bars, "_new_bar", None)
+    with client.as_current():
+        save_and_restore(tmp_path)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.cluster
+def test_on_a_cluster_what_failed_is_said_and_ends_its_bar(terminal, tmp_path, client):
+    with client.as_current(), dv.Graph().as_default(), dv.Session() as session:
+        v = dv.get_variable("v", [8, 4], initializer=dv.ones_initializer(), chunks=(2, 4))
+        session.run(v.initializer)
+        saver = dv.train.Saver()
+        path = saver.save(session, str(tmp_path / "model"))
+        chunk = next(p for p in Path(path).rglob("*") if p.is_file() and p.name != "zarr.json")
+        chunk.unlink()
+        with pytest.raises(dv.errors.OpError, match="v"):
+            saver.restore(session, path)
+    assert "restore: " in terminal.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import distributed
@@ -13,9 +13,11 @@ from distributed import CancelledError, Client, Future
 from daskvars.device_array import DeviceArray, as_given
 from daskvars.remote.versions.shared_versions import BlockLocation
 from daskvars.state.format.grids import Blocks
+from daskvars.surface.progress_bars import long_work
 from daskvars.versioned import Versioned
 
 BAD = ("error", "cancelled")  # the status of a future that cannot be had
+UNFINISHED = ("pending", "lost")
 
 
 class Reference(NamedTuple):
@@ -66,10 +68,27 @@ def remote_blocks(states: Iterable[Blocks]) -> Iterator[RemoteBlock]:
 
 def wait(client: Client, futures: Iterable[Future]) -> None:
     """Wait until each of some futures is finished, failed or lost for good."""
-    unfinished = [future for future in futures if future.status in ("pending", "lost")]
+    unfinished = [future for future in futures if future.status in UNFINISHED]
     if unfinished:
         with client.as_current(), contextlib.suppress(CancelledError):
             distributed.wait(unfinished)
+
+
+def wait_for_chunks(client: Client, num_chunks: Mapping[Future, int], doing: str) -> None:
+    """Wait as `wait` does, and show how many chunks are done where that takes long.
+
+    Args:
+      client: the cluster.
+      num_chunks: future -> how many chunks its task makes, writes or reads.
+      doing: what the bar says; "" shows none.
+    """
+    left = {future for future in num_chunks if future.status in UNFINISHED}
+    with long_work(doing, sum(num_chunks.values())) as advance:
+        for future in num_chunks.keys() - left:
+            advance(num_chunks[future])
+        with client.as_current(), contextlib.suppress(CancelledError):
+            for future in distributed.as_completed(left):
+                advance(num_chunks[future])
 
 
 def own(value: Any) -> Any:

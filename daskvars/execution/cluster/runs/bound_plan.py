@@ -19,7 +19,14 @@ from distributed import Future
 
 from daskvars import chunk_grid
 from daskvars.execution.cluster.results.futures import ResultFuture, RunResults
-from daskvars.execution.cluster.results.remote_blocks import BAD, Reference, RemoteBlock, own, wait
+from daskvars.execution.cluster.results.remote_blocks import (
+    BAD,
+    Reference,
+    RemoteBlock,
+    own,
+    wait,
+    wait_for_chunks,
+)
 from daskvars.execution.cluster.runs.feeds import RunFeeds, cut, leaf_block_ids
 from daskvars.execution.cluster.runs.graphs import Template, in_place
 from daskvars.execution.cluster.state_client import StateClient
@@ -43,6 +50,7 @@ from daskvars.remote.versions.shared_versions import (
 )
 from daskvars.shape_arithmetic import is_known
 from daskvars.state.format.manifest import VariableRecord
+from daskvars.surface.progress_bars import is_shown
 
 Keys = Callable[[Any], tuple[int, int]]
 
@@ -119,6 +127,9 @@ class BoundPlan:
         self.programs: dict[str, Future] = {}
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[BlockId, str] = {}
+        # What a bar says when a run takes long: steps have bars around them.
+        is_initialization = plan.updates and not plan.required and not plan.outputs
+        self.doing = "initialize" if is_initialization else ""
         self._checked = -1
         self._template: Template | None = None
 
@@ -184,7 +195,10 @@ class BoundPlan:
             if any((key in values) != found for key, found in plan.presence.items()):
                 raise StaleViewError(None, None, "variables were initialized by another client")
             values.read(self.state_keys)  # or an error that names those without a value
-        return executor.submit(self, feeds, random_keys, is_awaited)
+        run = executor.submit(self, feeds, random_keys, is_awaited)
+        if self.doing and is_shown():  # who looks at a bar waits for its end
+            wait_for_chunks(executor.client, run.dispatch.num_chunks, self.doing)
+        return run
 
     def check(self) -> None:
         """Raise where no worker may run a task, or have a variable, before anything is sent."""
@@ -276,6 +290,7 @@ class Dispatch:
         self.futures: list[Future] = []
         self.picks: dict[str, Task] = {}
         self.wanted: dict[Any, None] = {}
+        self.num_chunks: dict[Future, int] = {}
         self._by_key: dict[Any, Future] = {}
 
     @property
@@ -285,7 +300,7 @@ class Dispatch:
 
     def release(self) -> None:
         """Want nothing but the outputs any more: a version would live as long as its results."""
-        self.futures = []
+        self.futures, self.num_chunks = [], {}
 
     # -- sending --------------------------------------------------------------------------------
 
@@ -351,6 +366,10 @@ class Dispatch:
         found = executor.client.get(self._graph(self.tasks, self.stamp, header), keys, sync=False)
         self._by_key = dict(zip(keys, found, strict=True))
         self.futures = list(found)
+        if self.bound.doing:
+            every = (block for _, blocks in writes.values() for block in blocks.values())
+            made = Counter(block.key for block in every if isinstance(block, BlockLocation))
+            self.num_chunks = {f: made[key] for key, f in self._by_key.items() if made[key]}
         if writes:
             new = {k: dict.fromkeys(blocks, RemoteBlock()) for k, blocks in self.updates.items()}
             values.commit(new, values.version, self.records)

@@ -10,7 +10,12 @@ from distributed import Client, Future
 
 from daskvars.chunk_grid import block_indices, block_slices
 from daskvars.execution.cluster.errors import error_of
-from daskvars.execution.cluster.results.remote_blocks import Reference, RemoteBlock, wait
+from daskvars.execution.cluster.results.remote_blocks import (
+    Reference,
+    RemoteBlock,
+    wait,
+    wait_for_chunks,
+)
 from daskvars.execution.cluster.saving.chunk_tasks import SPLIT_BYTES, write_chunks
 from daskvars.execution.cluster.workers.placement import ClusterPlacement
 from daskvars.remote.dask_internals import RunGraph, Task
@@ -79,10 +84,12 @@ def write(
         if not any(isinstance(block, RemoteBlock) for block in found.values())
     }
     blocks = {name: found for name, (_, found) in values.items() if name not in here}
-    put = write_stored_chunks if in_flight is None else write_in_background
+    waits = in_flight is None
+    put = write_stored_chunks if waits else write_in_background
+    doing = "save" if waits else ""  # in the background nobody waits for it
     try:
         writer.write_values(here)
-        digests = write_chunks(client, f"save-{stamp}", writer, storage, blocks, put)
+        digests = write_chunks(client, f"save-{stamp}", writer, storage, blocks, put, doing=doing)
         wait(client, in_flight or ())
         failed = next((future for future in in_flight or () if future.status != "finished"), None)
         if failed is not None:
@@ -153,7 +160,8 @@ def restore(
             annotations["allow_other_workers"][key] = is_loose
     expression = RunGraph(graph, annotations, f"restore-{stamp}")
     futures = client.get(expression, list(graph), sync=False)
-    wait(client, futures)
+    num_chunks = {f: len(blocks) for f, blocks in zip(futures, batches.values(), strict=True)}
+    wait_for_chunks(client, num_chunks, "restore")
     for future in futures:
         if future.status != "finished":
             raise error_of(future)

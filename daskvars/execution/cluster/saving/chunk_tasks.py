@@ -8,6 +8,7 @@ from typing import Any
 
 from distributed import Client
 
+from daskvars.execution.cluster.results.remote_blocks import wait_for_chunks
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.remote.tasks.chunk_tasks import Fragment, write_stored_chunks
 from daskvars.state.format.chunks import chunk_ref
@@ -38,6 +39,7 @@ def write_chunks(
     state: Mapping[str, Blocks],
     write: Callable[..., Any] = write_stored_chunks,
     priority: int = 0,
+    doing: str = "",
 ) -> dict[str, dict[Index, int]]:
     """Have workers write variables into a snapshot that was begun.
 
@@ -49,6 +51,7 @@ def write_chunks(
       state: key -> blocks, which are on workers.
       write: what a task calls: `write_stored_chunks`, or `write_in_background`.
       priority: of the tasks, as Dask takes it.
+      doing: what a bar says while chunks are written; "" shows none.
 
     Returns:
       key -> chunk -> crc32c.
@@ -62,7 +65,11 @@ def write_chunks(
         key: write_task(key, storage, writer.path, group, write)
         for key, group in zip(keys, groups, strict=True)
     }
-    written = client.get(RunGraph(graph, {}, stamp), keys, priority=priority)
+    futures = client.get(RunGraph(graph, {}, stamp), keys, priority=priority, sync=False)
+    if doing:
+        num_chunks = {f: len(group.parts) for f, group in zip(futures, groups, strict=True)}
+        wait_for_chunks(client, num_chunks, doing)
+    written = client.gather(futures)
     digests: dict[str, dict[Index, int]] = {}
     for group, found in zip(groups, written, strict=True):
         for (record, _, index), digest in zip(group.parts, found, strict=True):
