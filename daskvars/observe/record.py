@@ -9,7 +9,6 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import repeat
 from os import PathLike
 from typing import Any
 
@@ -17,7 +16,7 @@ from daskvars.execution.engine import events
 from daskvars.lowering.plan import Plan
 from daskvars.observe.chrome_trace import Bar, chrome_trace
 from daskvars.remote import tracing
-from daskvars.remote.tracing import Slice
+from daskvars.remote.tracing import Kernels, Slice, slices_of
 
 logger = logging.getLogger("daskvars")
 
@@ -49,14 +48,15 @@ class Record:
         self._plans: dict[str, dict[str, Any]] = {}
         self._scopes: Counter[str] = Counter()
         self._known: dict[int, tuple[Plan, str]] = {}
-        self._slices: deque[tuple[str, Slice]] = deque(maxlen=num_slices)
+        self._num_slices, self._num_noted, self._num_kept = num_slices, 0, 0
+        self._slices: deque[tuple[str, Slice | Kernels]] = deque()
         self._workers: dict[str, defaultdict[str, float]] = {}
         self._cuts: list[str] = []
 
     def __repr__(self) -> str:
         num_runs = sum(plan["runs"] for plan in list(self._plans.values()))
         state = "listening" if self._ended_s is None else "ended"
-        return f"<Record of {num_runs} runs, {self._totals['slices']:,} slices, {state}>"
+        return f"<Record of {num_runs} runs, {self._num_noted:,} slices, {state}>"
 
     def __call__(self, event: Any) -> None:
         """Take note of an event; see `daskvars.execution.engine.events`."""
@@ -104,14 +104,15 @@ class Record:
     def _worked(self, event: events.Worked) -> None:
         found = self._workers.setdefault(event.place, defaultdict(float))
         for one in event.slices:
+            self._keep(event.place, one)
+            if type(one) is not Slice:
+                continue
             kind = one[0]
             if kind == "stage" or kind == "exchange":
                 found[f"{kind}s"] += 1
                 found[f"{kind}_seconds"] += one.duration_s
             if kind == "exchange":
                 found["exchange_bytes"] += one.facts["bytes"]
-        self._slices.extend(zip(repeat(event.place), event.slices))
-        self._totals["slices"] += len(event.slices)
 
     def _cut(self, event: events.TraceCut) -> None:
         self._cuts.append(event.why)
@@ -122,8 +123,21 @@ class Record:
     ) -> None:
         start_s = time.time() - duration_s
         facts = {"version": version, "count": count, "bytes": nbytes}
-        self._slices.append(("", Slice(ROWS[row], name, start_s, duration_s, ROWS[row], facts)))
-        self._totals["slices"] += 1
+        self._keep("", Slice(ROWS[row], name, start_s, duration_s, ROWS[row], facts))
+
+    def _keep(self, place: str, one: Slice | Kernels) -> None:
+        """Keep what was noted, and forget of the oldest as much as there is too much."""
+        self._slices.append((place, one))
+        number = 1 if type(one) is Slice else _number_of(one)
+        self._num_noted += number
+        self._num_kept += number
+        while self._num_kept > self._num_slices:
+            oldest = self._slices[0][1]
+            number = _number_of(oldest)
+            if self._num_kept - number < self._num_slices:
+                break  # a part of it is among the latest
+            self._num_kept -= number
+            self._slices.popleft()
 
     def _label(self, plan: Plan) -> str:
         """Return the scope of most of a plan's work."""
@@ -137,6 +151,10 @@ class Record:
                 self._known.clear()
             found = self._known[id(plan)] = (plan, label)
         return found[1]
+
+    @property
+    def _num_dropped(self) -> int:
+        return max(0, self._num_noted - self._num_slices)
 
     def _end(self) -> None:
         self._ended_s = time.time()
@@ -203,13 +221,14 @@ class Record:
           later ones took their place, and ``cuts``, what of the workers' is not there, and why.
         """
         with self._lock:
-            slices, dropped = list(self._slices), self._totals["slices"] - len(self._slices)
+            slices, dropped = list(self._slices), self._num_dropped
             cuts = list(self._cuts)
         bars = [
             Bar(place, one.thread or f"{one.kind}s", one.name, one.kind, *one[2:4], one.facts)
-            for place, one in slices
+            for place, noted in slices
+            for one in slices_of([noted])
         ]
-        found = chrome_trace(bars, ROWS)
+        found = chrome_trace(bars[max(0, len(bars) - self._num_slices) :], ROWS)
         return {**found, "otherData": {"dropped": dropped, "cuts": cuts}}
 
     def write_metrics(self, path: str | PathLike[str]) -> None:
@@ -221,6 +240,10 @@ class Record:
         """Write `trace` to a file for chrome://tracing or https://ui.perfetto.dev."""
         with open(path, "w") as file:
             json.dump(self.trace(), file)
+
+
+def _number_of(one: Slice | Kernels) -> int:
+    return one.num_slices if isinstance(one, Kernels) else 1
 
 
 NOTES: dict[type, Any] = {
@@ -304,7 +327,7 @@ def profile(path: str | PathLike[str], num_slices: int = NUM_PROFILED) -> Iterat
     finally:
         record._end()
         record.write_trace(path)
-        dropped = record._totals["slices"] - len(record._slices)
+        dropped = record._num_dropped
         if dropped:
             logger.warning(
                 "the trace in %s lacks the first %d slices; give profile a larger num_slices than "

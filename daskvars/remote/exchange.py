@@ -53,7 +53,7 @@ from daskvars.remote.dask_internals import (
 )
 from daskvars.remote.task_keys import has_outputs, label_of
 from daskvars.remote.task_outputs import OutputsReference, RemoteOutput, TaskOutputs
-from daskvars.remote.tracing import FIGURES, TRACE, TRACED, Slice, Tracer
+from daskvars.remote.tracing import FIGURES, TRACE, TRACED, Kernels, Slice, Tracer, slices_of
 from daskvars.remote.versions.shared_graphs import OPERATION
 from daskvars.remote.versions.shared_versions import LostKeysError
 from daskvars.versioned import Versioned
@@ -172,8 +172,8 @@ class Exchanges(NamedPlugin):
         if fence:
             self._tell([], fence)
 
-    def _tell(self, slices: list[Slice], fence: str = "") -> None:
-        found = [tuple(found) for found in slices]
+    def _tell(self, noted: list[Slice | Kernels], fence: str = "") -> None:
+        found = [tuple(one) for one in slices_of(noted)]
         on_loop(self.worker, send_to_scheduler, self.worker, TRACED, found, fence)
 
     @contextmanager

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from daskvars.remote import tracing
-from daskvars.remote.tracing import Slice
+from daskvars.remote.tracing import Kernels, Slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,11 @@ class Worked:
 
     Attributes:
       place: the worker's name; "" for this process.
-      slices: what it did.
+      slices: what it did; see `tracing.slices_of`.
     """
 
     place: str
-    slices: Sequence[Slice]
+    slices: Sequence[Slice | Kernels]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def flush() -> None:
         tracing.here.flush()
 
 
-def _publish(place: str, slices: Sequence[Slice]) -> None:
+def _publish(place: str, slices: Sequence[Slice | Kernels]) -> None:
     publish(Worked(place, slices))
 
 

@@ -77,7 +77,7 @@ def _record_steps(engine: Engine, heard: Sequence[Any], metadata: RunMetadata) -
         device = names.get(event.place, event.place) or CPU
         if device not in devices:
             devices[device] = metadata.step_stats.dev_stats.add(device=device)
-        for kind, name, start_s, duration_s, thread, facts in event.slices:
+        for kind, name, start_s, duration_s, thread, facts in tracing.slices_of(event.slices):
             if kind == "block":  # its kernels are there
                 continue
             devices[device].node_stats.add(

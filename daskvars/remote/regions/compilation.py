@@ -161,7 +161,7 @@ class _CodeWriter:
             self.scope[name(register)] = as_input(self.xp, value)
         if self.meter is not None:
             self.scope["now"] = time.perf_counter
-            self.body.append("    times = [now()]")
+            self.body += ["    times = [now()]", "    tick = times.append"]
         chains = self._chains()
         i = 0
         while i < len(program.calls):
@@ -201,7 +201,7 @@ class _CodeWriter:
             calls = self.program.calls[index : index + num_calls]
             self.kernels.append(kernel)
             self.operations.append(", ".join(dict.fromkeys(call.name for call in calls)))
-            self.body.append("    times.append(now())")
+            self.body.append("    tick(now())")
 
     def _labels(self) -> Labels:
         layers = tuple(layer_of(scope_of(operation)) for operation in self.operations)

@@ -33,6 +33,7 @@ class Step:
         self.function = moving(self.xp, compiled(main, self.xp))
         self.label, self._main = region.label, main
         self._programs: dict[frozenset[int], RegionProgram] = {}
+        self._traced: tuple[tracing.Tracer, Any] | None = None
         if self.split is not None:
             self.second = compiled(self.split.program, numpy)
             self.kept_position = {p: i for i, p in enumerate(self.split.kept)}
@@ -41,10 +42,11 @@ class Step:
     def traced(self, tracer: tracing.Tracer) -> Any:
         """Return its function as one that tells what it does. A GPU's kernels run on after their
         calls, so there the whole is told alone."""
-        meter = tracing.kernels_ran if self.xp is numpy else None
-        return tracer.around(
-            "stage", self.label, moving(self.xp, compiled(self._main, self.xp, meter))
-        )
+        if self._traced is None or self._traced[0] is not tracer:
+            meter = tracing.kernels_ran if self.xp is numpy else None
+            function = moving(self.xp, compiled(self._main, self.xp, meter))
+            self._traced = tracer, tracer.around("stage", self.label, function)
+        return self._traced[1]
 
     def result(self, outputs: tuple[Any, ...], position: int) -> Any:
         """Return output `position` of the region from what its first half returned."""
