@@ -60,6 +60,7 @@ __all__ = [
     "difference",
     "in_brackets",
     "is_known",
+    "known_or",
     "matrix",
     "merge",
     "normalize_axes",
@@ -118,8 +119,6 @@ class Dimension:
     >>> Dimension(3) * 4, Dimension(None) + 1, Dimension(3) == 3, Dimension(None) == 3
     (Dimension(12), Dimension(None), True, None)
     """
-
-    __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
         self.value = _as_size(value)
@@ -186,8 +185,6 @@ class TensorShape:
     >>> print(TensorShape([None, 784]), TensorShape(None), TensorShape([]), TensorShape([5]))
     (?, 784) <unknown> () (5,)
     """
-
-    __slots__ = ("_tuple",)
 
     def __init__(self, dims: Any) -> None:
         self._tuple = as_tuple(dims)
@@ -322,6 +319,52 @@ class TensorShape:
         if self.ndims is not None and self.ndims > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
+
+
+class KnownDimension(int, Dimension):
+    """A size that is known, as a number: what it is asked to be, it is."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = int(value)
+
+    __str__ = int.__repr__
+    __format__ = int.__format__
+
+
+class KnownShape(TensorShape, tuple):  # type: ignore[misc]
+    """The shape of a value that is there: a tuple of numbers, as NumPy has it.
+
+    >>> shape = KnownShape((2, 3))
+    >>> print(shape, shape[1] / 2, shape[:1] + (5,), shape == [2, 3], shape[0].value)
+    (2, 3) 1.5 (2, 5) True 2
+    """
+
+    def __new__(cls, sizes: Iterable[int]) -> KnownShape:
+        return tuple.__new__(cls, map(KnownDimension, sizes))
+
+    __iter__ = tuple.__iter__
+    __len__ = tuple.__len__
+    __contains__ = tuple.__contains__
+    __lt__, __le__, __gt__, __ge__ = tuple.__lt__, tuple.__le__, tuple.__gt__, tuple.__ge__
+
+    def __getitem__(self, key: Any) -> Any:
+        found = tuple.__getitem__(self, key)
+        return KnownShape(found) if isinstance(key, slice) else found
+
+    def concatenate(self, other: Any) -> TensorShape:
+        """This shape followed by another; unknown when the other's rank is."""
+        return known_or(super().concatenate(other)._tuple)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return known_or(as_shape(other).concatenate(self)._tuple)
+
+    def __reduce__(self) -> tuple:
+        return KnownShape, (self._tuple,)
+
+
+def known_or(shape: Shape) -> TensorShape:
+    """The public form of a shape: a tuple of numbers too, where all of it is known."""
+    return KnownShape(shape) if is_known(shape) else TensorShape(shape)
 
 
 _Size: TypeAlias = int | Dimension | SupportsIndex | None

@@ -94,6 +94,18 @@ class _Linalg:
 linalg = _Linalg()
 
 
+class _Fft:
+    """`cupy.fft`."""
+
+    def __getattr__(self, name):
+        if name not in SURFACE["fft"]:
+            raise AttributeError(f"module 'cupy.fft' has no attribute {name!r}")
+        return _function(np.fft, name, SURFACE["fft"][name], "fft.")
+
+
+fft = _Fft()
+
+
 class _Special:
     """`cupyx.scipy.special`: ufuncs, with the loops that they have, and functions."""
 

@@ -48,6 +48,7 @@ from daskvars.ops.protocols.dask_collection import DaskCollection
 from daskvars.ops.protocols.operators import identity_hash
 from daskvars.ops.state.assign import read_variable
 from daskvars.shape_arithmetic import is_known
+from daskvars.shapes import TensorShape, known_or
 from daskvars.surface.accepted import accepts
 from daskvars.surface.one_line import array_in_line, values_in_line
 
@@ -80,6 +81,33 @@ class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
     @value.setter
     def value(self, value: Any) -> None:
         self._value = value
+
+    @property
+    def shape(self) -> TensorShape:  # type: ignore[override]  # nobody sets the base's either
+        """The shape: a tuple of numbers, unless it depends on values that are not computed yet."""
+        known = self.spec.shape
+        if not is_known(known) and isinstance(self._value, numpy.ndarray | numpy.generic):
+            known = self._value.shape
+        return known_or(known)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        known = shapes.size(self.spec.shape)
+        return int(numpy.size(computed(self))) if known is None else known
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> EagerTensor:
+        """Return the tensor: eager values have one place, "cpu" (array API standard).
+
+        Raises:
+          ValueError: another device.
+        """
+        if device not in ("", "cpu"):
+            raise ValueError(
+                f"to_device({device!r}): eager values are on 'cpu'; with dv.device(...) "
+                "operations choose where they run"
+            )
+        return self
 
     def numpy(self) -> Any:
         """Return the value: a NumPy array, or a NumPy scalar for rank 0; a copy of its own."""

@@ -5,6 +5,8 @@ import numpy as np
 
 import daskvars as dv
 from daskvars.ops.array.broadcasting import sum_to_shape
+from daskvars.ops.math import fourier
+from daskvars.ops.math.arithmetic import nextafter, signbit
 from tests.ops.sample import Sample
 
 RNG = np.random.default_rng(1)
@@ -79,6 +81,7 @@ UNARY = [
     Sample("IsNan", dv.is_nan, (np.array([1.0, np.nan, np.inf]),)),
     Sample("IsInf", dv.is_inf, (np.array([1.0, np.nan, np.inf]),)),
     Sample("IsFinite", dv.is_finite, (np.array([1.0, np.nan, np.inf]),)),
+    Sample("SignBit", signbit, (np.array([1.0, -0.0, -np.inf, 0.0]),)),
     Sample("LogicalNot", dv.logical_not, (bools(5),)),
 ]
 
@@ -109,6 +112,7 @@ BINARY = [
     Sample("Maximum", dv.maximum, ROW, (0, 1)),
     Sample("Minimum", dv.minimum, COLUMN, (0, 1)),
     Sample("Atan2", dv.atan2, POSITIVE, (0, 1)),
+    Sample("NextAfter", nextafter, COLUMN),
     Sample("Polygamma", dv.polygamma, (np.array([[1.0], [2.0]]), floats(2, 3, low=0.5)), (1,)),
     Sample("LogicalAnd", dv.logical_and, (bools(5), bools(5))),
     Sample("LogicalOr", dv.logical_or, (bools(5), bools(5))),
@@ -155,6 +159,9 @@ OTHERS = [
         id="saturate",
     ),
     Sample("Conj", dv.conj, (complexes(4),), (0,)),
+    Sample("FourierTransform", lambda x: fourier.fft(x, 1), (complexes(4, 3),), (0,)),
+    Sample("FourierTransform", lambda x: fourier.fft(x, 0), (complexes(4),), (0,), id="first"),
+    Sample("InverseFourierTransform", lambda x: fourier.ifft(x, -1), (complexes(4, 3),), (0,)),
     Sample("Real", dv.real, (complexes(4),), (0,), id="part"),
     Sample("Imag", dv.imag, (complexes(4),), (0,), id="part"),
     Sample(

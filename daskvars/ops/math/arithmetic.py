@@ -11,7 +11,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.indexed_slices import Gradients, IndexedSlices
 from daskvars.graph.interpreter import apply
@@ -23,7 +23,7 @@ from daskvars.ops.array.broadcasting import broadcast_gradients, sum_like
 from daskvars.ops.math import casting, comparison
 from daskvars.ops.math.casting import cast, conj
 from daskvars.ops.rules.families import UnaryFunction, binary, unary
-from daskvars.ops.rules.shapes import merged_shape
+from daskvars.ops.rules.shapes import compared, merged_shape
 from daskvars.shapes import ShapeLike
 
 add = binary(
@@ -130,6 +130,24 @@ rint = unary(
     "rint",
     lambda op, dy: None,
     "Return x rounded to the nearest integer, halves to the even one.",
+)
+signbit = unary(
+    "signbit",
+    "SignBit",
+    "D",
+    "signbit",
+    NO_GRADIENT,
+    "Return whether the sign of x is minus, also that of -0.0 and NaN.",
+    infer=compared,
+    result="bool",
+)
+nextafter = binary(
+    "nextafter",
+    "NextAfter",
+    "D",
+    "nextafter",
+    NO_GRADIENT,
+    "Return the number that is next to x in the direction of y.",
 )
 _round = unary("round", "Round", "F", "rint", lambda op, dy: None, "Return x rounded.")
 

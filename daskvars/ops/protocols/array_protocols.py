@@ -28,12 +28,19 @@ class ArrayProtocols:
             )
         return array_api
 
-    def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         """Give the value to another library: a copy, as whoever gets it might write into it.
 
         Args:
+          stream, max_version, dl_device: as NumPy's arrays take them.
           copy: False is refused.
-          options: ``stream``, ``max_version`` and ``dl_device``, as NumPy's arrays take them.
 
         Raises:
           BufferError: ``copy=False``, or the dtype is none of DLPack's.
@@ -44,7 +51,9 @@ class ArrayProtocols:
         """
         if copy is False:
             raise BufferError("a value of daskvars never changes, so it is given away as a copy")
-        return numpy.array(self).__dlpack__(**options)
+        return numpy.array(self).__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's name of this process's memory."""

@@ -15,13 +15,38 @@ from typing import Any
 
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.ops.array import reshaping, transposing
 from daskvars.ops.linalg import products as linalg
-from daskvars.ops.math import arithmetic, comparison, division, transcendental
+from daskvars.ops.math import arithmetic, bitwise, comparison, division, transcendental
 from daskvars.ops.protocols.indexing import slice_helper
 from daskvars.ops.protocols.numpy_functions import array_function, array_ufunc
 from daskvars.ops.sparse.arithmetic import with_dense
 
 Operator = Callable[..., Any]
+
+
+def _of_bits(of_bools: Operator, of_bits: Operator) -> Operator:
+    """Return an operator that is of bits where its first tensor has integers, else of bools."""
+
+    def operator(x: Any, y: Any = None, name: str | None = None) -> Tensor:
+        first = x if hasattr(x, "dtype") and hasattr(x, "graph") else y
+        function = of_bits if first.dtype.base_dtype.is_integer else of_bools
+        return function(x, name=name) if y is None else function(x, y, name=name)
+
+    return operator
+
+
+def _transposed(x: Any) -> Tensor:
+    """The matrix, of rank 2, with rows and columns exchanged."""
+    if x.shape.ndims not in (None, 2):
+        raise ValueError(f".T is of a matrix, and {x.name} has shape {x.shape}: use transpose()")
+    return transposing.transpose(x)
+
+
+def _matrices_transposed(x: Any) -> Tensor:
+    """The matrices, [..., m, n], with rows and columns exchanged."""
+    return transposing.matrix_transpose(x)
+
 
 # method -> (function, name of its operations); each also has a reflected form.
 _BINARY: dict[str, tuple[Operator, str]] = {
@@ -34,9 +59,11 @@ _BINARY: dict[str, tuple[Operator, str]] = {
     "mod": (division.floormod, "mod"),
     "pow": (transcendental.pow, "pow"),
     "matmul": (linalg.matmul, "matmul"),
-    "and": (comparison.logical_and, "and"),
-    "or": (comparison.logical_or, "or"),
-    "xor": (comparison.logical_xor, "xor"),
+    "and": (_of_bits(comparison.logical_and, bitwise.bitwise_and), "and"),
+    "or": (_of_bits(comparison.logical_or, bitwise.bitwise_or), "or"),
+    "xor": (_of_bits(comparison.logical_xor, bitwise.bitwise_xor), "xor"),
+    "lshift": (bitwise.left_shift, "lshift"),
+    "rshift": (bitwise.right_shift, "rshift"),
 }
 
 
@@ -89,12 +116,13 @@ def identity_hash(x: Any) -> int:
     return object.__hash__(x)
 
 
-OPERATORS: dict[str, Operator] = {
+OPERATORS: dict[str, Any] = {
     **{f"__{method}__": _forward(method, *entry) for method, entry in _BINARY.items()},
     **{f"__r{method}__": _reflected(f"r{method}", *entry) for method, entry in _BINARY.items()},
     "__neg__": _single("neg", arithmetic.negative),
     "__abs__": _single("abs", arithmetic.abs),
-    "__invert__": _single("invert", comparison.logical_not),
+    "__pos__": _single("pos", reshaping.identity),
+    "__invert__": _single("invert", _of_bits(comparison.logical_not, bitwise.invert)),
     "__lt__": _single("lt", comparison.less),
     "__le__": _single("le", comparison.less_equal),
     "__gt__": _single("gt", comparison.greater),
@@ -103,6 +131,8 @@ OPERATORS: dict[str, Operator] = {
     "__ne__": _comparison("ne", comparison.not_equal, True),
     "__hash__": _named("hash", identity_hash),
     "__getitem__": slice_helper,
+    "T": property(_transposed),
+    "mT": property(_matrices_transposed),
     "__array_ufunc__": array_ufunc,
     "__array_function__": array_function,
 }
