@@ -147,6 +147,13 @@ def hessians(
 
     Raises:
       ValueError: `ys`, or their gradients, do not depend on an x.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as session:
+    ...     x = dv.constant([1.0, 2.0])
+    ...     y = session.run(hessians(dv.reduce_sum(x * x * x), x)[0])
+    >>> y.tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
     """
     xs = _as_list(xs)
     options: dict[str, Any] = {

@@ -620,7 +620,12 @@ class _CanonicalRecord:
 
 
 def sync() -> None:
-    """Run every eager operation that was recorded so far, and wait for it."""
+    """Run every eager operation that was recorded so far, and wait for it.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable([1.0, 2.0]) * 2.0
+    >>> sync()
+    """
     EAGER_CONTEXT.sync()
     EAGER_CONTEXT.engine.sync()
 

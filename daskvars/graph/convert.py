@@ -44,6 +44,10 @@ def convert_to_tensor(
     Raises:
       TypeError: the value cannot be a tensor of that dtype.
       ValueError: a tensor of another dtype was given, or the value is ragged.
+
+    >>> import daskvars as dv
+    >>> print(convert_to_tensor([1, 2], dtype=dv.float64))
+    [1. 2.]
     """
     wanted: DType | None = None if dtype is None else as_dtype(dtype).base_dtype
     if isinstance(value, Tensor):

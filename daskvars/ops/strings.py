@@ -296,7 +296,11 @@ REGEX_FULL_MATCH = _text_op("RegexFullMatch", "input:S", kernels.full_match, _ty
 
 
 def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
-    """Return texts without white space at their ends. Source: ``tf.strings.strip``."""
+    """Return texts without white space at their ends. Source: ``tf.strings.strip``.
+
+    >>> string_strip([" a "]).numpy().tolist()
+    [b'a']
+    """
     return apply(STRING_STRIP, input, name=name)
 
 

@@ -31,6 +31,10 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 
     Raises:
       ValueError: `scale` is an integer or negative.
+
+    >>> import daskvars as dv
+    >>> float(l1_regularizer(0.5)(dv.constant([1.0, -2.0])))
+    1.5
     """
     if _checked_scale(scale) == 0.0:
         return _no_loss

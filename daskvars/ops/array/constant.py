@@ -282,12 +282,21 @@ def zeros(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None
 
     Raises:
       ValueError: a size is negative or not known.
+
+    >>> print(zeros([2, 2]))
+    [[0. 0.]
+     [0. 0.]]
     """
     return uniform(0, shape, dtype, name, "zeros")
 
 
 def ones(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-    """Return a tensor of ones (True). See `zeros`; the default name is "ones"."""
+    """Return a tensor of ones (True). See `zeros`; the default name is "ones".
+
+    >>> import daskvars as dv
+    >>> print(ones([2], dv.int32))
+    [1 1]
+    """
     return uniform(1, shape, dtype, name, "ones")
 
 
@@ -333,6 +342,9 @@ def zeros_like(
 
     Returns:
       [...] `dtype`.
+
+    >>> print(zeros_like([[3, 4]]))
+    [[0 0]]
     """
     return _uniform_like(0, tensor, dtype, name, "zeros_like", optimize)
 
@@ -343,7 +355,11 @@ def ones_like(
     name: str | None = None,
     optimize: bool = True,
 ) -> Tensor:
-    """Return ones of the shape of `tensor`. See `zeros_like`."""
+    """Return ones of the shape of `tensor`. See `zeros_like`.
+
+    >>> print(ones_like([[3, 4]]))
+    [[1 1]]
+    """
     return _uniform_like(1, tensor, dtype, name, "ones_like", optimize)
 
 
@@ -408,13 +424,22 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
 def shape_n(
     input: Sequence[Any], name: str | None = None, out_type: DTypeLike = int32
 ) -> list[Tensor]:
-    """Return the shapes of several tensors. See `shape`."""
+    """Return the shapes of several tensors. See `shape`.
+
+    >>> import daskvars as dv
+    >>> [shape.numpy().tolist() for shape in shape_n([dv.zeros([2, 3]), dv.zeros([4])])]
+    [[2, 3], [4]]
+    """
     with name_scope(name, "ShapeN", input):
         return [shape(item, out_type=out_type) for item in input]
 
 
 def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32) -> Tensor:
-    """Return the number of elements of a tensor, a scalar `out_type`. See `shape`."""
+    """Return the number of elements of a tensor, a scalar `out_type`. See `shape`.
+
+    >>> print(size([[1, 2], [3, 4]]))
+    4
+    """
     with name_scope(name, "Size", [input]) as scope:
         input = convert_to_tensor(input, name="input")
         out_type = as_dtype(out_type)
@@ -425,7 +450,11 @@ def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32
 
 
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
-    """Return the number of dimensions of a tensor, a scalar int32. See `shape`."""
+    """Return the number of dimensions of a tensor, a scalar int32. See `shape`.
+
+    >>> print(rank([[1, 2], [3, 4]]))
+    2
+    """
     with name_scope(name, "Rank", [input]) as scope:
         input = convert_to_tensor(input, name="input")
         if input.spec.shape is not None:

@@ -318,7 +318,11 @@ def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
 
 
 def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
-    """Return tensors as the slices of one, along a new first dimension. See `stack`."""
+    """Return tensors as the slices of one, along a new first dimension. See `stack`.
+
+    >>> print(parallel_stack([[1, 2], [3, 4]]).numpy().tolist())
+    [[1, 2], [3, 4]]
+    """
     return stack(values, name=name)
 
 
@@ -370,6 +374,9 @@ def unstack(
 
     Raises:
       ValueError: `num` is not given and not known, or differs from the size.
+
+    >>> [int(x) for x in unstack([5, 6])]
+    [5, 6]
     """
     value = convert_to_tensor(value)
     shape = value.spec.shape

@@ -267,6 +267,10 @@ def space_to_depth(
 
     Raises:
       ValueError: the sizes are not divisible, or the input has another rank than 4.
+
+    >>> import daskvars as dv
+    >>> space_to_depth(dv.ones([1, 4, 4, 2]), 2).shape.as_list()
+    [1, 2, 2, 8]
     """
     return apply(
         SPACE_TO_DEPTH,
@@ -280,7 +284,12 @@ def space_to_depth(
 def depth_to_space(
     input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Return images whose channels became blocks of pixels. The inverse of `space_to_depth`."""
+    """Return images whose channels became blocks of pixels. The inverse of `space_to_depth`.
+
+    >>> import daskvars as dv
+    >>> depth_to_space(dv.ones([1, 2, 2, 8]), 2).shape.as_list()
+    [1, 4, 4, 2]
+    """
     return apply(
         DEPTH_TO_SPACE,
         input,
@@ -384,6 +393,9 @@ def space_to_batch_nd(
 
     Raises:
       ValueError: the sizes are not divisible.
+
+    >>> space_to_batch_nd([[1, 2, 3, 4]], [2], [[0, 0]]).numpy().tolist()
+    [[1, 3], [2, 4]]
     """
     return apply(
         SPACE_TO_BATCH,
@@ -404,6 +416,9 @@ def batch_to_space_nd(
       block_shape: [m] int32 or int64; its product must divide the batch.
       crops: [m, 2] int32 or int64, elements dropped before and after each spatial dimension.
       name: name of the operation, by default "BatchToSpaceND".
+
+    >>> batch_to_space_nd([[1], [2], [3], [4]], [2], [[0, 0]]).numpy().tolist()
+    [[1, 3], [2, 4]]
     """
     return apply(
         BATCH_TO_SPACE,
@@ -422,7 +437,12 @@ def space_to_batch(
     block_shape: TensorLike | None = None,
 ) -> Tensor:
     """Return the phases of images as batches. See `space_to_batch_nd`; `block_size` counts for
-    height and width."""
+    height and width.
+
+    >>> import daskvars as dv
+    >>> space_to_batch(dv.ones([1, 4, 4, 3]), [[0, 0], [0, 0]], 2).shape.as_list()
+    [4, 2, 2, 3]
+    """
     block = axes.either(block_size, block_shape, "block_size", "block_shape")
     block = (block, block) if isinstance(block, int) else block
     return space_to_batch_nd(convert_to_tensor(input), block, paddings, name or "SpaceToBatch")
@@ -435,7 +455,12 @@ def batch_to_space(
     name: str | None = None,
     block_shape: TensorLike | None = None,
 ) -> Tensor:
-    """Return the batches of images woven together. See `batch_to_space_nd`."""
+    """Return the batches of images woven together. See `batch_to_space_nd`.
+
+    >>> import daskvars as dv
+    >>> batch_to_space(dv.reshape([1, 2, 3, 4], [4, 1, 1, 1]), [[0, 0], [0, 0]], 2).shape.as_list()
+    [1, 2, 2, 1]
+    """
     block = axes.either(block_size, block_shape, "block_size", "block_shape")
     block = (block, block) if isinstance(block, int) else block
     return batch_to_space_nd(convert_to_tensor(input), block, crops, name or "BatchToSpace")

@@ -52,12 +52,19 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: [...] any dtype.
       name: name of the operation, by default "Identity".
+
+    >>> print(identity([1, 2]))
+    [1 2]
     """
     return apply(IDENTITY, input, name=name)
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
-    """Return tensors of the same values. See `identity`."""
+    """Return tensors of the same values. See `identity`.
+
+    >>> [x.numpy().tolist() for x in identity_n([[1, 2], [3.0]])]
+    [[1, 2], [3.0]]
+    """
     with name_scope(name, "IdentityN", input):
         return [identity(item) for item in input]
 
@@ -79,6 +86,13 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: [...] any dtype.
       name: name of the operation, by default "StopGradient".
+
+    >>> import daskvars as dv
+    >>> x = dv.constant(3.0)
+    >>> with dv.GradientTape() as tape:
+    ...     y = x * stop_gradient(x)
+    >>> float(tape.gradient(y, x))
+    3.0
     """
     return apply(STOP_GRADIENT, input, name=name)
 
@@ -106,6 +120,9 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     Raises:
       ValueError: the static shape does not fit.
       InvalidArgumentError: (when run) the shape does not fit.
+
+    >>> ensure_shape([[1, 2]], [None, 2]).numpy().tolist()
+    [[1, 2]]
     """
     return apply(ENSURE_SHAPE, convert_to_tensor(x), name=name, shape=shapes.as_tuple(shape))
 

@@ -43,6 +43,9 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
       InvalidArgumentError: (when run) `x` is no permutation.
+
+    >>> print(invert_permutation([2, 0, 1]))
+    [1 2 0]
     """
     return apply(INVERT_PERMUTATION, x, name=name)
 
@@ -148,5 +151,8 @@ def matrix_transpose(
 
     Raises:
       ValueError: `a` has fewer than two dimensions.
+
+    >>> matrix_transpose([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 3], [2, 4]]
     """
     return apply(MATRIX_TRANSPOSE, a, name=name, conjugate=bool(conjugate))

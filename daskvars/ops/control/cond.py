@@ -276,6 +276,11 @@ def case(
       exclusive: fail the run where more than one predicate is true; otherwise the first counts.
       strict: see `cond`.
       name: name of the operation.
+
+    >>> import daskvars as dv
+    >>> x = dv.constant(3.0)
+    >>> float(case([(x < 2.0, lambda: x)], default=lambda: x * 10.0))
+    30.0
     """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     for pair in pairs:

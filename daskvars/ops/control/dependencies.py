@@ -24,7 +24,11 @@ NO_OP = OpDef(
 
 
 def no_op(name: str | None = None) -> Operation:
-    """Return an operation that does nothing; it can have control inputs."""
+    """Return an operation that does nothing; it can have control inputs.
+
+    >>> no_op()
+    <tf.Operation 'NoOp' type=NoOp>
+    """
     return apply_op(NO_OP, name=name)
 
 
@@ -68,6 +72,9 @@ def tuple_(
 
     Raises:
       ValueError: there is no tensor among them.
+
+    >>> [int(x) for x in tuple([1, 2])]
+    [1, 2]
     """
     given = [t for t in tensors if t is not None]
     if not given:
@@ -196,6 +203,10 @@ def py_func(
     Returns:
       A tensor of unknown shape, or a list of them (an Operation when `Tout` is empty and the call
       is stateful).
+
+    >>> import daskvars as dv
+    >>> print(py_func(lambda x: x + 1, [[1, 2]], dv.int32))
+    [2 3]
     """
     single = not isinstance(Tout, list | tuple)
     dtypes = tuple(as_dtype(t) for t in ([Tout] if single else Tout))
@@ -221,6 +232,10 @@ def numpy_function(
     """Call a Python function of NumPy arrays. See `py_func`.
 
     Source: TensorFlow 1.15, ``tf.numpy_function``.
+
+    >>> import daskvars as dv
+    >>> print(numpy_function(lambda x: x + 1, [[1, 2]], dv.int32))
+    [2 3]
     """
     return py_func(func, inp, Tout, stateful, name)
 
@@ -230,6 +245,9 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 
     Raises:
       InvalidArgumentError: (when run) there is a NaN or an infinity.
+
+    >>> print(check_numerics([1.0, 2.0], "a loss"))
+    [1. 2.]
     """
     return apply(CHECK_NUMERICS, convert_to_tensor(tensor), name=name, message=message)
 

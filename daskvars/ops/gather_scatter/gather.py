@@ -255,6 +255,9 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
 
     Returns:
       [*batch, k, ...], of the dtype of `params`. See `gather`.
+
+    >>> batch_gather([[1, 2], [3, 4]], [[0], [1]]).numpy().tolist()
+    [[1], [4]]
     """
     indices = convert_to_tensor(indices)
     if indices.spec.shape is None:

@@ -68,6 +68,10 @@ def unique(
     """Return the distinct elements of a vector and the place of each among them.
 
     See `unique_with_counts`; the default name is "Unique".
+
+    >>> values, numbers = unique([4, 7, 4])
+    >>> values.numpy().tolist(), numbers.numpy().tolist()
+    ([4, 7], [0, 1, 0])
     """
     values, places, _ = unique_with_counts(x, out_idx, name or "Unique")
     return values, places

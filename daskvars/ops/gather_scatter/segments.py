@@ -233,6 +233,9 @@ def unsorted_segment_mean(
     """Return the mean of the rows of each segment; zeros where one is empty.
 
     See `unsorted_segment_sum`; the default name is "UnsortedSegmentMean".
+
+    >>> print(unsorted_segment_mean([1.0, 2.0, 3.0], [0, 1, 0], 2))
+    [2. 2.]
     """
     with name_scope(name, "UnsortedSegmentMean", [data, segment_ids]) as scope:
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
@@ -246,6 +249,9 @@ def unsorted_segment_sqrt_n(
     """Return the sum of the rows of each segment over the square root of their number.
 
     See `unsorted_segment_sum`; the default name is "UnsortedSegmentSqrtN".
+
+    >>> print(unsorted_segment_sqrt_n([1.0, 2.0, 3.0], [0, 1, 0], 2))
+    [2.828427 2.      ]
     """
     with name_scope(name, "UnsortedSegmentSqrtN", [data, segment_ids]) as scope:
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)

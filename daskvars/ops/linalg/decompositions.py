@@ -114,7 +114,11 @@ MATRIX_DETERMINANT = OpDef(
 
 
 def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
-    """Return the determinants of square matrices [..., n, n]. See `matrix_inverse`."""
+    """Return the determinants of square matrices [..., n, n]. See `matrix_inverse`.
+
+    >>> float(matrix_determinant([[2.0, 0.0], [0.0, 3.0]]))
+    6.0
+    """
     return apply(MATRIX_DETERMINANT, input, name=name)
 
 
@@ -162,6 +166,9 @@ def matrix_solve(
     Raises:
       ValueError: the shapes do not fit.
       InvalidArgumentError: (when run) a matrix is singular.
+
+    >>> matrix_solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [2.0]]).numpy().tolist()
+    [[1.0], [0.5]]
     """
     return apply(MATRIX_SOLVE, matrix, rhs, name=name, adjoint=bool(adjoint))
 
@@ -192,7 +199,11 @@ def matrix_triangular_solve(
     adjoint: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Solve with the lower (or upper) triangle of a matrix. See `matrix_solve`."""
+    """Solve with the lower (or upper) triangle of a matrix. See `matrix_solve`.
+
+    >>> matrix_triangular_solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [2.0]]).numpy().tolist()
+    [[1.0], [0.5]]
+    """
     return apply(
         MATRIX_TRIANGULAR_SOLVE, matrix, rhs, name=name, lower=bool(lower), adjoint=bool(adjoint)
     )
@@ -236,12 +247,19 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     Raises:
       ValueError: the matrices are not square.
       InvalidArgumentError: (when run) a matrix is not positive definite.
+
+    >>> cholesky([[4.0, 0.0], [0.0, 9.0]]).numpy().tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
     """
     return apply(CHOLESKY, input, name=name)
 
 
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """Solve ``a @ x = rhs`` given the factor ``chol = cholesky(a)``. See `matrix_solve`."""
+    """Solve ``a @ x = rhs`` given the factor ``chol = cholesky(a)``. See `matrix_solve`.
+
+    >>> cholesky_solve([[2.0, 0.0], [0.0, 3.0]], [[4.0], [9.0]]).numpy().tolist()
+    [[1.0], [1.0]]
+    """
     half = matrix_triangular_solve(chol, rhs)
     return matrix_triangular_solve(chol, half, adjoint=True, name=name or "cholesky_solve")
 
@@ -279,6 +297,10 @@ def qr(
 
     Returns:
       q and r, of the dtype of `input`. It has no gradient.
+
+    >>> q, r = qr([[3.0, 0.0], [4.0, 5.0]])
+    >>> q.shape.as_list(), r.shape.as_list()
+    ([2, 2], [2, 2])
     """
     return apply(QR, input, name=name, full_matrices=bool(full_matrices))
 
@@ -327,6 +349,9 @@ def svd(
 
     Returns:
       (s, u, v), in TensorFlow's order; only s where `compute_uv` is False. It has no gradient.
+
+    >>> svd([[3.0, 0.0], [0.0, 2.0]], compute_uv=False).numpy().tolist()
+    [3.0, 2.0]
     """
     options = {"full_matrices": bool(full_matrices), "compute_uv": bool(compute_uv)}
     results = apply(SVD, tensor, name=name, **options)
@@ -358,10 +383,18 @@ def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tenso
 
     Returns:
       e: [..., n], ascending, and v: [..., n, n], whose columns are the vectors. No gradient.
+
+    >>> values, vectors = self_adjoint_eig([[1.0, 0.0], [0.0, 2.0]])
+    >>> values.numpy().tolist(), vectors.shape.as_list()
+    ([1.0, 2.0], [2, 2])
     """
     return apply(SELF_ADJOINT_EIG, tensor, name=name)
 
 
 def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Return the eigenvalues of self-adjoint matrices. See `self_adjoint_eig`."""
+    """Return the eigenvalues of self-adjoint matrices. See `self_adjoint_eig`.
+
+    >>> self_adjoint_eigvals([[1.0, 0.0], [0.0, 2.0]]).numpy().tolist()
+    [1.0, 2.0]
+    """
     return apply(SELF_ADJOINT_EIG, tensor, name=name)[0]

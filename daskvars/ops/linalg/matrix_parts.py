@@ -270,5 +270,8 @@ def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
       ValueError: the rank is odd or 0, or the halves of the shape differ.
+
+    >>> print(diag_part([[1, 2], [3, 4]]))
+    [1 4]
     """
     return apply(DIAG_PART, input, name=name)

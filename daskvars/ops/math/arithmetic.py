@@ -33,6 +33,7 @@ add = binary(
     "add",
     lambda op, dy: broadcast_gradients(op, dy, dy),
     "Return x + y, element by element; of strings, one after the other.",
+    example="add([1, 2], [3, 4]) -> [4 6]",
 )
 
 
@@ -42,7 +43,13 @@ def _subtract_gradient(op: Operation, dy: Tensor) -> Gradients:
 
 
 subtract = binary(
-    "subtract", "Sub", "N", "subtract", _subtract_gradient, "Return x - y, element by element."
+    "subtract",
+    "Sub",
+    "N",
+    "subtract",
+    _subtract_gradient,
+    "Return x - y, element by element.",
+    example="subtract([7.0, 3.0], [2.0, 4.0]) -> [ 5. -1.]",
 )
 
 
@@ -52,11 +59,23 @@ def _multiply_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
 
 
 multiply = binary(
-    "multiply", "Mul", "N", "multiply", _multiply_gradient, "Return x * y, element by element."
+    "multiply",
+    "Mul",
+    "N",
+    "multiply",
+    _multiply_gradient,
+    "Return x * y, element by element.",
+    example="multiply([7.0, 3.0], [2.0, 4.0]) -> [14. 12.]",
 )
 
 negative: UnaryFunction = unary(
-    "negative", "Neg", "N", "negative", lambda op, dy: negative(dy), "Return -x."
+    "negative",
+    "Neg",
+    "N",
+    "negative",
+    lambda op, dy: negative(dy),
+    "Return -x.",
+    example="negative([-3.0, 2.0]) -> [ 3. -2.]",
 )
 
 
@@ -76,6 +95,7 @@ abs = unary(
     "Return |x|, element by element.",
     infer=lambda inputs: Spec(inputs[0].dtype.real_dtype, inputs[0].shape),
     result="of the dtype of `x`; float of complex numbers",
+    example="abs([-3.0, 2.0]) -> [3. 2.]",
 )
 
 sign = unary(
@@ -85,6 +105,7 @@ sign = unary(
     "sign",
     lambda op, dy: constant.zeros_like(dy),
     "Return -1, 0 or 1 by the sign of x; x / |x| of complex numbers.",
+    example="sign([-3.0, 0.0, 2.0]) -> [-1.  0.  1.]",
 )
 
 
@@ -100,6 +121,7 @@ square = unary(
     "square",
     lambda op, dy: multiply(dy, multiply(conj(op.inputs[0]), number(2, dy))),
     "Return x², element by element.",
+    example="square([3.0, -2.0]) -> [9. 4.]",
 )
 
 
@@ -117,12 +139,29 @@ squared_difference = binary(
     kernels.squared_difference,
     _squared_difference_gradient,
     "Return (x - y)², element by element.",
+    example="squared_difference([7, 3], [2, 4]) -> [25  1]",
 )
 
 # -- rounding ----------------------------------------------------------------------------------
 
-ceil = unary("ceil", "Ceil", "D", "ceil", lambda op, dy: None, "Return x rounded up.")
-floor = unary("floor", "Floor", "D", "floor", lambda op, dy: None, "Return x rounded down.")
+ceil = unary(
+    "ceil",
+    "Ceil",
+    "D",
+    "ceil",
+    lambda op, dy: None,
+    "Return x rounded up.",
+    example="ceil([1.5, -2.5]) -> [ 2. -2.]",
+)
+floor = unary(
+    "floor",
+    "Floor",
+    "D",
+    "floor",
+    lambda op, dy: None,
+    "Return x rounded down.",
+    example="floor([1.5, -2.5]) -> [ 1. -3.]",
+)
 rint = unary(
     "rint",
     "Rint",
@@ -130,6 +169,7 @@ rint = unary(
     "rint",
     lambda op, dy: None,
     "Return x rounded to the nearest integer, halves to the even one.",
+    example="rint([0.5, 1.5, -1.7]) -> [ 0.  2. -2.]",
 )
 signbit = unary(
     "signbit",
@@ -140,6 +180,7 @@ signbit = unary(
     "Return whether the sign of x is minus, also that of -0.0 and NaN.",
     infer=compared,
     result="bool",
+    example="signbit([1.0, -0.0]) -> [False  True]",
 )
 nextafter = binary(
     "nextafter",
@@ -148,8 +189,17 @@ nextafter = binary(
     "nextafter",
     NO_GRADIENT,
     "Return the number that is next to x in the direction of y.",
+    example="nextafter([1.0, 2.0], [2.0, 0.0]) -> [1.0000001 1.9999999]",
 )
-_round = unary("round", "Round", "F", "rint", lambda op, dy: None, "Return x rounded.")
+_round = unary(
+    "round",
+    "Round",
+    "F",
+    "rint",
+    lambda op, dy: None,
+    "Return x rounded.",
+    example="round([0.5, 0.25]) -> [0. 0.]",
+)
 
 
 def round(x: TensorLike, name: str | None = None) -> Tensor:
@@ -188,6 +238,7 @@ maximum = binary(
     "maximum",
     _extreme_gradient(comparison.greater_equal),
     "Return the larger of x and y, element by element.",
+    example="maximum([7, 3], [2, 4]) -> [7 4]",
 )
 minimum = binary(
     "minimum",
@@ -196,6 +247,7 @@ minimum = binary(
     "minimum",
     _extreme_gradient(comparison.less_equal),
     "Return the smaller of x and y, element by element.",
+    example="minimum([7, 3], [2, 4]) -> [2 3]",
 )
 
 
@@ -285,6 +337,9 @@ def accumulate_n(
 
     Raises:
       TypeError: `tensor_dtype` is not the dtype of the inputs.
+
+    >>> print(accumulate_n([[1, 2], [3, 4]]))
+    [4 6]
     """
     total = add_n(inputs, name=name or "AccumulateNV2")
     if tensor_dtype is not None and as_dtype(tensor_dtype) is not total.dtype.base_dtype:
@@ -310,6 +365,9 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> An
 
     Raises:
       ValueError: `scalar` is not a scalar.
+
+    >>> print(scalar_mul(2.0, [1.0, 2.0]))
+    [2. 4.]
     """
     values = x.values if isinstance(x, IndexedSlices) else convert_to_tensor(x)
     scalar = convert_to_tensor(scalar, values.dtype.base_dtype, name="scalar")

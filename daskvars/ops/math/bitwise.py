@@ -21,6 +21,7 @@ bitwise_and = binary(
     "bitwise_and",
     NO_GRADIENT,
     "Return the bits that are set in x and in y.",
+    example="bitwise_and([6, 3], [3, 1]) -> [2 1]",
 )
 bitwise_or = binary(
     "bitwise_or",
@@ -29,6 +30,7 @@ bitwise_or = binary(
     "bitwise_or",
     NO_GRADIENT,
     "Return the bits that are set in x or in y.",
+    example="bitwise_or([6, 3], [3, 1]) -> [7 3]",
 )
 bitwise_xor = binary(
     "bitwise_xor",
@@ -37,6 +39,7 @@ bitwise_xor = binary(
     "bitwise_xor",
     NO_GRADIENT,
     "Return the bits that are set in exactly one of x and y.",
+    example="bitwise_xor([6, 3], [3, 1]) -> [5 2]",
 )
 left_shift = binary(
     "left_shift",
@@ -45,6 +48,7 @@ left_shift = binary(
     "left_shift",
     NO_GRADIENT,
     "Return x with its bits moved up by y places, from 0 to less than the width of x.",
+    example="left_shift([6, 3], [3, 1]) -> [48  6]",
 )
 right_shift = binary(
     "right_shift",
@@ -53,8 +57,17 @@ right_shift = binary(
     "right_shift",
     NO_GRADIENT,
     "Return x with its bits moved down by y places; a negative x stays negative.",
+    example="right_shift([6, 3], [3, 1]) -> [0 1]",
 )
-invert = unary("invert", "Invert", "Z", "invert", NO_GRADIENT, "Return x with every bit flipped.")
+invert = unary(
+    "invert",
+    "Invert",
+    "Z",
+    "invert",
+    NO_GRADIENT,
+    "Return x with every bit flipped.",
+    example="invert([6, 3]) -> [-7 -4]",
+)
 
 
 def _recast(inputs: Sequence[Spec], *, dtype: DType) -> Spec:

@@ -119,6 +119,9 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
       [...] of the dtype of `x`.
+
+    >>> print(conj([1 + 2j]))
+    [1.-2.j]
     """
     x = convert_to_tensor(x)
     return apply(CONJ, x, name=name) if x.spec.dtype.base_dtype.is_complex else x
@@ -143,6 +146,9 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
       [...] float32 of complex64, float64 of complex128.
+
+    >>> print(real([1 + 2j]))
+    [1.]
     """
     input = convert_to_tensor(input)
     return apply(REAL, input, name=name) if input.spec.dtype.base_dtype.is_complex else input
@@ -159,7 +165,11 @@ IMAG = OpDef(
 
 
 def imag(input: TensorLike, name: str | None = None) -> Tensor:
-    """Return the imaginary part, element by element; zeros of a real tensor. See `real`."""
+    """Return the imaginary part, element by element; zeros of a real tensor. See `real`.
+
+    >>> print(imag([1 + 2j]))
+    [2.]
+    """
     input = convert_to_tensor(input)
     if not input.spec.dtype.base_dtype.is_complex:
         return zeros_like(input, name=name)

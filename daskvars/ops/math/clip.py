@@ -139,6 +139,9 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
 
     Returns:
       [...] as `t`.
+
+    >>> print(clip_by_average_norm([3.0, 4.0], 1.0))
+    [1.2 1.6]
     """
     with name_scope(name, "clip_by_average_norm", [t]) as scope:
         values = _values_of(t)

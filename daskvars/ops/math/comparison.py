@@ -19,7 +19,7 @@ from daskvars.ops.rules.families import binary, same_dtype, unary
 from daskvars.ops.rules.shapes import compared
 
 
-def _relation(name: str, type: str, letter: str, symbol: str) -> Any:
+def _relation(name: str, type: str, letter: str, symbol: str, shown: str) -> Any:
     return binary(
         name,
         type,
@@ -29,32 +29,48 @@ def _relation(name: str, type: str, letter: str, symbol: str) -> Any:
         f"Return x {symbol} y, element by element.",
         infer=compared,
         result="bool",
+        example=f"{name}([1, 2, 3], [2, 2, 2]) -> {shown}",
     )
 
 
-equal = _relation("equal", "Equal", "T", "==")
-not_equal = _relation("not_equal", "NotEqual", "T", "!=")
-less = _relation("less", "Less", "R", "<")
-less_equal = _relation("less_equal", "LessEqual", "R", "<=")
-greater = _relation("greater", "Greater", "R", ">")
-greater_equal = _relation("greater_equal", "GreaterEqual", "R", ">=")
+equal = _relation("equal", "Equal", "T", "==", "[False  True False]")
+not_equal = _relation("not_equal", "NotEqual", "T", "!=", "[ True False  True]")
+less = _relation("less", "Less", "R", "<", "[ True False False]")
+less_equal = _relation("less_equal", "LessEqual", "R", "<=", "[ True  True False]")
+greater = _relation("greater", "Greater", "R", ">", "[False False  True]")
+greater_equal = _relation("greater_equal", "GreaterEqual", "R", ">=", "[False  True  True]")
 
 
-def _connective(name: str, type: str, words: str) -> Any:
+def _connective(name: str, type: str, words: str, shown: str) -> Any:
     return binary(
-        name, type, "B", name, NO_GRADIENT, f"Return {words}, element by element.", result="bool"
+        name,
+        type,
+        "B",
+        name,
+        NO_GRADIENT,
+        f"Return {words}, element by element.",
+        result="bool",
+        example=f"{name}([True, True, False], [True, False, False]) -> {shown}",
     )
 
 
-logical_and = _connective("logical_and", "LogicalAnd", "x and y")
-logical_or = _connective("logical_or", "LogicalOr", "x or y")
-logical_xor = _connective("logical_xor", "LogicalXor", "whether exactly one of x and y holds")
+logical_and = _connective("logical_and", "LogicalAnd", "x and y", "[ True False False]")
+logical_or = _connective("logical_or", "LogicalOr", "x or y", "[ True  True False]")
+logical_xor = _connective(
+    "logical_xor", "LogicalXor", "whether exactly one of x and y holds", "[False  True False]"
+)
 logical_not = unary(
-    "logical_not", "LogicalNot", "B", "logical_not", NO_GRADIENT, "Return not x, by element."
+    "logical_not",
+    "LogicalNot",
+    "B",
+    "logical_not",
+    NO_GRADIENT,
+    "Return not x, by element.",
+    example="logical_not([True, False]) -> [False  True]",
 )
 
 
-def _is(name: str, type: str, kernel: str, words: str) -> Any:
+def _is(name: str, type: str, kernel: str, words: str, shown: str) -> Any:
     return unary(
         name,
         type,
@@ -64,12 +80,15 @@ def _is(name: str, type: str, kernel: str, words: str) -> Any:
         f"Return whether x is {words}, element by element.",
         infer=compared,
         result="bool",
+        example=f'{name}([1.0, float("nan"), float("inf")]) -> {shown}',
     )
 
 
-is_nan = _is("is_nan", "IsNan", "isnan", "not a number")
-is_inf = _is("is_inf", "IsInf", "isinf", "infinite")
-is_finite = _is("is_finite", "IsFinite", "isfinite", "neither infinite nor NaN")
+is_nan = _is("is_nan", "IsNan", "isnan", "not a number", "[False  True False]")
+is_inf = _is("is_inf", "IsInf", "isinf", "infinite", "[False False  True]")
+is_finite = _is(
+    "is_finite", "IsFinite", "isfinite", "neither infinite nor NaN", "[ True False False]"
+)
 
 
 def _chosen(inputs: Sequence[Spec]) -> Spec:

@@ -30,6 +30,7 @@ realdiv = binary(
     "divide",
     _divide_gradient,
     "Return x / y of floats, element by element.",
+    example="realdiv([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]",
 )
 floordiv = binary(
     "floordiv",
@@ -39,6 +40,7 @@ floordiv = binary(
     lambda op, dy: (None, None),
     "Return x / y rounded down, element by element.",
     default_name="floordiv",
+    example="floordiv([7, 3], [2, 4]) -> [3 0]",
 )
 truncatediv = binary(
     "truncatediv",
@@ -47,6 +49,7 @@ truncatediv = binary(
     kernels.truncate_divide,
     lambda op, dy: (None, None),
     "Return x / y rounded towards zero, as C divides, element by element.",
+    example="truncatediv([7, 3], [2, 4]) -> [3 0]",
 )
 
 
@@ -65,6 +68,7 @@ floormod = binary(
     kernels.floor_mod,
     _mod_gradient(floordiv),
     "Return the remainder of x / y with the sign of y, so that floordiv(x, y) * y + it is x.",
+    example="floormod([7, 3], [2, 4]) -> [1 3]",
 )
 mod = floormod
 truncatemod = binary(
@@ -74,6 +78,7 @@ truncatemod = binary(
     kernels.truncate_mod,
     _mod_gradient(truncatediv),
     "Return the remainder of x / y with the sign of x, as C's.",
+    example="truncatemod([7, 3], [2, 4]) -> [1 3]",
 )
 
 
@@ -90,6 +95,7 @@ div_no_nan = binary(
     _div_no_nan_gradient,
     "Return x / y, and 0 where y is 0.",
     default_name="div_no_nan",
+    example="div_no_nan([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]",
 )
 
 # What true division of integers gives.
@@ -133,7 +139,11 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Return x / y, element by element. The same as `truediv`."""
+    """Return x / y, element by element. The same as `truediv`.
+
+    >>> print(divide([7, 3], [2, 2]))
+    [3.5 1.5]
+    """
     return truediv(x, y, name=name)
 
 
@@ -150,6 +160,9 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
       TypeError: the dtypes differ.
+
+    >>> print(div([7, 3], [2, 2]))
+    [3 1]
     """
     found = dtype_of(x, y)
     if found is not None:

@@ -68,6 +68,7 @@ igamma_slope: BinaryFunction = binary(
     special.igamma_slope,
     NO_GRADIENT,
     "Return the derivative of igamma by its first argument.",
+    example="igamma_slope([7, 3], [2, 4]) -> [0 0]",
 )
 _igamma = binary(
     "igamma",
@@ -76,6 +77,7 @@ _igamma = binary(
     special.igamma,
     _igamma_gradient,
     "Return the lower regularized incomplete gamma function P(x, y).",
+    example="igamma([1.0, 2.0], [0.5, 3.0]) -> [0.39346933 0.8008517 ]",
 )
 _igammac = binary(
     "igammac",
@@ -84,6 +86,7 @@ _igammac = binary(
     special.igammac,
     _igammac_gradient,
     "Return the upper regularized incomplete gamma function Q(x, y).",
+    example="igammac([1.0, 2.0], [0.5, 3.0]) -> [0.60653067 0.19914827]",
 )
 
 
@@ -158,7 +161,13 @@ def _zeta_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
 
 
 _zeta = binary(
-    "zeta", "Zeta", "R", special.zeta, _zeta_gradient, "Return the Hurwitz zeta function."
+    "zeta",
+    "Zeta",
+    "R",
+    special.zeta,
+    _zeta_gradient,
+    "Return the Hurwitz zeta function.",
+    example="zeta([2.0, 4.0], [1.0, 1.0]) -> [1.644934  1.0823232]",
 )
 
 
@@ -209,6 +218,7 @@ xlogy: BinaryFunction = binary(
     _xlogy_gradient,
     "Return x log(y), and 0 where x is 0 whatever y.",
     default_name="xlogy",
+    example="xlogy([3.0, 1.0], [2.0, 4.0]) -> [2.0794415 1.3862944]",
 )
 xdivy: BinaryFunction = binary(
     "xdivy",
@@ -218,6 +228,7 @@ xdivy: BinaryFunction = binary(
     _xdivy_gradient,
     "Return x / y, and 0 where x is 0 whatever y.",
     default_name="xdivy",
+    example="xdivy([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]",
 )
 multiply_no_nan: BinaryFunction = binary(
     "multiply_no_nan",
@@ -227,6 +238,7 @@ multiply_no_nan: BinaryFunction = binary(
     _multiply_no_nan_gradient,
     "Return x y, and 0 where y is 0 even if x is infinite or NaN.",
     default_name="multiply_no_nan",
+    example="multiply_no_nan([3.0, 1.0], [2.0, 4.0]) -> [6. 4.]",
 )
 
 

@@ -60,7 +60,11 @@ def reduce_std(
     keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return the square root of `reduce_variance`."""
+    """Return the square root of `reduce_variance`.
+
+    >>> print(reduce_std([1.0, 3.0]))
+    1.0
+    """
     with name_scope(name, "reduce_std", [input_tensor]):
         return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
@@ -71,7 +75,11 @@ def reduce_euclidean_norm(
     keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return the square root of the sum of squares, along axes. See `reduce_variance`."""
+    """Return the square root of the sum of squares, along axes. See `reduce_variance`.
+
+    >>> print(reduce_euclidean_norm([3.0, 4.0]))
+    5.0
+    """
     with name_scope(name, "EuclideanNorm", [input_tensor]) as scope:
         return sqrt(reduce_sum(square(input_tensor), axis, keepdims), name=scope)
 
@@ -135,6 +143,10 @@ def weighted_moments(
 
     Returns:
       Two tensors of the dtype of `x`.
+
+    >>> mean, variance = weighted_moments([1.0, 3.0], [0], [1.0, 1.0])
+    >>> float(mean), float(variance)
+    (2.0, 1.0)
     """
     keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
     with name_scope(name, "weighted_moments", [x, frequency_weights]):

@@ -377,7 +377,11 @@ def argmin(
     dimension: TensorLike | None = None,
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
-    """Return the position of the smallest element along an axis. See `argmax`."""
+    """Return the position of the smallest element along an axis. See `argmax`.
+
+    >>> print(argmin([3, 1, 2]))
+    1
+    """
     return _position_along(
         ARG_MIN, input, either(axis, dimension, "axis", "dimension"), name, output_type
     )

@@ -156,5 +156,8 @@ def cumprod(
     """Return running products along an axis. See `cumsum`.
 
     The gradient divides by `x`, as TensorFlow's does: it is not a number where `x` is zero.
+
+    >>> print(cumprod([1, 2, 3]))
+    [1 2 6]
     """
     return _scan(CUMPROD, x, axis, exclusive, reverse, name)

@@ -34,8 +34,24 @@ def _rsqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
     return multiply(multiply(dy, number(-0.5, dy)), multiply(y, square(y)))
 
 
-sqrt = unary("sqrt", "Sqrt", "F", "sqrt", _sqrt_gradient, "Return the square root of x.")
-rsqrt = unary("rsqrt", "Rsqrt", "F", kernels.rsqrt, _rsqrt_gradient, "Return 1 / sqrt(x).")
+sqrt = unary(
+    "sqrt",
+    "Sqrt",
+    "F",
+    "sqrt",
+    _sqrt_gradient,
+    "Return the square root of x.",
+    example="sqrt([0.5, 0.25]) -> [0.70710677 0.5       ]",
+)
+rsqrt = unary(
+    "rsqrt",
+    "Rsqrt",
+    "F",
+    kernels.rsqrt,
+    _rsqrt_gradient,
+    "Return 1 / sqrt(x).",
+    example="rsqrt([0.5, 0.25]) -> [1.4142135 2.       ]",
+)
 reciprocal = unary(
     "reciprocal",
     "Reciprocal",
@@ -43,6 +59,7 @@ reciprocal = unary(
     "reciprocal",
     lambda op, dy: negative(multiply(dy, square(conj(op.outputs[0])))),
     "Return 1 / x.",
+    example="reciprocal([0.5, 0.25]) -> [2. 4.]",
 )
 
 
@@ -63,6 +80,7 @@ pow = binary(
     kernels.power,
     _pow_gradient,
     "Return x to the power of y, element by element.",
+    example="pow([7.0, 3.0], [2.0, 4.0]) -> [49. 81.]",
 )
 
 # -- exponentials ------------------------------------------------------------------------------
@@ -74,6 +92,7 @@ exp = unary(
     "exp",
     lambda op, dy: multiply(dy, conj(op.outputs[0])),
     "Return e to the power of x.",
+    example="exp([0.5, 0.25]) -> [1.6487212 1.2840255]",
 )
 expm1 = unary(
     "expm1",
@@ -82,6 +101,7 @@ expm1 = unary(
     "expm1",
     lambda op, dy: multiply(dy, exp(conj(op.inputs[0]))),
     "Return exp(x) - 1, exact where x is small.",
+    example="expm1([0.5, 0.25]) -> [0.6487213  0.28402543]",
 )
 log = unary(
     "log",
@@ -90,6 +110,7 @@ log = unary(
     "log",
     lambda op, dy: realdiv(dy, conj(op.inputs[0])),
     "Return the natural logarithm of x.",
+    example="log([1.0, 2.5]) -> [0.         0.91629076]",
 )
 log1p = unary(
     "log1p",
@@ -98,6 +119,7 @@ log1p = unary(
     "log1p",
     lambda op, dy: realdiv(dy, add(conj(op.inputs[0]), number(1, dy))),
     "Return log(1 + x), exact where x is small.",
+    example="log1p([0.5, 0.25]) -> [0.40546513 0.22314356]",
 )
 
 
@@ -117,6 +139,7 @@ sigmoid = unary(
     nonlinearities.sigmoid,
     _sigmoid_gradient,
     "Return 1 / (1 + exp(-x)).",
+    example="sigmoid([0.5, 0.25]) -> [0.62245935 0.5621765 ]",
 )
 softplus = unary(
     "softplus",
@@ -125,9 +148,16 @@ softplus = unary(
     nonlinearities.softplus,
     lambda op, dy: multiply(dy, sigmoid(op.inputs[0])),
     "Return log(1 + exp(x)).",
+    example="softplus([1.5, -2.5]) -> [1.7014133  0.07888974]",
 )
 softsign = unary(
-    "softsign", "Softsign", "D", kernels.softsign, _softsign_gradient, "Return x / (1 + |x|)."
+    "softsign",
+    "Softsign",
+    "D",
+    kernels.softsign,
+    _softsign_gradient,
+    "Return x / (1 + |x|).",
+    example="softsign([1.5, -2.5]) -> [ 0.6        -0.71428573]",
 )
 
 
@@ -183,6 +213,7 @@ sin = unary(
     "sin",
     lambda op, dy: multiply(dy, cos(conj(op.inputs[0]))),
     "Return the sine of x, in radians.",
+    example="sin([0.5, 0.25]) -> [0.47942555 0.24740396]",
 )
 cos: UnaryFunction = unary(
     "cos",
@@ -191,9 +222,26 @@ cos: UnaryFunction = unary(
     "cos",
     lambda op, dy: negative(multiply(dy, sin(conj(op.inputs[0])))),
     "Return the cosine of x, in radians.",
+    example="cos([0.5, 0.25]) -> [0.87758255 0.9689124 ]",
 )
-tan = unary("tan", "Tan", "F", "tan", _tan_gradient, "Return the tangent of x, in radians.")
-asin = unary("asin", "Asin", "F", "arcsin", _asin_gradient, "Return the angle whose sine is x.")
+tan = unary(
+    "tan",
+    "Tan",
+    "F",
+    "tan",
+    _tan_gradient,
+    "Return the tangent of x, in radians.",
+    example="tan([0.5, 0.25]) -> [0.5463025  0.25534192]",
+)
+asin = unary(
+    "asin",
+    "Asin",
+    "F",
+    "arcsin",
+    _asin_gradient,
+    "Return the angle whose sine is x.",
+    example="asin([0.5, 0.25]) -> [0.5235988  0.25268024]",
+)
 acos = unary(
     "acos",
     "Acos",
@@ -201,8 +249,17 @@ acos = unary(
     "arccos",
     lambda op, dy: negative(_asin_gradient(op, dy)),
     "Return the angle whose cosine is x.",
+    example="acos([0.5, 0.25]) -> [1.0471976 1.3181162]",
 )
-atan = unary("atan", "Atan", "F", "arctan", _atan_gradient, "Return the angle whose tangent is x.")
+atan = unary(
+    "atan",
+    "Atan",
+    "F",
+    "arctan",
+    _atan_gradient,
+    "Return the angle whose tangent is x.",
+    example="atan([0.5, 0.25]) -> [0.4636476  0.24497867]",
+)
 sinh = unary(
     "sinh",
     "Sinh",
@@ -210,6 +267,7 @@ sinh = unary(
     "sinh",
     lambda op, dy: multiply(dy, cosh(conj(op.inputs[0]))),
     "Return the hyperbolic sine of x.",
+    example="sinh([0.5, 0.25]) -> [0.5210953  0.25261232]",
 )
 cosh: UnaryFunction = unary(
     "cosh",
@@ -218,8 +276,17 @@ cosh: UnaryFunction = unary(
     "cosh",
     lambda op, dy: multiply(dy, sinh(conj(op.inputs[0]))),
     "Return the hyperbolic cosine of x.",
+    example="cosh([0.5, 0.25]) -> [1.1276261 1.0314132]",
 )
-tanh = unary("tanh", "Tanh", "F", "tanh", _tanh_gradient, "Return the hyperbolic tangent of x.")
+tanh = unary(
+    "tanh",
+    "Tanh",
+    "F",
+    "tanh",
+    _tanh_gradient,
+    "Return the hyperbolic tangent of x.",
+    example="tanh([0.5, 0.25]) -> [0.4621172  0.24491866]",
+)
 asinh = unary(
     "asinh",
     "Asinh",
@@ -227,6 +294,7 @@ asinh = unary(
     "arcsinh",
     lambda op, dy: realdiv(dy, cosh(conj(op.outputs[0]))),
     "Return the number whose hyperbolic sine is x.",
+    example="asinh([0.5, 0.25]) -> [0.4812118  0.24746646]",
 )
 acosh = unary(
     "acosh",
@@ -235,6 +303,7 @@ acosh = unary(
     "arccosh",
     lambda op, dy: realdiv(dy, sinh(conj(op.outputs[0]))),
     "Return the number whose hyperbolic cosine is x.",
+    example="acosh([1.0, 2.0]) -> [0.       1.316958]",
 )
 atanh = unary(
     "atanh",
@@ -243,6 +312,7 @@ atanh = unary(
     "arctanh",
     _atanh_gradient,
     "Return the number whose hyperbolic tangent is x.",
+    example="atanh([0.5, 0.25]) -> [0.54930615 0.25541282]",
 )
 
 
@@ -272,6 +342,9 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
       [...] of the dtype of `y`.
+
+    >>> print(atan2([1.0, 0.0], [0.0, 1.0]))
+    [1.5707964 0.       ]
     """
     return apply(ATAN2, y, x, name=name)
 
@@ -290,6 +363,7 @@ _angle = unary(
     _angle_gradient,
     "Return the argument of x.",
     infer=lambda inputs: Spec(inputs[0].dtype.real_dtype, inputs[0].shape),
+    example="angle([0.5, 0.25]) -> [0. 0.]",
 )
 
 
@@ -302,6 +376,9 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
       [...] float32 of complex64, float64 of complex128, otherwise of the dtype of `input`.
+
+    >>> print(angle([1j]))
+    [1.57079633]
     """
     input = convert_to_tensor(input, name="input")
     if input.dtype.is_complex:
@@ -325,7 +402,15 @@ def _polygamma_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     return broadcast_gradients(op, None, multiply(dy, slope))
 
 
-erf = unary("erf", "Erf", "D", special.erf, _erf_gradient, "Return the error function of x.")
+erf = unary(
+    "erf",
+    "Erf",
+    "D",
+    special.erf,
+    _erf_gradient,
+    "Return the error function of x.",
+    example="erf([1.5, -2.5]) -> [ 0.966105  -0.9995931]",
+)
 erfc = unary(
     "erfc",
     "Erfc",
@@ -333,6 +418,7 @@ erfc = unary(
     special.erfc,
     lambda op, dy: negative(_erf_gradient(op, dy)),
     "Return 1 - erf(x), exact where that is small.",
+    example="erfc([1.5, -2.5]) -> [0.03389485 1.999593  ]",
 )
 lgamma = unary(
     "lgamma",
@@ -341,6 +427,7 @@ lgamma = unary(
     special.lgamma,
     lambda op, dy: multiply(dy, digamma(op.inputs[0])),
     "Return the logarithm of the absolute value of the gamma function.",
+    example="lgamma([3.0, 4.5]) -> [0.6931472 2.4537365]",
 )
 digamma: UnaryFunction = unary(
     "digamma",
@@ -349,6 +436,7 @@ digamma: UnaryFunction = unary(
     special.digamma,
     lambda op, dy: multiply(dy, polygamma(number(1, dy), op.inputs[0])),
     "Return the derivative of lgamma.",
+    example="digamma([1.0, 2.0]) -> [-0.5772157   0.42278433]",
 )
 
 POLYGAMMA = OpDef(

@@ -71,6 +71,9 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
       Two ints; (None, None) where neither the graph nor the operation has a seed.
 
     Source: TensorFlow 1.15, ``tf.get_seed``.
+
+    >>> get_seed(3)
+    (87654321, 3)
     """
     return _seeds_in(builder_for(()), op_seed)
 
@@ -334,6 +337,9 @@ def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None 
 
     Returns:
       [n, ...] of the dtype of `value`. It has no gradient.
+
+    >>> sorted(random_shuffle([3, 1, 2], seed=1).numpy().tolist())
+    [1, 2, 3]
     """
     return apply(RANDOM_SHUFFLE, value, name=name, _seed=drawn_with(seed))
 
@@ -411,7 +417,11 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draw classes with the probabilities softmax(logits). See `multinomial`."""
+    """Draw classes with the probabilities softmax(logits). See `multinomial`.
+
+    >>> categorical([[0.0, -100.0]], 3, seed=1).numpy().tolist()
+    [[0, 0, 0]]
+    """
     return multinomial(logits, num_samples, seed, name or "categorical", dtype)
 
 
@@ -431,6 +441,9 @@ def random_crop(
 
     Raises:
       ValueError: `size` is larger than the shape of `value`.
+
+    >>> random_crop([[1, 2, 3], [4, 5, 6]], [1, 2]).shape.as_list()
+    [1, 2]
     """
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")

@@ -85,6 +85,7 @@ def unary(
     *,
     infer: Callable[..., Any] = like_first,
     result: str = "of the dtype of `x`",
+    example: str = "",
 ) -> UnaryFunction:
     """Define an elementwise op of one input and return its public function ``f(x, name=None)``.
 
@@ -97,6 +98,7 @@ def unary(
       summary: first line of the function's docstring.
       infer: its shape and dtype rule.
       result: what the docstring says of the result.
+      example: of the docstring, "call -> what printing its result shows".
     """
     definition = OpDef(
         type, f"x:{letter}", infer=infer, pattern=Elementwise(), kernel=kernel, gradient=gradient
@@ -109,7 +111,7 @@ def unary(
         return apply(definition, x, name=name)
 
     doc = UNARY.format(summary=summary, type=type, types=TYPES[letter], result=result)
-    return _published(function, function_name, doc)
+    return _published(function, function_name, doc, example)
 
 
 def binary(
@@ -123,6 +125,7 @@ def binary(
     infer: Callable[..., Any] = broadcasted,
     result: str = "of the dtype of `x`",
     default_name: str | None = None,
+    example: str = "",
 ) -> BinaryFunction:
     """Define an elementwise op of two inputs and return its function ``f(x, y, name=None)``.
 
@@ -142,13 +145,16 @@ def binary(
         return apply(definition, x, y, name=name or default)
 
     doc = BINARY.format(summary=summary, type=default, types=TYPES[letter], result=result)
-    return _published(function, function_name, doc)
+    return _published(function, function_name, doc, example)
 
 
-def _published(function: Function, name: str, doc: str) -> Function:
+def _published(function: Function, name: str, doc: str, example: str) -> Function:
     """Name a function as if it were written where the family is used, so that it pickles."""
     function.__name__ = function.__qualname__ = name
     function.__module__ = sys._getframe(2).f_globals["__name__"]
+    if example:
+        call, _, shown = example.partition(" -> ")
+        doc = f"{doc.rstrip()}\n\n>>> print({call})\n{shown}\n"
     function.__doc__ = doc
     return function
 

@@ -215,7 +215,13 @@ def _has_parts(ref: Any) -> bool:
 
 
 def is_variable_initialized(ref: VariableLike, name: str | None = None) -> Tensor:
-    """Return a scalar bool tensor: whether the variable has a value."""
+    """Return a scalar bool tensor: whether the variable has a value.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable([1.0, 2.0, 3.0])
+    >>> bool(is_variable_initialized(v))
+    True
+    """
     return apply(IS_INITIALIZED, handle_of(ref), name=name)
 
 
@@ -242,6 +248,11 @@ def assign(
       ValueError: the shapes differ.
       TypeError: the dtypes differ.
       AttributeError: `ref` is no variable, but a value computed from one, say.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable([1.0, 2.0, 3.0])
+    >>> print(assign(v, [4.0, 5.0, 6.0]))
+    [4. 5. 6.]
     """
     if _has_parts(ref) or hasattr(ref, "bounds"):
         return ref.assign(value, name=name)
@@ -254,7 +265,13 @@ def assign(
 def assign_add(
     ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
-    """Add `value` to a variable and return the new value. See `assign`."""
+    """Add `value` to a variable and return the new value. See `assign`.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable([1.0, 2.0, 3.0])
+    >>> print(assign_add(v, [1.0, 1.0, 1.0]))
+    [2. 3. 4.]
+    """
     if _has_parts(ref):
         return ref.assign_add(value, name=name)
     return apply(ASSIGN_ADD, handle_of(ref), value, name=name)
@@ -264,7 +281,13 @@ def assign_add(
 def assign_sub(
     ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
-    """Subtract `value` from a variable and return the new value. See `assign`."""
+    """Subtract `value` from a variable and return the new value. See `assign`.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable([1.0, 2.0, 3.0])
+    >>> print(assign_sub(v, [1.0, 1.0, 1.0]))
+    [0. 1. 2.]
+    """
     if _has_parts(ref):
         return ref.assign_sub(value, name=name)
     return apply(ASSIGN_SUB, handle_of(ref), value, name=name)
@@ -378,5 +401,10 @@ def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tenso
 
     Raises:
       OutOfRangeError: (when run) the variable has reached `limit`.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable(0)
+    >>> int(count_up_to(v, 3)), int(v)
+    (0, 1)
     """
     return apply(COUNT_UP_TO, handle_of(ref), name=name, limit=limit)[1]

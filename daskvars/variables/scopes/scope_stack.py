@@ -183,7 +183,14 @@ def scopes_of(builder: Any) -> Scopes:
 
 
 def get_variable_scope() -> VariableScope:
-    """Return the current variable scope."""
+    """Return the current variable scope.
+
+    >>> import daskvars as dv
+    >>> with dv.variable_scope("layer"):
+    ...     name = get_variable_scope().name
+    >>> name
+    'layer'
+    """
     return scopes_of(owner()).current
 
 
