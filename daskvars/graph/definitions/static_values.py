@@ -15,7 +15,7 @@ import numpy
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.shapes import is_known
 
 MAX_STATIC_ELEMENTS = 1024  # larger values are data, not shapes
@@ -67,11 +67,16 @@ def partial_value(tensor: Tensor) -> Any:
     op = tensor.op
     if not _small(tensor.spec):
         return None
-    if op.opdef.static is not None:
+    if op.opdef.static is not None and _has_history(op):
         specs = [t.spec for t in op.inputs]
         return op.opdef.static([partial_value(t) for t in op.inputs], specs, op.attrs)
     value = constant_value(tensor)
     return None if value is None else as_attr(value)
+
+
+def _has_history(op: Operation) -> bool:
+    """Return whether an operation has its inputs still: a computed one of eager code has not."""
+    return bool(op.inputs) or not op.opdef.signature
 
 
 def constant_value(tensor: Tensor) -> numpy.ndarray | None:
@@ -89,7 +94,7 @@ def _constant(tensor: Tensor, seen: ByIdentity[Any]) -> Any:
     value = None
     if "value" in op.attrs and not op.inputs:
         value = op.attrs["value"]
-    elif op.opdef.static is not None:
+    elif op.opdef.static is not None and _has_history(op):
         specs = [t.spec for t in op.inputs]
         known = op.opdef.static([partial_value(t) for t in op.inputs], specs, op.attrs)
         value = full_value(known, tensor.spec)

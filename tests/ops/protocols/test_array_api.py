@@ -298,3 +298,19 @@ def test_gradients_go_through_the_functions():
     with dv.GradientTape() as tape:
         loss = xp.sum(xp.square(xp.multiply(v, xp.asarray(2))))
     np.testing.assert_allclose(tape.gradient(loss, v).numpy(), 8 * A)
+
+
+def test_what_was_computed_is_an_index_too():
+    """A computed value has no history any more, from which a static value could be told."""
+    x, i = xp.asarray([10, 20, 30]), xp.asarray([[2, 0]])
+    for picked in (xp.reshape(i, (2,)), xp.squeeze(i, 0), xp.broadcast_to(i, (2, 2))[0]):
+        assert picked.numpy().tolist() == [2, 0]
+        assert int(x[picked[0]]) == 30 and int(x[(picked[1],)]) == 10
+
+
+def test_axes_are_counted_from_either_end():
+    x = xp.zeros((2, 3, 4))
+    assert xp.permute_dims(x, (-1, 0, 1)).shape == (4, 2, 3)
+    with pytest.raises(IndexError, match="no axis 4 of 4"):
+        xp.expand_dims(x, 4)
+    assert xp.expand_dims(x, -4).shape == (1, 2, 3, 4)

@@ -7,6 +7,14 @@ result's shape depends on values (`nonzero`, ``unique_...``) look at them, as on
 Functions promote dtypes; operators (``x + y``) do not: they are TensorFlow's, for which two dtypes
 are a mistake. Tensors never change, so that there is no ``x[i] = y``.
 
+Of the standard's own tests (array-api-tests, 1,380 with 25 examples each) 1,318 or more pass and 14
+are skipped. What does not is of these kinds:
+
+- operators of two dtypes, such as ``int32 + int64``: a mistake, as in TensorFlow; `add` promotes;
+- assignment to elements, and copies that are refused (``copy=False`` of `from_dlpack` and DLPack);
+- the mask of a scalar, which has no axis to keep;
+- special values of `expm1` and `tanh` of complex infinities, which are NumPy's.
+
 >>> import daskvars as dv
 >>> x = dv.constant([1.0, 4.0])
 >>> xp = x.__array_namespace__()

@@ -41,7 +41,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
     """Return a tensor with its axes in another order."""
-    return handed_over.transpose(x, axes)
+    return handed_over.transpose(x, [axis % len(axes) for axis in axes])
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
@@ -65,7 +65,9 @@ def moveaxis(
 
 
 def expand_dims(x: Tensor, /, axis: int = 0) -> Tensor:
-    """Return a tensor with a new axis of size 1."""
+    """Return a tensor with a new axis of size 1. Raises IndexError for one that cannot be."""
+    if not -len(x.shape) - 1 <= axis <= len(x.shape):
+        raise IndexError(f"no axis {axis} of {len(x.shape) + 1}")
     return reshaping.expand_dims(x, axis)
 
 
