@@ -107,6 +107,7 @@ def astype(
 
 
 def together(*values: Any) -> list[Tensor]:
+    """Return values as tensors of the dtype that they have together."""
     dtype = result_type(*values)
     return [
         casting.cast(value, dtype) if hasattr(value, "dtype") else convert_to_tensor(value, dtype)
