@@ -7,7 +7,8 @@ have shape [*sample shape, *batch shape, *event shape]. Samples are *reparameter
 a differentiable function of the parameters.
 
 Files: ``distribution`` (what all are), ``scalar_distributions`` (one number a draw),
-``vector_distributions`` (classes, counts and vectors), ``divergence`` (Kullback-Leibler, by pairs).
+``vector_distributions`` (classes, counts and vectors), ``divergence`` (Kullback-Leibler, by pairs),
+``kullback_leibler`` (which pair has which).
 """
 
 # fmt: off
@@ -31,6 +32,7 @@ from daskvars.distributions.scalar_distributions import (
 from daskvars.distributions.vector_distributions import (
     Categorical,
     Dirichlet,
+    DirichletMultinomial,
     Multinomial,
     MultivariateNormalDiag,
 )
@@ -42,6 +44,7 @@ __all__ = [
     "Beta",
     "Categorical",
     "Dirichlet",
+    "DirichletMultinomial",
     "Distribution",
     "Exponential",
     "Gamma",

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from daskvars.distributions.kullback_leibler import kl_divergence
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
@@ -212,6 +213,14 @@ class Distribution:
     def _log_survival(self, x: Tensor) -> Tensor:
         return log(self._survival(x))
 
+    def quantile(self, value: TensorLike, name: str = "quantile") -> Tensor:
+        """Return the number that a draw is at most with the probability `value`."""
+        with name_scope(f"{self.name}/{name}", values=[value]):
+            return self._quantile(self._value(value))
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        return self._without("quantile")
+
     def entropy(self, name: str = "entropy") -> Tensor:
         """Return the entropy in nats."""
         with name_scope(f"{self.name}/{name}"):
@@ -241,6 +250,14 @@ class Distribution:
         with name_scope(f"{self.name}/{name}"):
             return sqrt(self._variance())
 
+    def covariance(self, name: str = "covariance") -> Tensor:
+        """Return the covariances of a vector's elements, [*batch_shape, size, size]."""
+        with name_scope(f"{self.name}/{name}"):
+            return self._covariance()
+
+    def _covariance(self) -> Tensor:
+        return self._without("covariance")
+
     def mode(self, name: str = "mode") -> Tensor:
         """Return the likeliest value."""
         with name_scope(f"{self.name}/{name}"):
@@ -248,6 +265,24 @@ class Distribution:
 
     def _mode(self) -> Tensor:
         return self._without("mode")
+
+    def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Tensor:
+        """Return the divergence of another distribution from this one. See `kl_divergence`."""
+        with name_scope(f"{self.name}/{name}"):
+            return kl_divergence(self, other, self.allow_nan_stats)
+
+    def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Tensor:
+        """Return the mean, over draws of this one, of ``-other.log_prob(draw)``.
+
+        Args:
+          other: a distribution of which there is a divergence from this one.
+          name: name scope.
+
+        Raises:
+          NotImplementedError: there is none.
+        """
+        with name_scope(f"{self.name}/{name}"):
+            return self._entropy() + kl_divergence(self, other, self.allow_nan_stats)
 
     def __repr__(self) -> str:
         return (

@@ -192,6 +192,10 @@ class Laplace(_OfTwo):
         z = (x - self.loc) / self.scale
         return 0.5 + 0.5 * sign(z) * expm1(-absolute(z))
 
+    def _quantile(self, p: Tensor) -> Tensor:
+        half = p - 0.5
+        return self.loc - self.scale * sign(half) * log1p(-2 * absolute(half))
+
     def _entropy(self) -> Tensor:
         return self._spread(math.log(2) + 1 + log(self.scale))
 
@@ -247,6 +251,9 @@ class Uniform(_OfTwo):
     def _cdf(self, x: Tensor) -> Tensor:
         share = (x - self.low) / self.range()
         return minimum(maximum(share, zeros_like(share)), ones_like(share))
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        return self.low + self.range() * p
 
     def _entropy(self) -> Tensor:
         return log(self.range())
@@ -336,6 +343,15 @@ class Exponential(Gamma):
 
     def _cdf(self, x: Tensor) -> Tensor:
         return -expm1(-self.rate * x)
+
+    def _survival(self, x: Tensor) -> Tensor:
+        return exp(-self.rate * x)
+
+    def _log_survival(self, x: Tensor) -> Tensor:
+        return -self.rate * x
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        return -log1p(-p) / self.rate
 
     def _mode(self) -> Tensor:
         return zeros_like(self.rate)

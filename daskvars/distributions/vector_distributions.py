@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution
-from daskvars.distributions.scalar_distributions import Normal
+from daskvars.distributions.scalar_distributions import Normal, second
 from daskvars.dtypes import DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
@@ -16,6 +16,7 @@ from daskvars.ops.array.joining import concat
 from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.reshaping import expand_dims, reshape
 from daskvars.ops.array.transposing import transpose
+from daskvars.ops.linalg.matrix_parts import matrix_diag, matrix_set_diag
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater, logical_and, where_v2
 from daskvars.ops.math.reduce import argmax, reduce_all, reduce_prod, reduce_sum
@@ -36,6 +37,11 @@ def multiply_no_nan(x: Tensor, y: Tensor) -> Tensor:
     is_zero = equal(y, zeros_like(y))
     finite = where_v2(is_zero, zeros_like(x), x)
     return finite * y
+
+
+def _outer(x: Tensor, y: Tensor) -> Tensor:
+    """Return products [..., n, n] of all pairs."""
+    return expand_dims(x, -1) * expand_dims(y, -2)
 
 
 class _OfClasses(Distribution):
@@ -189,6 +195,9 @@ class Multinomial(_OfClasses):
     def _variance(self) -> Tensor:
         return self._mean() * (1 - softmax(self.logits))
 
+    def _covariance(self) -> Tensor:
+        return matrix_set_diag(-_outer(self._mean(), softmax(self.logits)), self._variance())
+
 
 class Dirichlet(Distribution):
     """Vectors of positive numbers whose sum is 1.
@@ -245,12 +254,79 @@ class Dirichlet(Distribution):
         mean = self._mean()
         return mean * (1 - mean) / (1 + expand_dims(self.total_concentration, -1))
 
+    def _covariance(self) -> Tensor:
+        mean, total = self._mean(), expand_dims(self.total_concentration, -1)
+        return matrix_set_diag(-_outer(mean / (1 + total), mean), self._variance())
+
     def _mode(self) -> Tensor:
         size = float(self.event_shape.num_elements() or 0)
         mode = (self.concentration - 1) / (expand_dims(self.total_concentration, -1) - size)
         is_defined = reduce_all(self.concentration > 1, -1, keepdims=True)
         everywhere = logical_and(is_defined, greater(ones_like(mode), zeros_like(mode)))
         return self._defined(mode, everywhere, "mode undefined for concentration <= 1")
+
+
+class DirichletMultinomial(Dirichlet):
+    """Counts of each class among draws whose probabilities are themselves drawn (`Dirichlet`).
+
+    Args:
+      total_count: [...] floating, how many draws.
+      concentration: [..., classes] floating, positive.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Raises:
+      ValueError: (sample) `total_count` is not one number that is known.
+    """
+
+    reparameterization_type = NOT_REPARAMETERIZED
+
+    def __init__(
+        self,
+        total_count: TensorLike,
+        concentration: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "DirichletMultinomial",
+    ) -> None:
+        super().__init__(concentration, validate_args, allow_nan_stats, name)
+        self._given["total_count"] = total_count
+        self.total_count = convert_to_tensor(total_count, self.dtype, name="total_count")
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.total_count, self.total_concentration]
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        alpha = self.concentration + zeros_like(expand_dims(self.total_count, -1))
+        shares = log(random_gamma(shape, alpha, dtype=self.dtype, seed=seed))
+        counts = Multinomial(self.total_count, shares, name="counts")
+        drawn = counts._sample(ones_like(shape[:0]), shape_of(shares), second(seed))
+        return reshape(drawn, full)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        alpha = self.concentration
+        ways = lgamma(self.total_count + 1) - reduce_sum(lgamma(x + 1), -1)
+        sums = lgamma(reduce_sum(alpha + x, -1)) - lgamma(self.total_concentration)
+        return ways + reduce_sum(lgamma(alpha + x) - lgamma(alpha), -1) - sums
+
+    def _entropy(self) -> Tensor:
+        return self._without("entropy")
+
+    def _mean(self) -> Tensor:
+        return expand_dims(self.total_count, -1) * super()._mean()
+
+    def _spread(self) -> Tensor:
+        """Return how much wider the counts are than those of a multinomial distribution."""
+        return (self.total_count + self.total_concentration) / (1 + self.total_concentration)
+
+    def _variance(self) -> Tensor:
+        return self._mean() * (1 - super()._mean()) * expand_dims(self._spread(), -1)
+
+    def _covariance(self) -> Tensor:
+        wider = expand_dims(self._spread(), -1) * self._mean()
+        return matrix_set_diag(-_outer(wider, super()._mean()), self._variance())
+
+    def _mode(self) -> Tensor:
+        return self._without("mode")
 
 
 class MultivariateNormalDiag(Distribution):
@@ -306,6 +382,9 @@ class MultivariateNormalDiag(Distribution):
 
     def _variance(self) -> Tensor:
         return self.each._variance()
+
+    def _covariance(self) -> Tensor:
+        return matrix_diag(self._variance())
 
     def _mode(self) -> Tensor:
         return self._mean()

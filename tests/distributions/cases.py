@@ -19,10 +19,14 @@ CASES = {
     "Bernoulli": ([{"probs": [0.25, 0.5]}, {"logits": [-1.0, 30.0]}], [0, 1]),
     "Categorical": ([{"probs": [[0.25, 0.75], [0.5, 0.5]]}, {"logits": [1.0, 0.0]}], [0, 1]),
     "Dirichlet": ([{"concentration": [4.0, 2.0, 3.0]}], [[0.2, 0.3, 0.5]]),
+    "DirichletMultinomial": (
+        [{"total_count": 3.0, "concentration": [4.0, 2.0, 3.0]}],
+        [[1.0, 2.0, 0.0]],
+    ),
     "Multinomial": ([{"total_count": 3.0, "probs": [[0.25, 0.75], [0.5, 0.5]]}], [[1.0, 2.0]]),
 }
 OF_VALUES = ["log_prob", "prob", "cdf", "log_cdf", "survival_function", "log_survival_function"]
-STATISTICS = ["mean", "variance", "stddev", "mode", "entropy"]
+STATISTICS = ["mean", "variance", "stddev", "covariance", "mode", "entropy"]
 DIVERGENCES = {
     "Normal": [{"loc": 0.5, "scale": 2.0}, {"loc": -1.0, "scale": 3.0}],
     "Bernoulli": [{"probs": 0.25}, {"probs": 0.5}],
@@ -62,6 +66,8 @@ def results(distributions, run):
     for name, (a, b) in DIVERGENCES.items():
         cls = getattr(distributions, name)
         found[f"{name}.kl"] = run(distributions.kl_divergence(cls(**a), cls(**b)))
+        found[f"{name}.kl_method"] = run(cls(**a).kl_divergence(cls(**b)))
+        found[f"{name}.cross_entropy"] = run(cls(**a).cross_entropy(cls(**b)))
     return found
 
 

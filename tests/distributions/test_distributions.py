@@ -36,6 +36,7 @@ SAMPLED = {
     "Bernoulli": {"probs": [0.25, 0.5]},
     "Dirichlet": {"concentration": [[0.5, 2.0, 3.0], [4.0, 2.0, 3.0]]},
     "Multinomial": {"total_count": 3.0, "probs": [[0.25, 0.75], [0.5, 0.5]]},
+    "DirichletMultinomial": {"total_count": 3.0, "concentration": [[0.5, 2.0], [4.0, 2.0]]},
     "MultivariateNormalDiag": {"loc": [1.0, -2.0], "scale_diag": [2.0, 0.5]},
 }
 
@@ -54,6 +55,26 @@ def test_samples_have_shape_moments_and_follow_from_the_seed(name):
         made = getattr(tf.distributions, name)(**SAMPLED[name])
         first, again = (session.run(made.sample(5, seed=3)) for _ in range(2))
     assert first.shape == again.shape == (5, *shape)
+
+
+QUANTILES = ["Laplace", "Uniform", "Exponential"]
+
+
+@pytest.mark.parametrize("name", QUANTILES)
+def test_a_quantile_is_what_the_cdf_says(name):
+    made = getattr(D, name)(**SAMPLED[name])
+    share = np.array([[0.001], [0.3], [0.5], [0.99]], "f4")
+    np.testing.assert_allclose(
+        made.cdf(made.quantile(share)).numpy(), np.broadcast_to(share, (4, 2)), rtol=1e-4
+    )
+
+
+def test_vectors_have_covariances_and_what_has_no_formula_says_so():
+    made = D.MultivariateNormalDiag([1.0, -2.0], [2.0, 0.5])
+    np.testing.assert_allclose(made.covariance().numpy(), [[4.0, 0.0], [0.0, 0.25]])
+    for call in (D.Normal(0.0, 1.0).covariance, lambda: D.Gamma(1.0, 1.0).quantile(0.5)):
+        with pytest.raises(NotImplementedError, match=r"is not implemented: (Normal|Gamma)"):
+            call()
 
 
 def test_classes_are_drawn_with_their_probabilities():
