@@ -14,6 +14,7 @@ from daskvars.data.nodes.ordering import OfOne
 from daskvars.errors import InvalidArgumentError, OpError
 
 FEW = 2  # elements that are prepared where nobody says how many
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 1e-4, 0.05
 
 
 class Prefetched(OfOne):
@@ -40,6 +41,10 @@ class Prefetched(OfOne):
 class _Buffer:
     """What one thread puts and another takes.
 
+    Taking wakes nobody as long as there is something: to wake a thread takes longer than many a
+    step. So whoever puts looks again by itself whether there is room, soon where elements are taken
+    fast and rarely where nobody takes any; it is woken where the buffer is empty.
+
     Attributes:
       is_left: whether nobody takes any more.
     """
@@ -48,24 +53,38 @@ class _Buffer:
         self._size = size
         self._items: deque[tuple[Any, BaseException | None]] = deque()
         self._changed = threading.Condition()
+        self._is_starved = False  # somebody waits for an element
+        self._pause_s = SHORTEST_PAUSE_S
         self.is_left = False
 
     def put(self, element: Any, error: BaseException | None = None) -> None:
         """Add an element, or the error that is in its place, when there is room."""
         with self._changed:
-            self._changed.wait_for(lambda: len(self._items) < self._size or self.is_left)
+            pause_s, waited = self._pause_s, 0
+            while len(self._items) >= self._size and not self.is_left:
+                self._changed.wait(pause_s)
+                waited += 1
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            if waited > 1:  # it looked too soon: by half as much again the next time
+                self._pause_s = min(1.5 * self._pause_s, LONGEST_PAUSE_S)
+            elif waited == 0 or self._is_starved:
+                self._pause_s = max(self._pause_s / 2, SHORTEST_PAUSE_S)
             self._items.append((element, error))
-            self._changed.notify_all()
+            if self._is_starved:
+                self._changed.notify_all()
 
     def take(self) -> Any:
         """Return the next element when it is there; raise its error."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._items)
-            element, error = self._items[0]
-            if isinstance(error, StopIteration):
-                raise StopIteration
-            self._items.popleft()
-            self._changed.notify_all()
+        if not self._items:
+            with self._changed:
+                self._is_starved = True
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._items)
+                self._is_starved = False
+        element, error = self._items[0]
+        if isinstance(error, StopIteration):
+            raise StopIteration
+        self._items.popleft()
         if error is not None:
             raise error
         return element
