@@ -118,14 +118,17 @@ class Cluster:
             spec = json.dumps({str(number): how for number in range(workers)})
             self.processes.append(started("spec", address, "--spec", spec))
         else:
-            self.processes += [
-                self._started("worker", "--no-nanny", "--nthreads", "1") for _ in range(workers)
-            ]
+            for _ in range(workers):
+                self.add_worker()
         self.client = Client(scheduler_file=self.file, set_as_default=is_default)
         self.client.wait_for_workers(workers)
 
     def _started(self, role: str, *arguments: str) -> BaseProcess:
         return started(role, *arguments, *LOCAL, "--scheduler-file", self.file)
+
+    def add_worker(self) -> None:
+        """Start a worker process; do not wait for it."""
+        self.processes.append(self._started("worker", "--no-nanny", "--nthreads", "1"))
 
     def count(self) -> None:
         """Have tasks and bytes counted from now on."""

@@ -1,10 +1,12 @@
-"""A recommender: what somebody has seen so far, any number of things, says what they click on.
+"""A wide and deep recommender: 26 features of several values each, read by workers, say who clicks.
 
-    python examples/recommend.py --items 1000000 --workers 2
+    python examples/recommend.py --rows 10_000_000 --workers 2
+    python examples/recommend.py --store clicks --epochs 2   # twice: the second time it goes on
 
-The rows lie in a Zarr group and are read by the workers, batch by batch; this process never has
-them. What was seen is a feature of several values: the mean of their rows in a table, which is cut
-over the workers. A step moves the rows that it touches, forward and as gradients.
+The examples lie in a Zarr group and are read by the workers, batch by batch; this process never has
+them. A feature is a bag of ids, as many as there are: the mean of their rows in a table is what the
+deep part sees, a network; the sum of their weights in another is the wide part. All tables are cut
+over the workers. A step moves the rows that it touches, each once, forward and as gradients.
 """
 
 from __future__ import annotations
@@ -20,87 +22,142 @@ from distributed import Client, LocalCluster
 
 import daskvars as dv
 
-GENRES, MOST = 16, 8  # of items; seen by a person
+FEATURES, MOST = 26, 4  # and the values of one
 
 
-def write_clicks(path: Path, rows: int, items: int) -> zarr.Group:
-    """Write made-up clicks: people watch, and click on, items of few genres.
+def table_sizes(rows: int) -> list[int]:
+    """Return the rows of each feature's tables, of so many in all: few are large, most are not."""
+    shares = 1 / np.arange(1, FEATURES + 1)
+    return [max(16, int(rows * share / shares.sum())) for share in shares]
 
-    Items are numbered from 1; their genre is their number modulo `GENRES`, which no model is told.
+
+def write_clicks(path: Path, examples: int, rows: int) -> zarr.Group:
+    """Write made-up clicks: who likes what is odd clicks, and it is odd things that they look at.
 
     Returns:
-      A group of `seen` [rows, MOST] int64, filled up with 0, `item` [rows] and `clicked` [rows].
+      A group of `values` [examples, FEATURES, MOST] int32, filled up with 0 where there are fewer,
+      and `clicked` [examples]. The n-th value of a feature occurs with a frequency of 1/n.
     """
     rng = np.random.default_rng(0)
-
-    def of_genre(genre: np.ndarray) -> np.ndarray:
-        return genre + GENRES * rng.integers(1, items // GENRES, genre.shape)
-
-    taste = rng.integers(0, GENRES, rows)
-    seen = of_genre(np.repeat(taste[:, np.newaxis], MOST, axis=1))
-    seen[np.arange(MOST) >= rng.integers(1, MOST + 1, (rows, 1))] = 0
-    clicked = rng.random(rows) < 0.5
-    item = of_genre(np.where(clicked, taste, rng.integers(0, GENRES, rows)))
+    likes_odd = rng.random(examples) < 0.5
+    values = np.empty((examples, FEATURES, MOST), np.int32)
+    for feature, size in enumerate(table_sizes(rows)):
+        ranks = np.exp(rng.random((examples, MOST)) * np.log(size // 2 - 1)).astype(np.int32)
+        is_odd = (rng.random((examples, MOST)) < 0.7) == likes_odd[:, np.newaxis]
+        values[:, feature] = 2 * ranks + is_odd
+    values[np.arange(MOST) >= rng.integers(1, MOST + 1, (examples, FEATURES, 1))] = 0
     group = zarr.open_group(path, mode="w")
-    for name, values in (("seen", seen), ("item", item), ("clicked", clicked.astype("f4"))):
-        chunks = (-(-rows // 8), *values.shape[1:])
-        group.create_array(name, data=values, chunks=chunks)
+    for name, array in (("values", values), ("clicked", likes_odd.astype("f4"))):
+        group.create_array(name, data=array, chunks=(-(-examples // 8), *array.shape[1:]))
     return group
 
 
-class Recommender:
-    """How likely a person clicks on an item.
+class WideAndDeep:
+    """How likely somebody clicks.
 
     Args:
-      items: the largest number of an item.
-      dim: size of a row of a table.
+      rows: of all tables of the deep part, and of the wide one.
+      dim: size of a row of the deep part.
       shards: into how many chunks a table is cut, row by row in turns.
+      units: of the hidden layers.
     """
 
-    def __init__(self, items: int, dim: int, shards: int) -> None:
-        rows = items + 1
-        options = {
-            "chunks": (-(-rows // shards), dim),
-            "partition_strategy": "mod",
-            "embeddings_initializer": dv.random_normal_initializer(stddev=0.3),
-        }
-        self.seen = dv.layers.EmbeddingBag(rows, dim, "mean", name="seen", **options)
-        self.offered = dv.layers.Embedding(rows, dim, name="offered", **options)
-        self.optimizer = dv.train.AdagradOptimizer(0.2, initial_accumulator_value=1e-8)
+    def __init__(self, rows: int, dim: int, shards: int, units: tuple[int, ...] = (64, 32)) -> None:
+        self.deep, self.wide = [], []
+        for feature, size in enumerate(table_sizes(rows)):
+            for bags, width, combiner in ((self.deep, dim, "mean"), (self.wide, 1, "sum")):
+                bag = dv.layers.EmbeddingBag(
+                    size,
+                    width,
+                    combiner,
+                    padding_idx=0,
+                    chunks=(-(-size // shards), width),
+                    partition_strategy="mod",
+                    name=f"{'deep' if bags is self.deep else 'wide'}_{feature}",
+                )
+                bags.append(bag)
+        self.hidden = [
+            dv.layers.Dense(size, activation=dv.nn.relu, name=f"hidden_{number}")
+            for number, size in enumerate(units)
+        ]
+        self.output = dv.layers.Dense(1, name="output")
+        self.number = dv.train.get_or_create_global_step()
+        self.optimizer = dv.train.AdagradOptimizer(0.05)
         self.step = dv.function(self._step)
+        self.score(np.zeros((1, FEATURES, MOST), np.int32))  # makes the variables
+        self.optimizer.build(self.variables)
 
-    def score(self, seen, item):
-        """Return [batch] logits of clicks: how near what was seen is to what is offered."""
-        person = self.seen(dv.sparse.from_dense(seen))
-        return dv.reduce_sum(person * self.offered(item), axis=1)
+    @property
+    def variables(self) -> list[dv.Variable]:
+        """All that is trained."""
+        layers = [*self.deep, *self.wide, *self.hidden, self.output]
+        return [variable for layer in layers for variable in layer.variables]
 
-    def _step(self, seen, item, clicked):
+    def score(self, values):
+        """Return [batch] logits of clicks."""
+        bags = [values[:, feature] for feature in range(FEATURES)]
+        found = dv.concat([table(ids) for table, ids in zip(self.deep, bags)], axis=1)
+        for layer in self.hidden:
+            found = layer(found)
+        wide = dv.add_n([table(ids) for table, ids in zip(self.wide, bags)])
+        return (self.output(found) + wide)[:, 0]
+
+    def _step(self, values, clicked):
         """Learn from a batch; return its loss, and the share that was foretold before that."""
         with dv.GradientTape() as tape:
-            logits = self.score(seen, item)
+            logits = self.score(values)
             loss = dv.reduce_mean(
                 dv.nn.sigmoid_cross_entropy_with_logits(labels=clicked, logits=logits)
             )
-        variables = [self.seen.embeddings, self.offered.embeddings]
-        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        gradients = tape.gradient(loss, self.variables)
+        self.optimizer.apply_gradients(zip(gradients, self.variables), global_step=self.number)
         return loss, dv.reduce_mean(dv.cast(dv.equal(logits > 0.0, clicked > 0.5), dv.float32))
 
 
-def main(arguments: list[str] | None = None) -> list[float]:
-    """Run the command line, and return how well each epoch's clicks were foretold on the way."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=16_384)
-    parser.add_argument("--items", type=int, default=800)
-    parser.add_argument("--dim", type=int, default=16)
-    parser.add_argument("--batch", type=int, default=1024)
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--workers", type=int, default=2, help="0 is in this process")
-    options = parser.parse_args(arguments)
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    found = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    found.add_argument("--examples", type=int, default=16_384)
+    found.add_argument("--rows", type=int, default=100_000, help="of all tables")
+    found.add_argument("--dim", type=int, default=16)
+    found.add_argument("--batch", type=int, default=1024)
+    found.add_argument("--epochs", type=int, default=3, help="how many more")
+    found.add_argument("--workers", type=int, default=2, help="0 is in this process")
+    found.add_argument("--store", metavar="PATH", help="a folder to save in, and to go on from")
+    return found
+
+
+def train(options: argparse.Namespace, folder: Path) -> list[float]:
+    """Train, and return how well each epoch's clicks were foretold on the way."""
     dv.set_random_seed(0)
+    clicks = write_clicks(folder / "clicks.zarr", options.examples, options.rows)
+    model = WideAndDeep(options.rows, options.dim, max(1, options.workers))
+    saver, saved = dv.train.Saver(), str(folder / "model")
+    if dv.train.checkpoint_exists(saved):
+        saver.restore(None, saved)
     found = []
+    for _ in range(options.epochs):
+        batches = dv.data.batches(clicks, options.batch, shuffle=True, epochs=None)
+        epoch = int(model.number) // batches.num_batches
+        batches.state = {"epoch": epoch, "position": 0}
+        told = [
+            model.step(batch["values"], batch["clicked"])
+            for batch, _ in zip(batches, range(batches.num_batches))
+        ]
+        batches.close()
+        loss, share = np.mean([[float(one), float(other)] for one, other in told], axis=0)
+        print(f"epoch {epoch + 1}  loss {loss:.4f}  foretold {share:.3f}", flush=True)
+        found.append(float(share))
+        if options.store:
+            saver.save(None, saved)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> list[float]:
+    """Run the command line, and return what `train` does."""
+    options = parser().parse_args(arguments)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        clicks = write_clicks(folder / "clicks.zarr", options.rows, options.items)
+        folder = options.store or stack.enter_context(tempfile.TemporaryDirectory())
         if options.workers:
             cluster = LocalCluster(
                 n_workers=options.workers,
@@ -110,16 +167,7 @@ def main(arguments: list[str] | None = None) -> list[float]:
             )
             stack.enter_context(cluster)
             stack.enter_context(Client(cluster))
-        model = Recommender(options.items, options.dim, max(1, options.workers))
-        for epoch in range(options.epochs):
-            told = [
-                model.step(batch["seen"], batch["item"], batch["clicked"])
-                for batch in dv.data.batches(clicks, options.batch, shuffle=True, seed=epoch)
-            ]
-            loss, share = np.mean([[float(one), float(other)] for one, other in told], axis=0)
-            print(f"epoch {epoch + 1}  loss {loss:.4f}  foretold {share:.3f}", flush=True)
-            found.append(float(share))
-    return found
+        return train(options, Path(folder))
 
 
 if __name__ == "__main__":

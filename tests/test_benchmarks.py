@@ -10,6 +10,7 @@ import importlib
 import re
 from pathlib import Path
 
+import dask.array
 import numpy as np
 import pytest
 
@@ -30,6 +31,7 @@ SCRIPTS = (
     "mlp_small",
     "mlp_wide",
     "ordinary",
+    "recommender",
     "scaling",
     "sharded",
     "tracing",
@@ -73,6 +75,25 @@ def test_the_program_and_the_hand_written_one_have_the_same_losses(load, name):
     losses = {side: [step() for _ in range(6)] for side, step in sides.items()}
     assert len(set(losses["NumPy"])) > 1
     np.testing.assert_allclose(losses["daskvars"], losses["NumPy"], rtol=2e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("eager")
+def test_the_recommender_in_dask_array_has_the_losses_of_the_program(load, tmp_path):
+    module, rows, batch = load("recommender"), 3_000, 64
+    module.recommend.write_clicks(tmp_path / "clicks", 256, rows)
+    model = module.recommend.WideAndDeep(rows, module.DIM, 1, module.UNITS)
+    bags = zip(model.deep, model.wide, strict=True)
+    tables = [np.hstack([each.embeddings.numpy() for each in pair]) for pair in bags]
+    dense = [v.numpy() for layer in (*model.hidden, model.output) for v in layer.variables]
+    hand = module.Handwritten(dask.array.from_array(np.concatenate(tables)), dense, 2)
+    first_rows = np.cumsum([0, *map(len, tables[:-1])])
+    losses = {"program": [], "by hand": []}
+    for found, _ in zip(module.batches(str(tmp_path / "clicks"), batch), range(6), strict=False):
+        losses["program"].append(float(model.step(found["values"], found["clicked"])[0]))
+        losses["by hand"].append(hand.step(found["values"], found["clicked"], first_rows))
+    assert losses["program"][-1] < losses["program"][0]
+    np.testing.assert_allclose(losses["program"], losses["by hand"], rtol=1e-4)
 
 
 @pytest.mark.slow

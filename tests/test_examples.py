@@ -233,12 +233,19 @@ def test_a_dask_array_is_factorized_where_it_is():
 
 
 @pytest.mark.cluster
-def test_workers_read_what_people_have_seen_and_learn_from_it():
-    arguments = ["--rows", 4096, "--items", 160, "--batch", 512, "--epochs", 3]
-    found = re.findall(r"foretold ([\d.]+)", run("recommend.py", *arguments, "--workers", 2))
-    assert len(found) == 3 and float(found[-1]) > 0.9
-    here = re.findall(r"foretold ([\d.]+)", run("recommend.py", *arguments, "--workers", 0))
-    assert float(here[-1]) > 0.9
+def test_workers_read_clicks_and_learn_from_them_and_go_on_from_a_checkpoint(tmp_path):
+    arguments = ["--examples", 4096, "--rows", 2000, "--batch", 256]
+
+    def told(*more):
+        return re.findall(r"epoch (\d).*foretold ([\d.]+)", run("recommend.py", *arguments, *more))
+
+    here = told("--workers", 0, "--epochs", 2)
+    assert [epoch for epoch, _ in here] == ["1", "2"] and float(here[-1][1]) > 0.9
+    first, again = (told("--store", tmp_path, "--epochs", 1) for _ in range(2))
+    there = [*first, *again]
+    assert [epoch for epoch, _ in there] == ["1", "2"]
+    for (_, one), (_, other) in zip(here, there, strict=True):
+        assert abs(float(one) - float(other)) < 0.05
 
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/usr/local/sbin")

@@ -8,10 +8,16 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.chunk_grid import ChunksLike
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.sparse_tensor import SparseTensor
+from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
+from daskvars.ops.array import constant
+from daskvars.ops.linalg.products import matmul
+from daskvars.ops.math.arithmetic import maximum, number
 from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import not_equal
+from daskvars.ops.math.reduce import reduce_sum
+from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.nn.embedding import embedding_lookup, interleaved
 from daskvars.ops.nn.embedding_sparse import COMBINERS, embedding_lookup_sparse
 from daskvars.ops.sparse.places import SparseLike, as_sparse
@@ -112,38 +118,72 @@ class EmbeddingBag(Embedding):
       input_dim: number of rows of the table: ids are below it.
       output_dim: size of a row.
       combiner: "sum", "mean" or "sqrtn". See `nn.embedding_lookup_sparse`.
+      padding_idx: the id in a row of dense ids that stands for none; by default each id counts.
       others: see `Embedding`.
 
     Raises:
-      ValueError: there is no such combiner.
+      ValueError: there is no such combiner, or the padding is no id.
+
+    Dense ids are cut along their rows, over workers too; sparse ones are combined in one place.
 
     Source: PyTorch, ``torch.nn.EmbeddingBag``, with the combiners of TensorFlow.
 
     >>> import daskvars as dv
-    >>> layer = dv.layers.EmbeddingBag(5, 3, "sum")
-    >>> ids = dv.SparseTensor([[0, 0], [0, 1], [1, 0]], [0, 4, 2], [2, 2])
-    >>> layer(ids).shape.as_list()
-    [2, 3]
+    >>> layer = dv.layers.EmbeddingBag(5, 3, "sum", padding_idx=0)
+    >>> ids = dv.SparseTensor([[0, 0], [0, 1], [1, 0]], [1, 4, 2], [2, 2])
+    >>> layer(ids).shape.as_list(), layer([[1, 4], [2, 0]]).shape.as_list()
+    ([2, 3], [2, 3])
     """
 
     def __init__(
-        self, input_dim: int, output_dim: int, combiner: str = "mean", **others: Any
+        self,
+        input_dim: int,
+        output_dim: int,
+        combiner: str = "mean",
+        padding_idx: int | None = None,
+        **others: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **others)
         if combiner not in COMBINERS:
             raise ValueError(f"combiner must be one of {', '.join(COMBINERS)}, got {combiner!r}")
-        self.combiner = combiner
+        if padding_idx is not None and not 0 <= padding_idx < self.input_dim:
+            raise ValueError(
+                f"padding_idx must be an id, from 0 to {self.input_dim - 1}, found {padding_idx}"
+            )
+        self.combiner, self.padding_idx = combiner, padding_idx
 
     def call(self, inputs: Any, weights: SparseLike | None = None) -> Tensor:
         """Return [rows, output_dim].
 
         Args:
-          inputs: a `SparseTensor` [rows, columns] of ids.
-          weights: a `SparseTensor` of equal places; None for ones.
+          inputs: ids [rows, columns]: a `SparseTensor`, or integers with `padding_idx` for none.
+          weights: a `SparseTensor` of equal places, beside sparse ids; None for ones.
+
+        Raises:
+          ValueError: dense ids are not [rows, columns], or are given with weights.
         """
+        if not isinstance(inputs, SparseTensor | SparseTensorValue):
+            return self._combined(convert_to_tensor(inputs), weights)
         ids = as_sparse(inputs)
         ids = SparseTensor(ids.indices, self._rows(ids.values), ids.dense_shape)
         return embedding_lookup_sparse(self.embeddings, ids, weights, combiner=self.combiner)
+
+    def _combined(self, ids: Tensor, weights: SparseLike | None) -> Tensor:
+        shape = ids.get_shape()
+        if shape.ndims != 2 or weights is not None:
+            raise ValueError(
+                f"{self.name}: dense ids are to be [rows, columns] and without weights, found "
+                f"{'weights and ' if weights is not None else ''}shape {shape}; give a SparseTensor"
+            )
+        found = embedding_lookup(self.embeddings, self._rows(ids))
+        if self.padding_idx is None:
+            shares = constant.ones_like(ids, dtype=found.dtype)
+        else:
+            shares = cast(not_equal(ids, number(self.padding_idx, ids)), found.dtype)
+        if self.combiner != "sum":
+            counts = maximum(reduce_sum(shares, axis=1, keepdims=True), number(1, shares))
+            shares = shares / (sqrt(counts) if self.combiner == "sqrtn" else counts)
+        return matmul(shares[:, None, :], found)[:, 0, :]
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return [rows, output_dim]."""

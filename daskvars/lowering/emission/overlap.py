@@ -4,6 +4,10 @@ A region makes one call after the other. Python functions may wait for one anoth
 run at the same time, as they do in TensorFlow. Where there are several that need nothing of each
 other they are begun as soon as what they take is there, and finished when something needs their
 results or was told to wait for them (a control dependency), as late as the rest allows.
+
+Lookups in tables that are cut wait too, for other workers. Where there are several, as in models of
+many features, what their ids are made of comes first, then all questions, then the rest: the
+answers come in one message.
 """
 
 from __future__ import annotations
@@ -28,6 +32,11 @@ class ScheduledCall(NamedTuple):
 
 def overlap(nodes: Sequence[Node]) -> list[ScheduledCall]:
     """Return the calls of `nodes`, which are in an order in which they can run."""
+    return _asked_first(_beside_each_other(nodes))
+
+
+def _beside_each_other(nodes: Sequence[Node]) -> list[ScheduledCall]:
+    """Return the calls, Python functions begun before they are finished."""
     calls = [ScheduledCall(CALL, node) for node in nodes]
     if sum(node.beside is not None for node in nodes) < 2:
         return calls
@@ -105,3 +114,34 @@ def _scheduled(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[Schedu
     for i in running[:]:
         finish(i)
     return schedule
+
+
+def _asked_first(calls: list[ScheduledCall]) -> list[ScheduledCall]:
+    """Return the calls with the tables asked before anything that their ids do not need.
+
+    What can be seen from outside keeps its place, and lookups whose ids come after it.
+    """
+    if sum(call.node.by_rows for call in calls) < 2:
+        return calls
+    stays: set[int] = set()
+    asked: list[Node] = []
+    for kind, node, _ in calls:
+        needs_late = any(id(ref.node) in stays for ref in node.inputs)
+        if node.by_rows and not needs_late:
+            asked.append(node)
+        if needs_late or node.by_rows or kind != CALL or is_visible(node):
+            stays.add(id(node))
+    if len(asked) < 2:
+        return calls
+    early = set(map(id, asked))
+    needed: set[int] = set()
+    for _, node, _ in reversed(calls):
+        if id(node) in early or id(node) in needed:
+            needed.update(id(ref.node) for ref in node.inputs)
+    first = [call for call in calls if id(call.node) in needed]
+    rest = [
+        ScheduledCall(FINISH, call.node) if id(call.node) in early else call
+        for call in calls
+        if id(call.node) not in needed
+    ]
+    return [*first, *(ScheduledCall(BEGIN, node) for node in asked), *rest]

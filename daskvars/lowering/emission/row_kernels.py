@@ -7,8 +7,10 @@ from typing import Any
 
 from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS, CONCATENATE_ROWS
 from daskvars.kernels.gather_scatter.row_shards import (
+    ask_for_rows,
     assemble_rows,
     concatenate_rows,
+    rows_given,
     rows_of_table,
 )
 from daskvars.lowering.plan import RegionInput
@@ -52,19 +54,30 @@ def own_rows_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], bloc
     )
 
 
-def looked_up_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], shape: Any) -> Call:
-    """Return the call that looks rows up in a cut table."""
+def _starts(node: Node) -> dict[str, Any]:
+    """Return what tells a lookup how its table is cut."""
     (sizes, *_) = node.wanted[0] or ()
-    starts = tuple(itertools.accumulate(sizes, initial=0))
-    dtypes = (node.specs[0].dtype.np,)
+    return {"starts": tuple(itertools.accumulate(sizes, initial=0))}
+
+
+def ask_call(node: Node, args: tuple[int, ...], out: int) -> Call:
+    """Return the call that asks a cut table for rows."""
+    attrs = _starts(node)
+    return Call(ask_for_rows, args, (out,), attrs, name=node.name, shapes=(None,), dtypes=(None,))
+
+
+def looked_up_call(
+    node: Node, args: tuple[int, ...], outs: tuple[int, ...], shape: Any, is_asked: bool = False
+) -> Call:
+    """Return the call that looks rows up in a cut table, or waits for those asked for."""
     return Call(
-        rows_of_table,
+        rows_given if is_asked else rows_of_table,
         args,
         outs,
-        {"starts": starts},
+        {} if is_asked else _starts(node),
         name=node.name,
         shapes=(shape,),
-        dtypes=dtypes,
+        dtypes=(node.specs[0].dtype.np,),
         fresh=True,
     )
 

@@ -15,7 +15,8 @@ follows from, so a search over nodes found what the trials find, at many times t
 dimension of the largest input, is within a few percent of what perfect division would give).
 
 What the user cut, chunks of a dask array that is fed, is a constraint: nothing else is cut then.
-A program of little work stays whole, and is one call.
+A program of little work stays whole, and is one call. Where variables are cut, what is moved in
+memory is work as well: a step on tables has few products.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from daskvars import chunk_grid
-from daskvars.graph.definitions.patterns import Constraint, Contraction, Elementwise
+from daskvars.graph.definitions.patterns import (
+    Constraint,
+    Contraction,
+    Elementwise,
+    Gather,
+    ScatterInto,
+)
 from daskvars.lowering.planner.fuse import fuse
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.propagate import full_access, is_cut, propagate
@@ -92,8 +99,7 @@ def shard(program: Program, machine: Machine = ALONE, names: Sequence[str] = ())
     cuts = list(_cuts(open_leaves, machine)) if _is_worth_it(program, machine) else []
     if not cuts:
         return propagate(program, machine.parts)
-    state = [leaf.layouts[0] for leaf in program.leaves.values() if leaf.kind == STATE]
-    has_cut_state = any(map(is_cut, [*state, *program.stored.values()]))
+    has_cut_state = _has_cut_state(program)
     whole, seconds = program, math.inf
     if not machine.is_forced:
         if has_cut_state:
@@ -178,8 +184,17 @@ def _is_worth_it(program: Program, machine: Machine) -> bool:
         return False
     if machine.is_forced:
         return True
-    flops = sum(node.flops for node in program.nodes if device_type_of(node.device) != "GPU")
+    nodes = [node for node in program.nodes if device_type_of(node.device) != "GPU"]
+    flops = sum(node.flops for node in nodes)
+    if _has_cut_state(program):  # the step is on several workers anyhow, and all of it counts
+        flops += sum(map(_moved_bytes, nodes)) / MEMORY_BYTES_PER_S * FLOPS_PER_S
     return flops >= machine.min_flops and flops > 0
+
+
+def _has_cut_state(program: Program) -> bool:
+    """Return whether a variable that is read or written is cut."""
+    state = [leaf.layouts[0] for leaf in program.leaves.values() if leaf.kind == STATE]
+    return any(map(is_cut, [*state, *program.stored.values()]))
 
 
 # -- candidates -----------------------------------------------------------------------------------
@@ -258,8 +273,13 @@ def _is_tiled(node: Node) -> bool:
 
 
 def _moved_bytes(node: Node) -> float:
-    """Return the bytes that a node reads and writes."""
-    taken = sum(spec_bytes(ref.spec) for ref in node.inputs)
+    """Return the bytes that a node reads and writes: of tables those of the rows it names."""
+    pattern = node.kernel_pattern
+    if isinstance(pattern, Gather):
+        return 2 * spec_bytes(node.specs[0]) * node.filled
+    if isinstance(pattern, ScatterInto):
+        return 3 * node.inputs[-1].nbytes
+    taken: float = sum(ref.nbytes for ref in node.inputs)
     if node.merges is not None:
         taken *= math.prod(node.inputs[0].producer.grid[axis] for axis in node.merges)
-    return taken + sum(map(spec_bytes, node.specs))
+    return taken + sum(map(spec_bytes, node.specs)) * node.filled

@@ -6,8 +6,9 @@ So each block of the variable takes the ids and the gradients that are its own, 
 computes and writes for these alone. Where gradients are made in parts, each part gives each block
 what is that block's, and these are put one after the other, in the order of the parts.
 
-Gradients of one row are added up there as well (`CombineById`). So they are where a variable is cut
-by columns: each block takes its columns of all gradients.
+Gradients of one row are added up there as well (`CombineById`), and before that where they are
+made, so that a row travels once however often a part has it. So they are where a variable is cut by
+columns: each block takes its columns of all gradients.
 
 The values in between have as many rows as a block happens to get, which only the run knows; they
 are laid out as the variable is, and `Node.ragged` says that their sizes are not what that says.
@@ -30,7 +31,7 @@ from daskvars.graph.definitions.patterns import (
     Gather,
     ScatterInto,
 )
-from daskvars.kernels.gather_scatter.row_shards import own_rows
+from daskvars.kernels.gather_scatter.row_shards import own_rows, own_sums
 from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref, concrete, ranked
 from daskvars.shapes import is_known
 
@@ -135,7 +136,7 @@ class _Routing:
             node.cut = {0: self.cut.sizes}
             return [node]
         rows, ids = combine.inputs
-        node = self._own_rows(update, [ids, rows])
+        node = self._own_rows(update, [ids, rows], own_sums)
         return [node, self._combined(combine, [Ref(node, 1), Ref(node, 0)])]
 
     # -- what is routed and what is computed by block -------------------------------------------
@@ -193,7 +194,7 @@ class _Routing:
 
     # -- nodes of a block -----------------------------------------------------------------------
 
-    def _own_rows(self, update: Node, inputs: list[Ref]) -> Node:
+    def _own_rows(self, update: Node, inputs: list[Ref], kernel: Any = own_rows) -> Node:
         """Return the node that gives each block its own of all ids, and of what goes with them."""
         specs = tuple(
             Spec(ref.spec.dtype, (self.num_rows, *ranked(ref.spec.shape)[1:])) for ref in inputs
@@ -201,7 +202,7 @@ class _Routing:
         node = Node(
             update.name,
             None,
-            own_rows,
+            kernel,
             inputs,
             {},
             specs,
@@ -234,6 +235,8 @@ class _Routing:
             Spec(ids.dtype, (sum(self.cut.sizes),)),
         )
         copy.ragged = True
+        if not self.cut.axis:
+            copy.filled = min(1.0, inputs[0].producer.filled)
         self.local.update({Ref(node, i): Ref(copy, i) for i in range(2)})
         taken = (self._dims(rows), (None,)) if self.cut.axis else map(self._by_block, inputs)
         copy.pinned = Access(tuple(taken), (self._dims(copy.specs[0]), (Dim(0),)))
@@ -265,7 +268,7 @@ class _Routing:
                 device=self.device,
             )
             copy.pinned = Access(tuple(map(self._by_block, inputs)), (self._dims(spec),))
-            copy.ragged = True
+            copy.ragged, copy.filled = True, self.local[self.ids].producer.filled
             self.made.append(copy)
             found = self.local[ref] = Ref(copy)
         return found

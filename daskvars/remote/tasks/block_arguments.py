@@ -13,7 +13,7 @@ import numpy
 
 from daskvars.device_array import as_input
 from daskvars.kernels.control.tensor_lists import joined
-from daskvars.remote.tasks.table_rows import Rows, TableBlocks
+from daskvars.remote.tasks.table_rows import RowRequests, Rows, TableBlocks
 
 
 class Literal:
@@ -87,6 +87,7 @@ def arguments_of(
       pulled: the dependencies that are slices already, as the Cuts want them.
     """
     arguments: list[Any] = []
+    requests = RowRequests()
     for number, step in enumerate(steps):
         if isinstance(step, Take):
             arguments.append(as_argument(taken(step), number))
@@ -98,7 +99,7 @@ def arguments_of(
                 parts.append((as_argument(value, -1), ... if is_cut else source, target))
             arguments.append(joined(xp, step.shape, parts))
         elif isinstance(step, Rows):
-            arguments.append(TableBlocks(xp, list(map(taken, step.parts))))
+            arguments.append(TableBlocks(xp, list(map(taken, step.parts)), requests))
         else:
             arguments.append(step)
     return arguments

@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter.row_shards import (
+    ask_for_rows,
     assemble_rows,
     concatenate_rows,
     own_rows,
+    own_sums,
+    rows_given,
     rows_of_table,
     shard_rows,
 )
-from daskvars.remote.tasks.table_rows import RowsElsewhere, TableBlocks
+from daskvars.kernels.gather_scatter.rows import distinct
+from daskvars.remote.tasks.table_rows import RowRequests, RowsElsewhere, TableBlocks
 from daskvars.versioned import Versioned, changed
 
 TABLE = np.arange(24.0).reshape(8, 3)
@@ -46,6 +50,23 @@ def test_a_part_takes_its_own_rows(ids):
     assert own.tolist() == [3, 3] and found.tolist() == [[3.0], [3.0]]
 
 
+@given(st.lists(st.integers(0, 7), max_size=20))
+def test_a_part_adds_up_what_it_has_of_an_id(ids):
+    ids = np.array(ids, np.int64)
+    rows = np.stack([ids * 1.0, np.ones(len(ids))], axis=1)
+    own, sums = own_sums(np, ids, rows, offset=2, count=4, size=8)
+    assert own.tolist() == sorted(set(ids.tolist()) & {2, 3, 4, 5})
+    counts = [(ids == i).sum() for i in own]
+    np.testing.assert_array_equal(sums, np.stack([own * counts, counts], axis=1).reshape(-1, 2))
+
+
+@given(st.lists(st.integers(-9, 9), max_size=30))
+def test_distinct_is_unique_with_its_inverse(ids):
+    ids = np.array(ids, np.int32)
+    for found, wanted in zip(distinct(ids), np.unique(ids, return_inverse=True), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 @given(st.lists(st.integers(0, 7), max_size=20), st.integers(1, 6))
 def test_a_table_in_blocks_gives_what_it_gives_whole(ids, cut):
     asked = []
@@ -61,6 +82,28 @@ def test_a_table_in_blocks_gives_what_it_gives_whole(ids, cut):
         np.testing.assert_array_equal(found, TABLE[given_ids])
     for _, rows in asked:  # each row is asked for once
         assert len(np.unique(rows)) == len(rows)
+
+
+def test_what_tables_are_asked_for_travels_together_each_row_once():
+    messages = []
+
+    def pull(wanted):
+        messages.append([(output, rows.dtype, len(rows)) for output, rows in wanted])
+        return [TABLE[4:].take(rows, axis=0) * output for output, rows in wanted]
+
+    requests = RowRequests()
+    tables = [
+        TableBlocks(np, [TABLE[:4] * scale, RowsElsewhere(pull, scale)], requests)
+        for scale in (1.0, 2.0)
+    ]
+    ids = np.array([7, 1, 7, 5])
+    asked = [ask_for_rows(np, table, ids, starts=(0, 4, 8)) for table in tables]
+    assert not messages
+    for scale, each in zip((1.0, 2.0), asked, strict=True):
+        np.testing.assert_array_equal(rows_given(np, each), TABLE[ids] * scale)
+    assert messages == [[(1.0, np.int32, 2), (2.0, np.int32, 2)]]
+    again = ask_for_rows(np, tables[0], ids, starts=(0, 4, 8))
+    np.testing.assert_array_equal(rows_given(np, again), TABLE[ids])
 
 
 def test_an_old_version_of_a_block_gives_its_own_rows():

@@ -211,6 +211,28 @@ def test_a_bag_gives_what_its_table_says(strategy):
     np.testing.assert_allclose(found, [rows[0] + rows[1], [0, 0], rows[2]])
 
 
-def test_there_are_three_combiners():
+@pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+@pytest.mark.parametrize("padding", [None, 0, 5])
+def test_a_bag_of_dense_ids_gives_what_one_of_sparse_ids_does(combiner, padding):
+    layer = dv.layers.EmbeddingBag(6, 2, combiner, padding, chunks=(3, 2))
+    ids = np.array([[5, 0, 3], [2, 2, 5], [5, 0, 0]])
+    places = np.argwhere(ids != padding)
+    sparse = dv.SparseTensor(places, ids[ids != padding], ids.shape)
+    gradients = []
+    for bags in (ids, sparse):
+        with dv.GradientTape() as tape:
+            found = layer(bags)
+            loss = dv.reduce_sum(dv.square(found + 1.0))
+        gradients.append(dv.convert_to_tensor(tape.gradient(loss, layer.embeddings)).numpy())
+        gradients.append(found.numpy())
+    np.testing.assert_allclose(gradients[0], gradients[2], rtol=1e-5)
+    np.testing.assert_allclose(gradients[1], gradients[3], rtol=1e-5)
+
+
+def test_there_are_three_combiners_and_padding_is_an_id():
     with pytest.raises(ValueError, match="mean, sqrtn, sum"):
         dv.layers.EmbeddingBag(3, 2, "max")
+    with pytest.raises(ValueError, match="from 0 to 2, found 3"):
+        dv.layers.EmbeddingBag(3, 2, padding_idx=3)
+    with pytest.raises(ValueError, match=r"\[rows, columns\].*found shape"):
+        dv.layers.EmbeddingBag(3, 2)([1, 2])
