@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import os
 
 import dask
 import distributed
@@ -15,6 +16,8 @@ from daskvars.execution.engine.engine import Engine
 from tests import gpus, pitfalls, thresholds
 
 pytest_plugins = ["pytester"]
+
+CONNECT = "10s"
 
 # A kernel that contradicts its op is found whatever is run, and so is a pass that breaks a promise.
 config.set(check_every_run=True, verify_programs=True)
@@ -35,8 +38,11 @@ def pytest_configure(config):
     config.pluginmanager.register(pitfalls.Watch(), "pitfalls")
 
 
-# Workers are forked from a process that has imported everything, which takes them seconds.
+# Workers are forked from a process that has imported everything, which takes them seconds. It is
+# started later and gets the environment: a worker that is gone is not called for half a minute.
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+dask.config.set({"distributed.comm.timeouts.connect": CONNECT})
+os.environ["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = CONNECT
 PRELOADED = ["pytest", "daskvars.v1"]
 
 
@@ -72,6 +78,15 @@ def pytest_collection():
         gc.enable()
         gc.collect()
         gc.freeze()
+
+
+def pytest_collection_modifyitems(items):
+    """Put files first that start workers or programs, which takes long.
+
+    With ``-n`` a file goes to the process that is free, so what is left for the end is short.
+    """
+    long = {i.path for i in items for mark in ("cluster", "slow") if i.get_closest_marker(mark)}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(params=gpus.GPUS)

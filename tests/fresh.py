@@ -14,26 +14,41 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPENDENCIES = ("dask.array", "distributed", "ml_dtypes", "scipy.special", "threadpoolctl", "zarr")
 OUTPUTS = {"stdout": 1, "stderr": 2}
 
 
-def run(code: str, *arguments: str) -> str:
-    """Run code as ``python -c`` does, from the root of the checkout, and return what it prints.
+class Outcome(NamedTuple):
+    """What a process left: its exit status, and what it printed and said."""
+
+    status: int
+    printed: str
+    said: str
+
+
+def outcome(code: str, *arguments: str, here: Path = ROOT) -> Outcome:
+    """Run code as ``python -c`` does in a folder, and return what came of it."""
+    server = _server()
+    with tempfile.TemporaryDirectory() as folder:
+        server.stdin.write(json.dumps([code, arguments, folder, str(here)]) + "\n")
+        server.stdin.flush()
+        answer = server.stdout.readline()
+        assert answer, "the process that forks others has died"
+        return Outcome(int(answer), *[Path(folder, name).read_text() for name in OUTPUTS])
+
+
+def run(code: str, *arguments: str, here: Path = ROOT) -> str:
+    """Run code, and return what it prints.
 
     Raises:
       AssertionError: it ended with another exit status than 0; the message is what it said.
     """
-    server = _server()
-    with tempfile.TemporaryDirectory() as folder:
-        server.stdin.write(json.dumps([code, arguments, folder]) + "\n")
-        server.stdin.flush()
-        answer = server.stdout.readline()
-        printed, said = [Path(folder, name).read_text() for name in OUTPUTS] if answer else "??"
-    assert answer == "0\n", f"status {answer.strip() or 'of a server that died'}: {said}"
-    return printed
+    found = outcome(code, *arguments, here=here)
+    assert found.status == 0, f"status {found.status}: {found.said}"
+    return found.printed
 
 
 @cache
@@ -56,7 +71,8 @@ def _serve() -> None:
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def _become(code: str, arguments: list[str], folder: str) -> None:
+def _become(code: str, arguments: list[str], folder: str, here: str) -> None:
+    os.chdir(here)
     for name, number in OUTPUTS.items():
         os.dup2(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

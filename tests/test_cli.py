@@ -18,7 +18,7 @@ import daskvars.v1 as tf
 from daskvars.cli import main
 from daskvars.errors import FailedPreconditionError, StoreError
 from daskvars.state import ZarrStore
-from tests import clusters
+from tests import clusters, fresh
 from tests.state.external.tensorflow.samples import GOLDEN
 
 pytestmark = pytest.mark.usefixtures("graph")
@@ -208,13 +208,8 @@ def test_history_is_of_stores_only(tmp_path, capsys):
 
 def shell(*arguments):
     """Run a command as a process; return its exit status, stdout and stderr."""
-    done = subprocess.run(
-        [sys.executable, "-m", "daskvars", *map(str, arguments)],
-        capture_output=True,
-        timeout=100,
-        text=True,
-    )
-    return done.returncode, done.stdout, done.stderr
+    code = "import runpy; runpy.run_module('daskvars', run_name='__main__', alter_sys=True)"
+    return fresh.outcome(code, *map(str, arguments))
 
 
 def two_versions(path):

@@ -20,7 +20,7 @@ LINKED = [
 def with_marks(path):
     """A document as a parameter: marked, if its program starts workers."""
     marks = [pytest.mark.slow]
-    if "Client(" in path.read_text():
+    if documents.starts_workers(documents.blocks_of(path.read_text())):
         marks.append(pytest.mark.cluster)
     return pytest.param(path, marks=marks, id=path.stem)
 

@@ -185,6 +185,7 @@ def test_a_plugin_s_summary_needs_tensorboard(tmp_path, monkeypatch):
         writer.add_summary(summary)
 
 
+@pytest.mark.slow
 def test_importing_the_package_or_its_summaries_imports_no_tensorboard():
     code = "import sys, daskvars as dv; dv.summary.scalar; dv.train; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
@@ -222,6 +223,7 @@ def ask(address, path):
         return answer.read()
 
 
+@pytest.mark.slow
 def test_tensorboard_s_server_shows_it(trained):
     """The program that people start, asked for what its page asks for."""
     with serving(trained[0]) as address:

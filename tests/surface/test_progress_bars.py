@@ -128,6 +128,7 @@ def test_a_notebook_has_bars_though_it_is_no_terminal(monkeypatch):
     assert "2/2" in screen.getvalue() + sys.stdout.getvalue()
 
 
+@pytest.mark.slow
 def test_tqdm_is_imported_for_bars_only():
     code = "import sys, daskvars as dv; list(dv.progress(range(2))); print('tqdm' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

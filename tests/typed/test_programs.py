@@ -31,6 +31,7 @@ def checked(command, folder):
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_mypy_accepts_the_programs(tmp_path):
     pytest.importorskip("mypy")
@@ -40,6 +41,7 @@ def test_mypy_accepts_the_programs(tmp_path):
     assert code == 0, said
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_pyright_accepts_the_programs(tmp_path):
     pytest.importorskip("basedpyright")
@@ -80,6 +82,7 @@ def test_a_stub_names_what_the_namespace_has(name):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", dict(stubs.namespaces()))
 def test_a_namespace_is_imported_as_a_module_is(name):
     fresh.run(f"import daskvars.v1.{name} as found, daskvars.v1 as tf; assert found is tf.{name}")

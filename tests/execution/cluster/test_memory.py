@@ -16,6 +16,7 @@ import daskvars.v1 as tf
 from daskvars import backend
 from daskvars.errors import ResourceExhaustedError
 from daskvars.remote import worker_memory
+from daskvars.remote.scheduler import paused_workers
 from tests import clusters
 from tests.waiting import wait_until
 
@@ -145,7 +146,8 @@ def warned():
     logging.getLogger("daskvars").removeHandler(handler)
 
 
-def test_a_worker_that_stays_paused_fails_what_waits_for_it(warned):
+def test_a_worker_that_stays_paused_fails_what_waits_for_it(warned, monkeypatch):
+    monkeypatch.setattr(paused_workers, "STALLED_S", 4.0)  # the scheduler is in this process
     with workers_of("400MiB") as (client, session):
         (value,) = values = variables(1)
         step = step_of(values)
