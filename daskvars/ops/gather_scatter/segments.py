@@ -218,13 +218,15 @@ unsorted_segment_prod = _unsorted_function(
 )
 
 
-def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
-    """Return the number of rows of each segment, at least 1, shaped to divide the sums."""
+def _sums_and_counts(data: Any, segment_ids: Any, num_segments: Any) -> tuple[Tensor, Tensor]:
+    """Return the sums of segments, and how many rows each has, at least 1, to divide them by."""
+    data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+    total = unsorted_segment_sum(data, ids, num_segments)
     if data.spec.shape is None or ids.spec.shape is None:
         raise ValueError("a mean over segments needs data and segment_ids of known rank")
     ones = constant.ones_like(ids, dtype=data.dtype)
     count = maximum(unsorted_segment_sum(ones, ids, num_segments), 1)
-    return reshape(count, (-1,) + (1,) * (len(data.spec.shape) - len(ids.spec.shape)))
+    return total, reshape(count, (-1,) + (1,) * (len(data.spec.shape) - len(ids.spec.shape)))
 
 
 def unsorted_segment_mean(
@@ -238,9 +240,7 @@ def unsorted_segment_mean(
     [2. 2.]
     """
     with name_scope(name, "UnsortedSegmentMean", [data, segment_ids]) as scope:
-        data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
-        total = unsorted_segment_sum(data, ids, num_segments)
-        return divide(total, _counts(data, ids, num_segments), name=scope)
+        return divide(*_sums_and_counts(data, segment_ids, num_segments), name=scope)
 
 
 def unsorted_segment_sqrt_n(
@@ -254,9 +254,8 @@ def unsorted_segment_sqrt_n(
     [2.828427 2.      ]
     """
     with name_scope(name, "UnsortedSegmentSqrtN", [data, segment_ids]) as scope:
-        data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
-        total = unsorted_segment_sum(data, ids, num_segments)
-        return divide(total, sqrt(_counts(data, ids, num_segments)), name=scope)
+        sums, counts = _sums_and_counts(data, segment_ids, num_segments)
+        return divide(sums, sqrt(counts), name=scope)
 
 
 # -- sorted ids --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ STEP_BYTES = 1 << 18
 """Bytes moved, and looked at, at a time (m: 1 GiB with its checksum, from a warm cache, in 0.7 of
 the time that whole chunks of 64 MiB take)."""
 
+Result = TypeVar("Result")
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_BYTES
 
 Look = Callable[[np.ndarray], object]
@@ -95,24 +96,32 @@ def get_file(path: str, memory: Memory) -> bool:
         StoreError: the disk refuses it, with its reason.
         ValueError: it is of a size that it cannot have.
     """
+
+    def read(file: int, size: int) -> bool:
+        parts = memory(size)
+        if size <= STEP_BYTES:
+            fill_small(file, parts, size)
+        else:
+            for part, look in parts:
+                fill(file, part, look)
+        return True
+
+    return _read_from(path, read) or False
+
+
+def _read_from(path: str, read: Callable[[int, int], Result]) -> Result | None:
+    """Return what ``read(file, size)`` does of a file that is opened; None where there is none."""
     try:
         file = open_plain(path, os.O_RDONLY)
         try:
-            size = checked_size(path, os.fstat(file))
-            parts = memory(size)
-            if size <= STEP_BYTES:
-                fill_small(file, parts, size)
-            else:
-                for part, look in parts:
-                    fill(file, part, look)
+            return read(file, checked_size(path, os.fstat(file)))
         finally:
             os.close(file)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return False
+        return None
     except OSError as error:
         refuse_link(path)
         raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
-    return True
 
 
 @contextlib.contextmanager
@@ -145,22 +154,16 @@ def get_file_range(path: str, start: int, stop: int) -> np.ndarray | None:
     Raises:
         StoreError: the disk refuses it, with its reason.
     """
-    try:
-        file = open_plain(path, os.O_RDONLY)
-        try:
-            if checked_size(path, os.fstat(file)) < stop:
-                return None
-            found = np.empty(stop - start, np.uint8)
-            os.lseek(file, start, os.SEEK_SET)
-            fill(file, found, None)
-        finally:
-            os.close(file)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
-    except OSError as error:
-        refuse_link(path)
-        raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
-    return found
+
+    def read(file: int, size: int) -> np.ndarray | None:
+        if size < stop:
+            return None
+        found = np.empty(stop - start, np.uint8)
+        os.lseek(file, start, os.SEEK_SET)
+        fill(file, found, None)
+        return found
+
+    return _read_from(path, read)
 
 
 def file_size(path: str) -> int | None:
