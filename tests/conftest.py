@@ -127,3 +127,10 @@ def graph():
     """A graph of its own that the test builds into."""
     with tf.Graph().as_default() as graph:
         yield graph
+
+
+@pytest.fixture
+def graph_unless_eager(request):
+    """A graph of its own that the test builds into, none for one that is of eager code by name."""
+    if "eager" not in request.node.name:
+        request.getfixturevalue("graph")

@@ -26,21 +26,21 @@ def mortal_workers():
 
 
 @pytest.fixture
-def shared_cluster(two_workers):
+def cluster(two_workers):
     """A cluster whose client is the active one."""
     with two_workers.as_current():
         yield two_workers
 
 
 @pytest.fixture
-def name(request, shared_cluster):
+def name(request, cluster):
     """A state of a name that no other test has, and that is dropped at the end."""
     yield request.node.name
     tf.Session.reset(request.node.name)
 
 
 @pytest.fixture
-def other(shared_cluster):
+def other(cluster):
     """A second client of the cluster, in this process."""
-    with connected(shared_cluster.scheduler.address) as client:
+    with connected(cluster.scheduler.address) as client:
         yield client

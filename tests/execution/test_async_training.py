@@ -9,9 +9,9 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.mark.cluster
-def test_four_clients_converge_on_digits_and_lose_no_step(shared_cluster, name, monkeypatch):
+def test_four_clients_converge_on_digits_and_lose_no_step(cluster, name, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     clients = importlib.import_module("clients")
-    accuracy, steps = clients.trained(shared_cluster.scheduler.address, name, 4, 120)
+    accuracy, steps = clients.trained(cluster.scheduler.address, name, 4, 120)
     assert steps == 4 * 120
     assert accuracy >= 0.95

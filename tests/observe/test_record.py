@@ -12,14 +12,7 @@ from daskvars.execution.engine import events
 from daskvars.observe import Record, progress_line, recorded, variable_bytes
 from tests.clusters import running
 
-
-@pytest.fixture(autouse=True)
-def graph(request):
-    if "eager" in request.node.name:
-        yield
-        return
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph_unless_eager")
 
 
 def counted(name="count"):

@@ -23,9 +23,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 # -- a state of the cluster -------------------------------------------------------------------
 
 
-def test_a_state_outlives_its_clients(shared_cluster, name):
+def test_a_state_outlives_its_clients(cluster, name):
     count, table, step = counters()
-    with connected(shared_cluster.scheduler.address, True), tf.Session(store=name) as session:
+    with connected(cluster.scheduler.address, True), tf.Session(store=name) as session:
         session.run(tf.global_variables_initializer())
         for _ in range(5):
             session.run(step)
@@ -35,30 +35,30 @@ def test_a_state_outlives_its_clients(shared_cluster, name):
         assert number == 5 and (rows == 5).all()
 
 
-def test_clients_see_each_others_commits_at_once(shared_cluster, other, name):
+def test_clients_see_each_others_commits_at_once(cluster, other, name):
     count, _, step = counters()
     with tf.Session(store=name) as one, other.as_current():
-        with shared_cluster.as_current():
+        with cluster.as_current():
             assert not one.run(tf.is_variable_initialized(count))
         with tf.Session(store=name) as two:
             with pytest.raises(FailedPreconditionError, match="count"):
                 two.run(count)
-            with shared_cluster.as_current():
+            with cluster.as_current():
                 one.run(tf.global_variables_initializer())
                 one.run(count)  # waits until that is committed
             assert two.run(tf.is_variable_initialized(count))
             for turn in range(4):
                 assert two.run([count, step])[0] == 2 * turn + 1
-                with shared_cluster.as_current():
+                with cluster.as_current():
                     assert one.run([count, step])[0] == 2 * turn + 2
 
 
 @pytest.mark.parametrize("consistency", ["serializable", "async"])
-def test_two_clients_adding_a_hundred_each_give_two_hundred(shared_cluster, name, consistency):
+def test_two_clients_adding_a_hundred_each_give_two_hundred(cluster, name, consistency):
     count, table, _ = counters()
     with tf.Session(store=name) as session:
         session.run(tf.global_variables_initializer())
-        address = shared_cluster.scheduler.address
+        address = cluster.scheduler.address
         clients = [
             started(
                 address,
@@ -79,16 +79,14 @@ def test_two_clients_adding_a_hundred_each_give_two_hundred(shared_cluster, name
             assert process.exitcode == 0
         assert session.run(count) == 200
         assert len(set(seen)) > 10
-    wait_until(
-        lambda: not state_of(shared_cluster, name).versions.chain, "no run waits for another"
-    )
+    wait_until(lambda: not state_of(cluster, name).versions.chain, "no run waits for another")
 
 
-def test_a_killed_client_leaves_a_whole_version_and_nothing_else(shared_cluster, name):
+def test_a_killed_client_leaves_a_whole_version_and_nothing_else(cluster, name):
     count, table, step = counters()
     with tf.Session(store=name) as session:
         session.run(tf.global_variables_initializer())
-        address = shared_cluster.scheduler.address
+        address = cluster.scheduler.address
         clients = [started(address, name, 10**6, None, False) for _ in range(2)]
         wait_until(
             lambda: all(done.value > 5 for _, done in clients), "every client has run a few times"
@@ -102,15 +100,13 @@ def test_a_killed_client_leaves_a_whole_version_and_nothing_else(shared_cluster,
         assert (rows == number).all()
         # What returned had been sent, if not yet read by the scheduler.
         assert sent - 40 <= number <= sent + 2
-        scheduler = shared_cluster.cluster.scheduler
+        scheduler = cluster.cluster.scheduler
         wait_until(
             lambda: sum(c.startswith("Client-") for c in scheduler.clients) == 1,
             "the others are gone",
         )
-        wait_until(
-            lambda: not state_of(shared_cluster, name).versions.chain, "no run waits for another"
-        )
-        assert len(state_of(shared_cluster, name).versions.epochs) == 1
+        wait_until(lambda: not state_of(cluster, name).versions.chain, "no run waits for another")
+        assert len(state_of(cluster, name).versions.epochs) == 1
         session.seal()
         wait_until(
             lambda: len(scheduler.tasks) < 20, lambda: f"tasks are let go, of {[*scheduler.tasks]}"
@@ -120,21 +116,21 @@ def test_a_killed_client_leaves_a_whole_version_and_nothing_else(shared_cluster,
 # -- failing ----------------------------------------------------------------------------------
 
 
-def test_a_run_that_fails_undoes_nothing_of_others(shared_cluster, other, name):
+def test_a_run_that_fails_undoes_nothing_of_others(cluster, other, name):
     count, table, step = counters()
     slow = tf.py_func(lambda n: (time.sleep(0.3), n)[1], [count.read_value()], tf.int64)
     failing = tf.group(count.assign_add(1000), tf.Assert(tf.less(slow, 0), ["too", slow]))
     with tf.Session(store=name) as one, other.as_current(), tf.Session(store=name) as two:
         two.run(tf.global_variables_initializer())
         two.run(count)  # waits until that is committed
-        with shared_cluster.as_current():
+        with cluster.as_current():
             one.run(step)
             one.run(failing)
             one.run(step)
         for _ in range(3):
             two.run(step)
         assert two.run(count) == 4
-        with shared_cluster.as_current():
+        with cluster.as_current():
             with pytest.raises(InvalidArgumentError, match="dispatched before"):
                 one.run(count)
             number, rows = one.run([count, table])
@@ -144,7 +140,7 @@ def test_a_run_that_fails_undoes_nothing_of_others(shared_cluster, other, name):
             assert one.run(count) == 4
 
 
-def test_a_read_that_fails_undoes_nothing(shared_cluster, name):
+def test_a_read_that_fails_undoes_nothing(cluster, name):
     count, _, step = counters()
     check = tf.Assert(tf.less(count.read_value(), 0), ["never"])
     with tf.Session(store=name) as session:
@@ -157,12 +153,12 @@ def test_a_read_that_fails_undoes_nothing(shared_cluster, name):
         assert session.run(count) == 6
 
 
-def test_a_run_that_is_undone_each_time_gives_up(shared_cluster, name, monkeypatch):
+def test_a_run_that_is_undone_each_time_gives_up(cluster, name, monkeypatch):
     count, _, step = counters()
     with tf.Session(store=name) as session:
         session.run(tf.global_variables_initializer())
         session.run(count)  # waits until that is committed
-        versions = state_of(shared_cluster, name).versions
+        versions = state_of(cluster, name).versions
         advance = versions.advance
 
         def undo():
@@ -176,7 +172,7 @@ def test_a_run_that_is_undone_each_time_gives_up(shared_cluster, name, monkeypat
         assert session.run(count) == 0
 
 
-def test_each_client_has_its_own_chunks(shared_cluster, other, name):
+def test_each_client_has_its_own_chunks(cluster, other, name):
     counters()
     with tf.Session(store=name) as session:
         session.run(tf.global_variables_initializer())
@@ -193,7 +189,7 @@ def test_each_client_has_its_own_chunks(shared_cluster, other, name):
     "optimizer", ["GradientDescent", "Momentum", "Adagrad", "Adam", "RMSProp", "Ftrl"]
 )
 def test_updates_are_made_to_the_newest_with_gradients_of_what_was_seen(
-    shared_cluster, other, name, optimizer, tmp_path
+    cluster, other, name, optimizer, tmp_path
 ):
     start, go = tmp_path / "start", tmp_path / "go"
 
@@ -220,14 +216,14 @@ def test_updates_are_made_to_the_newest_with_gradients_of_what_was_seen(
         one.run(w)
 
         def run_slowly():
-            with shared_cluster.as_current():
+            with cluster.as_current():
                 one.run([step, w])
 
         slow = threading.Thread(target=run_slowly)  # sees ones, and computes until it may go on
         slow.start()
         with other.as_current(), tf.Session(store=name, consistency="async") as two:
             wait_until(start.exists, "the function has begun")
-            versions = state_of(shared_cluster, name).versions
+            versions = state_of(cluster, name).versions
             seen = versions.newest["w"]
             two.run(step, {gradient: np.full(4, 3.0)})
             wait_until(lambda: versions.newest["w"] != seen, "the update arrives")  # it has arrived
@@ -238,7 +234,7 @@ def test_updates_are_made_to_the_newest_with_gradients_of_what_was_seen(
         np.testing.assert_allclose(value, wanted, rtol=1e-12)
 
 
-def test_what_is_assigned_depends_on_what_was_seen(shared_cluster, name):
+def test_what_is_assigned_depends_on_what_was_seen(cluster, name):
     count, table, step = counters()
     with tf.Session(store=name, consistency="async") as session:
         session.run(tf.global_variables_initializer())
@@ -249,7 +245,7 @@ def test_what_is_assigned_depends_on_what_was_seen(shared_cluster, name):
         assert (session.run(table) == 5).all()
 
 
-def test_a_client_sees_its_own_runs_before_they_have_arrived(shared_cluster, name):
+def test_a_client_sees_its_own_runs_before_they_have_arrived(cluster, name):
     initialize, report = tf.global_variables_initializer, tf.report_uninitialized_variables
     with tf.Session(store=name) as session:
         for number in range(10):

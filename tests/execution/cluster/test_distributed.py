@@ -30,12 +30,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
 
 @pytest.fixture
-def cluster(two_workers):
-    with two_workers.as_current():
-        yield two_workers
-
-
-@pytest.fixture
 def sent(cluster, monkeypatch):
     """The graphs that were sent, as lists of keys, and their bytes."""
     graphs = []

@@ -15,13 +15,7 @@ from daskvars.state.stores import objects
 LARGE = (512, 1024)  # updated in place
 
 
-@pytest.fixture(autouse=True)
-def graph(request):
-    if "eager" in request.node.name:
-        yield
-        return
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph_unless_eager")
 
 
 @pytest.fixture

@@ -32,13 +32,7 @@ LARGE = np.arange(400 * 300.0).reshape(400, 300)
 processes = multiprocessing.get_context("forkserver")
 
 
-@pytest.fixture(autouse=True)
-def graph(request):
-    if "eager" in request.node.name:
-        yield
-        return
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph_unless_eager")
 
 
 @pytest.fixture

@@ -18,14 +18,7 @@ GOLDEN = {
 }
 
 
-@pytest.fixture(autouse=True)
-def graph(request):
-    """A graph of its own for each test, none for eager ones."""
-    if "eager" in request.node.name:
-        yield
-        return
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph_unless_eager")
 
 
 @pytest.mark.parametrize("num_updates, zero_debias", GOLDEN)

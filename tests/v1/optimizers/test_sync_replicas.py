@@ -48,14 +48,7 @@ class Model:
         return int(step), v.tolist(), table.ravel().tolist()
 
 
-@pytest.fixture(autouse=True)
-def graph(request):
-    """A graph of its own for each test, none for eager ones."""
-    if "eager" in request.node.name:
-        yield None
-        return
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph_unless_eager")
 
 
 def test_the_last_gradient_needed_applies_the_mean():

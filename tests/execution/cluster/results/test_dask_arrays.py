@@ -25,8 +25,8 @@ def owners(client, array):
     return [workers for _, workers in sorted(client.who_has(array).items())]
 
 
-def test_blocks_stay_where_they_are_and_are_of_one_version(shared_cluster):
-    client = shared_cluster
+def test_blocks_stay_where_they_are_and_are_of_one_version(cluster):
+    client = cluster
     variable = dv.Variable(np.ones(SHAPE), chunks=(256, 600), name="there")
     before = variable.to_dask()
     assert variable.to_dask().name == before.name and before.numblocks == (2, 1)
@@ -43,7 +43,7 @@ def test_blocks_stay_where_they_are_and_are_of_one_version(shared_cluster):
     assert float(dask.persist(variable)[0].sum().compute()) == 3 * SHAPE[0] * SHAPE[1]
 
 
-def test_rows_changed_in_place_leave_an_array_as_it_was(shared_cluster):
+def test_rows_changed_in_place_leave_an_array_as_it_was(cluster):
     table = dv.Variable(np.zeros((50_000, 8), "float32"), name="rows")
     found = [table.to_dask()]
     for _ in range(2):
@@ -52,7 +52,7 @@ def test_rows_changed_in_place_leave_an_array_as_it_was(shared_cluster):
     assert [float(a.sum().compute()) for a in found] == [0.0, 24.0, 48.0]
 
 
-def test_an_array_goes_on_while_versions_are_sealed(shared_cluster, tmp_path):
+def test_an_array_goes_on_while_versions_are_sealed(cluster, tmp_path):
     with tf.Graph().as_default(), tf.Session(store=str(tmp_path / "state.zarr")) as session:
         v = tf.get_variable("v", [4, 2], initializer=tf.ones_initializer(), chunks=(2, 2))
         session.run(tf.global_variables_initializer())
@@ -64,7 +64,7 @@ def test_an_array_goes_on_while_versions_are_sealed(shared_cluster, tmp_path):
         assert kept.sum().compute() == 8 and session.run(v, as_dask=True).sum().compute() == 32
 
 
-def test_a_tensor_is_computed_there_and_feeds_what_follows_from_there(shared_cluster):
+def test_a_tensor_is_computed_there_and_feeds_what_follows_from_there(cluster):
     tensor = dv.constant(np.ones((4, 4))) * 2.0
     array = tensor.to_dask()
     assert type(tensor.kept_value) is ValueOnWorkers and array.sum().compute() == 32.0
@@ -74,7 +74,7 @@ def test_a_tensor_is_computed_there_and_feeds_what_follows_from_there(shared_clu
     assert type(tensor.kept_value) is np.ndarray
 
 
-def test_results_stay_there(shared_cluster):
+def test_results_stay_there(cluster):
     x = da.ones((4, 4), chunks=2)
     weights = dv.Variable(np.ones((4, 4)), name="weights")
     product, value = dv.function(lambda x: (x @ weights, weights.value()), as_dask=True)(x)
@@ -83,7 +83,7 @@ def test_results_stay_there(shared_cluster):
         assert found.sum().compute() == expected
 
 
-def test_an_error_of_the_run_is_raised_at_the_call(shared_cluster):
+def test_an_error_of_the_run_is_raised_at_the_call(cluster):
     failing = dv.function(lambda x: dv.check_numerics(x, "not finite"), as_dask=True)
     with pytest.raises(dv.errors.InvalidArgumentError, match="not finite"):
         failing(np.array([np.nan]))

@@ -23,12 +23,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
 
 @pytest.fixture
-def cluster(two_workers):
-    with two_workers.as_current():
-        yield two_workers
-
-
-@pytest.fixture
 def mortal(mortal_workers):
     with mortal_workers.as_current():
         yield mortal_workers

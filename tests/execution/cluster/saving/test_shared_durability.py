@@ -20,12 +20,12 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
 
-def test_clients_take_turns_at_sealing(shared_cluster, tmp_path):
+def test_clients_take_turns_at_sealing(cluster, tmp_path):
     place = str(tmp_path / "store")
     count, table, _ = counters()
     with config.set(seal_every_s=0.1), tf.Session(store=place) as session:
         session.run(tf.global_variables_initializer())
-        address = shared_cluster.scheduler.address
+        address = cluster.scheduler.address
         clients = [started(address, place, 60, None, turn) for turn in (False, True)]
         for process, _ in clients:
             process.join()
@@ -35,7 +35,7 @@ def test_clients_take_turns_at_sealing(shared_cluster, tmp_path):
         store = ZarrStore(place)
         assert store.read_values(store.head().version)["count"][()] == 120
         wait_until(
-            lambda: len(shared_cluster.cluster.scheduler.tasks) < 20,
+            lambda: len(cluster.cluster.scheduler.tasks) < 20,
             "tasks are let go",
         )
         for chunk in tmp_path.rglob("c.*"):
@@ -58,19 +58,19 @@ def tasks_of_worker(dask_worker):
 
 
 @pytest.mark.parametrize("is_on_disk", [False, True])
-def test_long_runs_leave_no_trace(shared_cluster, name, is_on_disk, tmp_path):
+def test_long_runs_leave_no_trace(cluster, name, is_on_disk, tmp_path):
     """Counts after each of many seals: benchmarks/flat.py looks at time and memory, for longer."""
     place = str(tmp_path / "store") if is_on_disk else name
     x, step = two_layers()
     batch = {x: np.ones((8, 16), np.float32)}
-    scheduler = shared_cluster.cluster.scheduler
+    scheduler = cluster.cluster.scheduler
 
     def counts():
         return {
             "scheduler": len(scheduler.tasks),
-            "client": len(shared_cluster.futures),
+            "client": len(cluster.futures),
             "files": len([p for p in tmp_path.rglob("*") if p.is_file()]),
-            "workers": sum(shared_cluster.run(tasks_of_worker).values()),
+            "workers": sum(cluster.run(tasks_of_worker).values()),
         }
 
     with config.set(scratch=str(tmp_path)), tf.Session(store=place) as session:
@@ -111,7 +111,7 @@ def test_a_store_outlives_the_cluster(tmp_path):
 
 
 @pytest.mark.parametrize("is_on_disk", [False, True])
-def test_what_is_lost_is_an_error_until_recovery(shared_cluster, other, name, is_on_disk, tmp_path):
+def test_what_is_lost_is_an_error_until_recovery(cluster, other, name, is_on_disk, tmp_path):
     place = str(tmp_path / "store") if is_on_disk else name
     count, table, step = counters()
     with tf.Session(store=place) as one, other.as_current(), tf.Session(store=place) as two:
@@ -121,12 +121,12 @@ def test_what_is_lost_is_an_error_until_recovery(shared_cluster, other, name, is
         two.run(step)
         two.seal()
         assert two.run([step, count])[1] == 2  # what is only sent may not have arrived
-        with shared_cluster.as_current():
+        with cluster.as_current():
             assert one.run([step, count])[1] == 3
-        held = state_of(shared_cluster, place).versions.finished["count"][1][()].key
-        shared_cluster.cancel([Future(held, shared_cluster)], force=True)
+        held = state_of(cluster, place).versions.finished["count"][1][()].key
+        cluster.cancel([Future(held, cluster)], force=True)
         # Each has made a run since the seal, and none of them has them all.
-        for session, client in ((one, shared_cluster), (two, other)):
+        for session, client in ((one, cluster), (two, other)):
             with (
                 client.as_current(),
                 pytest.raises(UnavailableError, match=r"count.* cannot be rebuilt.*version is \d+"),
@@ -144,7 +144,7 @@ def test_what_is_lost_is_an_error_until_recovery(shared_cluster, other, name, is
 
 
 @pytest.mark.parametrize("is_on_disk", [False, True])
-def test_what_one_client_alone_has_run_it_runs_again(shared_cluster, name, is_on_disk, tmp_path):
+def test_what_one_client_alone_has_run_it_runs_again(cluster, name, is_on_disk, tmp_path):
     place = str(tmp_path / "store") if is_on_disk else name
     count, table, step = counters()
     with tf.Session(store=place) as session:
@@ -154,8 +154,8 @@ def test_what_one_client_alone_has_run_it_runs_again(shared_cluster, name, is_on
         for turn in range(3):
             session.run(step)
             session.engine.sync()
-            held = state_of(shared_cluster, place).versions.finished["count"][1][()].key
-            shared_cluster.cancel([Future(held, shared_cluster)], force=True)
+            held = state_of(cluster, place).versions.finished["count"][1][()].key
+            cluster.cancel([Future(held, cluster)], force=True)
             number, rows = session.run([count, table])
             assert number == turn + 2 and (rows == number).all()
     tf.Session.reset(place)
@@ -193,7 +193,7 @@ def test_a_lost_worker_changes_nothing(mortal_workers):
         assert number == 60 and (rows == 60).all()
 
 
-def test_a_checkpoint_is_saved_and_restored_for_all(shared_cluster, other, name, tmp_path):
+def test_a_checkpoint_is_saved_and_restored_for_all(cluster, other, name, tmp_path):
     count, table, step = counters()
     saver = tf.train.Saver()
     with tf.Session(store=name) as one, other.as_current(), tf.Session(store=name) as two:
@@ -201,7 +201,7 @@ def test_a_checkpoint_is_saved_and_restored_for_all(shared_cluster, other, name,
         two.run(step)
         path = saver.save(two, str(tmp_path / "model"))
         two.run([step, count])
-        with shared_cluster.as_current():
+        with cluster.as_current():
             assert one.run(count) == 2
             saver.restore(one, path)
         assert (two.run(table) == 1).all()
@@ -218,7 +218,7 @@ def test_a_state_begins_with_the_variables_of_this_process(two_workers):
         tf.Session.reset(name)
 
 
-def test_shapes_that_only_a_run_tells(shared_cluster, name):
+def test_shapes_that_only_a_run_tells(cluster, name):
     v = tf.Variable(np.zeros(2), validate_shape=False, name="v")
     grown = tf.assign(v, tf.boolean_mask(v, [True, False]), validate_shape=False)
     with tf.Session(store=name) as session:

@@ -12,7 +12,7 @@ from daskvars.state import ZarrStore, forget_values
 def where(request):
     """Runs the test here and on a cluster."""
     if request.param == "cluster":
-        request.getfixturevalue("shared_cluster")
+        request.getfixturevalue("cluster")
     return request.param
 
 

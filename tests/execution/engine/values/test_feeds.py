@@ -273,7 +273,7 @@ def test_two_arrays_fed_together_share_what_they_are_made_of():
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("target", ["", "names"])
-def test_arrays_of_one_name_are_not_taken_for_each_other(shared_cluster, target):
+def test_arrays_of_one_name_are_not_taken_for_each_other(cluster, target):
     with tf.Graph().as_default(), tf.Session(target) as run:
         fed = tf.placeholder(tf.float32, [4, 3])
         total = tf.Variable(tf.zeros([4, 3]))
