@@ -3,8 +3,9 @@
 Eager code (``import daskvars as dv``) and TensorFlow-1 graphs (``import daskvars.v1 as tf``) are
 two ways into one engine. The layers, lowest first; a module imports only from those below it:
 
-- foundation: ``errors``, ``dtypes``, ``shapes``, ``config``, ``backend`` (NumPy or CuPy), and
-  ``surface``: how functions, records and names are declared
+- foundation: ``errors``, ``config``, ``surface`` (how functions, records and names are declared),
+  ``dtypes``, ``shape_arithmetic``, ``chunk_grid``, ``shapes``, ``backend`` (NumPy or CuPy),
+  ``device_array`` (in a GPU's memory), ``versioned`` (changed in place inside)
 - ``graph`` (what a program is), ``kernels`` (what workers compute), ``state`` (values by key,
   version and chunk, in memory and in Zarr): three siblings, blind to one another
 - ``ops``: the catalogue; an op's shape rule, access pattern, kernel and gradient are neighbours;
@@ -13,9 +14,10 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 - ``execution``: sessions, eager code and compiled functions on one ``engine``, whose plans run in
   this process (``local``) or on workers (``cluster``)
 - ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, and cells;
-  ``data``: batches
-- ``nn``: names of ops and of layers; ``observe``: what ran, for people
-- this module and ``v1``: the public names, and ``cli``
+  ``losses``, ``metrics``, ``distributions``; ``summary``: event files; ``data``: batches
+- ``nn``, ``initializers``, ``namespaces``: names of ops and of layers by subject; ``observe`` and
+  ``inspect_checkpoint``: what ran and what is stored, for people
+- this module, ``names`` and ``v1``: the public names, and ``cli``
 
 Words, beside TensorFlow's *graph*, *operation*, *tensor*, *variable* (a handle: it holds no value):
 

@@ -17,7 +17,7 @@ from tests import gpus, pitfalls, thresholds
 
 pytest_plugins = ["pytester"]
 
-CONNECT = "10s"
+CONNECT = "15s"
 
 # A kernel that contradicts its op is found whatever is run, and so is a pass that breaks a promise.
 config.set(check_every_run=True, verify_programs=True)
@@ -39,7 +39,7 @@ def pytest_configure(config):
 
 
 # Workers are forked from a process that has imported everything, which takes them seconds. It is
-# started later and gets the environment: a worker that is gone is not called for half a minute.
+# started later and gets the environment: a worker that is gone is not called for long.
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 dask.config.set({"distributed.comm.timeouts.connect": CONNECT})
 os.environ["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = CONNECT

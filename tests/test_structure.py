@@ -132,6 +132,20 @@ def test_modules_say_what_they_are():
     assert not [name for name in names if name.startswith("_") and not name.startswith("__")]
 
 
+def unnamed(folder):
+    """Return the files and folders of a room that its note leaves out, if it names most of them."""
+    note = facts(folder / "__init__.py").docstring or ""
+    here = [p for p in folder.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()]
+    names = {p.stem for p in here} - {"__init__", "__main__"}
+    left_out = {name for name in names if not re.search(rf"`{name}`", note)}
+    return sorted(left_out) if 2 * len(left_out) < len(names) else []
+
+
+def test_a_note_that_names_the_files_of_a_room_names_all():
+    folders = {path.parent for path in MODULES}
+    assert not {str(f.relative_to(ROOT)): names for f in folders if (names := unnamed(f))}
+
+
 def test_public_functions_and_classes_have_docstrings():
     assert not offenders(MODULES, lambda file: file.bare)
 

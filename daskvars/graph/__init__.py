@@ -7,6 +7,7 @@ or to the recorder of the eager program. Nothing here computes, and nothing here
 
 Rooms: ``definitions`` (what an op is: `OpDef`, patterns, gradients by name, static values),
 ``scopes`` (what is in force where an operation is made), ``records`` (graphs as plain data). Files:
-``graph``, ``func_graph``, ``tensor`` (operations, and tensors, their outputs), ``indexed_slices``;
-``interpreter``, ``convert`` (making operations); ``nest``, ``by_identity``, ``show``.
+``graph``, ``func_graph``, ``tensor`` (operations, and tensors, their outputs), ``indexed_slices``,
+``sparse_tensor``; ``interpreter``, ``convert`` (making operations); ``user_line`` (where a program
+made one); ``nest``, ``by_identity``, ``show``.
 """

@@ -30,5 +30,5 @@ constructor makes, unless its scope was opened before: the eager program does no
 Rooms: ``scopes`` and ``partitions``. Files: ``variable``, its ``arguments``, ``chunks`` (as asked,
 or by default), ``updates`` and ``reading``; ``initializers`` and ``initial_value``;
 ``regularizers``; ``collections``, ``colocation``; ``tracking``: objects that checkpoints know by
-their attributes.
+their attributes; ``synchronization``, which is accepted.
 """

@@ -9,6 +9,7 @@ node and attribute.
   ``attribute_checks``: what it asks of their attributes; ``subgraph`` cuts a part out;
 - ``meta_graph``: a graph with what belongs to it, as JSON;
 - ``saver``: a `Saver` that writes it beside each checkpoint, and itself is data (``saver_def``);
+- ``signatures``: what a saved model says of its inputs and outputs;
 - ``graph_files``: the functions that write and read the files.
 
 An eager program is its own record: it runs again from its source, with a checkpoint's values.

@@ -8,6 +8,7 @@ has an entry without bytes, and one more for each of its slices.
 - ``reading``: its tensors as variables. They are read by ranges, so memory holds a chunk at a time
   and not a tensor; and no byte is given to anybody before a crc32c of the file has vouched for it.
 - ``writing``: variables as such files.
+- ``object_graph``: the objects of a checkpoint that knows variables by them, a message in it.
 
 Nothing is trusted: every number in an index is compared with what is there before memory is taken
 for it, and names of files are made here, of the prefix and two numbers.
