@@ -33,7 +33,8 @@ def outcome(code: str, *arguments: str, here: Path = ROOT) -> Outcome:
     """Run code as ``python -c`` does in a folder, and return what came of it."""
     server = _server()
     with tempfile.TemporaryDirectory() as folder:
-        server.stdin.write(json.dumps([code, arguments, folder, str(here)]) + "\n")
+        asked = [code, arguments, folder, str(here), dict(os.environ)]
+        server.stdin.write(json.dumps(asked) + "\n")
         server.stdin.flush()
         answer = server.stdout.readline()
         assert answer, "the process that forks others has died"
@@ -71,8 +72,12 @@ def _serve() -> None:
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def _become(code: str, arguments: list[str], folder: str, here: str) -> None:
+def _become(
+    code: str, arguments: list[str], folder: str, here: str, environment: dict[str, str]
+) -> None:
     os.chdir(here)
+    os.environ.clear()
+    os.environ.update(environment)
     for name, number in OUTPUTS.items():
         os.dup2(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
