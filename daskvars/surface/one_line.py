@@ -2,7 +2,7 @@
 
 Who is made by arguments shows those that matter (`ShownByArguments`); values are shown as far as
 they are few (`values_in_line`). Nothing is computed or fetched to be shown. What has more to say
-says it as HTML (`daskvars.notebooks`).
+says it as HTML (`daskvars.surface.notebooks`).
 """
 
 from __future__ import annotations
