@@ -4,6 +4,7 @@
 - ``special``: gamma, beta, zeta, the error function and their kin: SciPy's, or CuPy's on a GPU.
 - ``nonlinearities``: activation functions and their gradients.
 - ``reduce``, ``row_sums``: folds along axes; rows and columns of matrices as products with ones.
+- ``fourier``: transforms along an axis.
 - ``precision``: the dtypes to compute in, and the ends of their ranges.
 
 A function is written for a whole block; where it makes many temporaries it goes through the block
