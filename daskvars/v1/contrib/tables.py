@@ -41,7 +41,7 @@ from daskvars.v1.contrib import (
     arg_scopes,
     model_analyzer,
     model_variables,
-    predictor,
+    predictors,
     restoring,
 )
 from daskvars.v1.contrib.networks import (
@@ -256,7 +256,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     "losses": _LOSSES,
     "metrics": _METRICS,
     "opt": {"AdamWOptimizer": AdamWOptimizer},
-    "predictor": _of(predictor, "Predictor from_saved_model"),
+    "predictor": _of(predictors, "Predictor from_saved_model"),
     "rnn": {
         **_CELLS,
         "static_bidirectional_rnn": static_bidirectional_rnn,
