@@ -19,7 +19,7 @@ NAMES_OF_V1 = {
         disable_v2_behavior disable_v2_tensorshape enable_eager_execution
         enable_resource_variables enable_v2_behavior estimator executing_eagerly flags
         get_logger gfile graph_util import_graph_def initialize_all_tables initialize_all_variables
-        initialize_local_variables initialize_variables io logging manip op_scope python_io
+        initialize_local_variables initialize_variables io logging lookup manip op_scope python_io
         resource_variables_enabled saved_model sparse_add sparse_concat sparse_fill_empty_rows
         sparse_mask sparse_matmul sparse_maximum sparse_merge sparse_minimum sparse_placeholder
         sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum sparse_reduce_sum_sparse

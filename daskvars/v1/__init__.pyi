@@ -288,6 +288,7 @@ from daskvars import logical_and as logical_and
 from daskvars import logical_not as logical_not
 from daskvars import logical_or as logical_or
 from daskvars import logical_xor as logical_xor
+from daskvars.v1 import lookup as lookup
 from daskvars import losses as losses
 from daskvars import make_template as make_template
 from daskvars.v1 import manip as manip

@@ -60,6 +60,9 @@ from daskvars.v1.contrib.trainings import (
     slim_learning,
     training_steps,
 )
+from daskvars.v1.lookup import buckets, vocabularies
+from daskvars.v1.lookup import initializers as table_initializers
+from daskvars.v1.lookup import tables as lookup_tables
 from daskvars.variables import regularizers
 from daskvars.variables.scopes.variable_scope import create_partitioned_variables
 
@@ -253,6 +256,20 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         **_of(sequence_losses, "rnn_decoder sequence_loss_by_example"),
         "sequence_loss": sequence_losses.legacy_sequence_loss,
     },
+    "lookup": {
+        **_of(buckets, "FastHashSpec HasherSpec IdTableWithHashBuckets StrongHashSpec"),
+        **_of(
+            table_initializers,
+            "KeyValueTensorInitializer TableInitializerBase TextFileIdTableInitializer "
+            "TextFileIndex TextFileInitializer TextFileStringTableInitializer",
+        ),
+        **_of(lookup_tables, "HashTable LookupInterface MutableHashTable"),
+        **_of(
+            vocabularies,
+            "index_table_from_file index_table_from_tensor index_to_string_table_from_file "
+            "index_to_string_table_from_tensor",
+        ),
+    },
     "losses": _LOSSES,
     "metrics": _METRICS,
     "opt": {"AdamWOptimizer": AdamWOptimizer},
@@ -278,6 +295,20 @@ NAMESPACES: dict[str, dict[str, Any]] = {
             "create_train_op": training_steps.create_slim_train_op,
             "train": slim_learning.train,
             "train_step": slim_learning.train_step,
+        },
+        "lookup": {
+            **_of(buckets, "FastHashSpec HasherSpec IdTableWithHashBuckets StrongHashSpec"),
+            **_of(
+                table_initializers,
+                "KeyValueTensorInitializer TableInitializerBase TextFileIdTableInitializer "
+                "TextFileIndex TextFileInitializer TextFileStringTableInitializer",
+            ),
+            **_of(lookup_tables, "HashTable LookupInterface MutableHashTable"),
+            **_of(
+                vocabularies,
+                "index_table_from_file index_table_from_tensor index_to_string_table_from_file "
+                "index_to_string_table_from_tensor",
+            ),
         },
         "losses": _LOSSES,
         "metrics": _METRICS,
@@ -329,7 +360,9 @@ INSTEAD = {
     "learn": _ESTIMATOR,
     "learn.datasets": "numpy: load the files, and feed arrays",
     "lite": "tf.train.export_meta_graph",
-    "lookup": "tf.gather on a constant table",
+    "lookup.MutableDenseHashTable": "tf.contrib.lookup.MutableHashTable",
+    "lookup.index_to_string": "tf.contrib.lookup.index_to_string_table_from_tensor",
+    "lookup.string_to_index": "tf.contrib.lookup.index_table_from_tensor",
     "memory_stats": "the Dask dashboard",
     "mixed_precision": "tf.cast to tf.bfloat16 or tf.float16",
     "opt": "tf.train's optimizers",
