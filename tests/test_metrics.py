@@ -218,3 +218,38 @@ def test_refused():
         sess.run(tf.local_variables_initializer())
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"must be in \[0, 1\]"):
             sess.run(update, {x: [1.5]})
+
+
+# Each row's classes: 3 and 0, none, 4. What TensorFlow 2.21 (compat.v1) gives.
+SPARSE_LABELS = {
+    "recall_at_k": (lambda labels, scores: tf.metrics.recall_at_k(labels, scores, 2), 1 / 3),
+    "recall_at_k of a class": (
+        lambda labels, scores: tf.metrics.recall_at_k(labels, scores, 2, class_id=4),
+        0.0,
+    ),
+    "precision_at_k": (lambda labels, scores: tf.metrics.precision_at_k(labels, scores, 2), 1 / 6),
+    "precision_at_top_k": (
+        lambda labels, scores: tf.metrics.precision_at_top_k(
+            labels, tf.constant([[3, 1], [1, 4], [3, 0]])
+        ),
+        1 / 6,
+    ),
+    "recall_at_top_k": (
+        lambda labels, scores: tf.metrics.recall_at_top_k(
+            labels, tf.constant([[3, 1], [1, 4], [4, 0]])
+        ),
+        2 / 3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE_LABELS)
+def test_labels_of_rankings_may_be_sparse(name):
+    make, wanted = SPARSE_LABELS[name]
+    scores = [[0.1, 0.3, 0.2, 0.4, 0.0], [0.2, 0.6, 0.1, 0.1, 0.3], [0.5, 0.1, 0.2, 0.9, 0.3]]
+    labels = tf.SparseTensorValue([[0, 0], [0, 1], [2, 0]], [3, 0, 4], [3, 2])
+    with tf.Graph().as_default(), tf.Session() as sess:
+        value, update = make(tf.SparseTensor(*labels), tf.constant(scores))
+        sess.run(tf.local_variables_initializer())
+        assert sess.run(update) == pytest.approx(wanted)
+        assert sess.run(value) == pytest.approx(wanted)

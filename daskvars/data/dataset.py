@@ -572,7 +572,7 @@ class TextLineDataset(Dataset):
         buffer_size: Any = None,
         num_parallel_reads: Any = None,
     ) -> None:
-        super().__init__(Lines(_names(filenames), _strings(compression_type or "")))
+        super().__init__(Lines(_names(filenames), _compression(compression_type)))
 
 
 @accepts("buffer_size", "num_parallel_reads")
@@ -621,7 +621,7 @@ class TFRecordDataset(Dataset):
         buffer_size: Any = None,
         num_parallel_reads: Any = None,
     ) -> None:
-        super().__init__(Records(_names(filenames), _strings(compression_type or "")))
+        super().__init__(Records(_names(filenames), _compression(compression_type)))
 
 
 # -- arguments -------------------------------------------------------------------------------------
@@ -636,6 +636,10 @@ def _integer(value: Any) -> Any:
 def _strings(value: Any) -> Any:
     found = as_component(value)
     return found if isinstance(found, Tensor) else dtypes.to_numpy(found, string)
+
+
+def _compression(kind: Any) -> Any:
+    return _strings("" if kind is None else kind)
 
 
 def _names(filenames: PathName | Dataset | Any) -> Node:

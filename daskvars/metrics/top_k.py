@@ -36,6 +36,7 @@ from daskvars.ops.math.comparison import (
     less,
     logical_and,
     logical_not,
+    not_equal,
     where_v2,
 )
 from daskvars.ops.math.division import div, div_no_nan
@@ -43,8 +44,12 @@ from daskvars.ops.math.reduce import reduce_any, reduce_sum
 from daskvars.ops.math.scans import cumsum
 from daskvars.ops.nn.ranking import top_k
 from daskvars.ops.nn.weighting import assert_broadcastable, broadcast_weights
+from daskvars.ops.sparse.dense import to_dense
 from daskvars.ops.state.assign import assign_add
 from daskvars.surface.signatures import Argument, Family
+
+# What stands for no label where a row has fewer than others. A -1 is one, of a class that is none.
+ABSENT = -(1 << 63)
 
 
 def _at_k(name: str, k: int | None, class_id: int | None = None) -> str:
@@ -55,15 +60,13 @@ def _at_k(name: str, k: int | None, class_id: int | None = None) -> str:
 def _rows_of_labels(labels: Any, predictions: Tensor) -> Tensor:
     """Return labels of the rank of the predictions: one label for each row becomes a set of one.
 
+    Sparse labels are filled up with what is no label.
+
     Raises:
-      TypeError: the labels are no tensor.
       ValueError: the static shapes do not fit.
     """
     if hasattr(labels, "dense_shape"):
-        raise TypeError(
-            "labels must be a dense tensor, one row of class numbers per row of predictions; fill "
-            "short rows with -1"
-        )
+        labels = to_dense(cast(labels, dtypes.int64), default_value=ABSENT)
     with name_scope(None, "expand_labels", [labels, predictions]) as scope:
         labels = cast(labels, dtypes.int64)
         ours, theirs = labels.shape.ndims, predictions.shape.ndims
@@ -114,7 +117,10 @@ def _accumulated(
     """Return (value, update) of a count of true positives, or false positives or negatives."""
     with name_scope(None, _at_k(kind, k, class_id), [predictions, labels, weights]) as scope:
         if kind == "false_negative":
-            found = logical_and(_chosen(labels, class_id), logical_not(_is_in(labels, predictions)))
+            missed = logical_and(
+                not_equal(labels, ABSENT), logical_not(_is_in(labels, predictions))
+            )
+            found = logical_and(_chosen(labels, class_id), missed)
         else:
             hit = _is_in(predictions, labels)
             hit = hit if kind == "true_positive" else logical_not(hit)
@@ -129,7 +135,7 @@ AT_K = Family(
     {
         "class_id": Argument("count this class alone.", None, "int | None"),
         **METRICS.arguments,
-        "labels": Argument("[batch, num_labels] or [batch] integer, classes."),
+        "labels": Argument("[batch, num_labels] or [batch] integer, classes; or sparse."),
         "predictions": Argument("[batch, classes] floating, scores."),
         "predictions_idx": Argument("[batch, k] integer, the classes predicted."),
         "k": Argument("how many of the highest scores count.", type="int"),
@@ -146,7 +152,6 @@ AT_K = Family(
     """,
     raises="""
         ValueError: the static shapes do not fit.
-        TypeError: the labels are no dense tensor.
         RuntimeError: there is no graph.
     """,
     result="Pair",

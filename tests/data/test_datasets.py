@@ -162,3 +162,15 @@ def test_without_protobuf_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(examples, "_pool", examples._pool.__wrapped__)
     with pytest.raises(ImportError, match=r"pip install daskvars\[protobuf\]"):
         dv.data.Example()
+
+
+def test_the_compression_of_files_may_be_a_tensor(tmp_path):
+    path = str(tmp_path / "records")
+    with tf.python_io.TFRecordWriter(path, "GZIP") as writer:
+        writer.write(b"one")
+    with tf.Graph().as_default(), tf.Session() as sess:
+        kind = tf.placeholder_with_default("", [])
+        iterator = tf.data.TFRecordDataset(path, kind).make_initializable_iterator()
+        element = iterator.get_next()
+        sess.run(iterator.initializer, {kind: "GZIP"})
+        assert sess.run(element) == b"one"
