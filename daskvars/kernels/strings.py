@@ -157,8 +157,14 @@ def replace(
     xp: ArrayModule, x: numpy.ndarray, *, pattern: str, rewrite: str, count: int
 ) -> numpy.ndarray:
     """Give texts with matches of a regular expression rewritten, `count` of them or (0) all."""
-    matcher, new = re.compile(pattern.encode()), rewrite.encode()
+    # A group is one digit, and 0 the whole match: as RE2 has it, which Python spells otherwise.
+    new = re.sub(rb"\\(.)", _group, rewrite.encode())
+    matcher = re.compile(pattern.encode())
     return _each(lambda item: matcher.sub(new, item, count), x)
+
+
+def _group(escaped: re.Match[bytes]) -> bytes:
+    return rb"\g<%s>" % escaped[1] if escaped[1].isdigit() else escaped[0]
 
 
 def full_match(xp: ArrayModule, x: numpy.ndarray, *, pattern: str) -> numpy.ndarray:

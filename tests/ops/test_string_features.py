@@ -176,3 +176,32 @@ def test_ragged_results_and_texts_of_another_rank_are_refused():
         dv.strings.split(["a b"], result_type="RaggedTensor")
     with pytest.raises(ValueError, match="rank 1"):
         dv.string_split([["a b"]])
+
+
+def test_a_rewrite_names_groups_by_one_digit():
+    """As RE2: 0 is the whole match, and what follows the digit is text."""
+    found = dv.strings.regex_replace(["aba\naba", "abcdabcde"], "a.*a", r"(\0)")
+    assert found.numpy().tolist() == [b"(aba)\n(aba)", b"(abcda)bcde"]
+    assert dv.strings.regex_replace(["ab"], "(a)(b)", r"\10\\\2").numpy().tolist() == [b"a0\\b"]
+
+
+def test_strings_are_padded_with_strings():
+    words = [["a", "b"], ["c", "d"]]
+    padded = dv.pad(words, [[1, 0], [0, 1]], constant_values="PAD")
+    pad = b"PAD"
+    assert padded.numpy().tolist() == [[pad] * 3, [b"a", b"b", pad], [b"c", b"d", pad]]
+    assert dv.pad(["a"], [[1, 1]]).numpy().tolist() == [b"", b"a", b""]
+    assert dv.pad(["a"], [[1, 0]], constant_values=dv.constant("z")).numpy().tolist() == [
+        b"z",
+        b"a",
+    ]
+
+
+def test_a_derivative_of_a_power_stays_within_half_precision():
+    """6^6 log 6 does not, where it is multiplied by the incoming gradient last."""
+    with dv.GradientTape() as tape:
+        x = dv.constant([6.0, 6.0], dv.float16)
+        tape.watch(x)
+        y = dv.pow(dv.constant([6.0, 6.0], dv.float16), x)
+    gradient = tape.gradient(y, x, output_gradients=dv.constant([0.0, 0.5], dv.float16))
+    assert gradient.numpy().tolist() == [0.0, 41792.0]

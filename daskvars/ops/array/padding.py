@@ -127,6 +127,13 @@ MIRROR_PAD_GRAD: OpDef = OpDef(
 )
 
 
+def _text(value: Any) -> Any:
+    """Return what strings are padded with: by default, which is a number, with empty ones."""
+    if isinstance(value, int):
+        return b""
+    return value.encode() if isinstance(value, str) else value
+
+
 def pad(
     tensor: TensorLike,
     paddings: TensorLike,
@@ -142,7 +149,7 @@ def pad(
       mode: "CONSTANT", "REFLECT" (mirrored, the border itself not repeated) or "SYMMETRIC"
         (mirrored, the border repeated).
       name: name of the operation, by default "Pad" or "MirrorPad".
-      constant_values: scalar, what "CONSTANT" pads with.
+      constant_values: scalar, what "CONSTANT" pads with; strings by default with empty ones.
 
     Returns:
       A tensor of the same rank, of the dtype of `tensor`.
@@ -159,7 +166,8 @@ def pad(
     mode = mode.upper()
     tensor, paddings = convert_to_tensor(tensor), axes.as_operand(paddings)
     if mode == "CONSTANT":
-        value = b"" if tensor.spec.dtype is string else axes.as_operand(constant_values)
+        value = _text(constant_values) if tensor.spec.dtype is string else constant_values
+        value = axes.as_operand(value)
         return apply(PAD, tensor, name=name, paddings=paddings, constant_values=value)
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(f"Unknown padding mode: {mode}")

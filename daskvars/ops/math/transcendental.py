@@ -65,12 +65,13 @@ reciprocal = unary(
 
 def _pow_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     x, y = map(conj, op.inputs)
-    dx = multiply(dy, multiply(y, pow(x, subtract(y, number(1, y)))))
+    # From the left, as TensorFlow: where dy is small the products stay within the dtype.
+    dx = multiply(multiply(dy, y), pow(x, subtract(y, number(1, y))))
     # x^y has a derivative by y where x has a logarithm; elsewhere it counts as zero.
     zero = constant.zeros([], x.dtype.base_dtype)
     defined = (comparison.not_equal if x.dtype.is_complex else comparison.greater)(x, zero)
     logarithm = log(comparison.where_v2(defined, x, number(1, x)))
-    return broadcast_gradients(op, dx, multiply(dy, multiply(conj(op.outputs[0]), logarithm)))
+    return broadcast_gradients(op, dx, multiply(multiply(dy, conj(op.outputs[0])), logarithm))
 
 
 pow = binary(
