@@ -48,6 +48,9 @@ def _columns_of(tensors_list: Sequence[Elements], where: str) -> list[tuple[Any,
     """Return each component in all lists. Raises TypeError where they differ in kind."""
     if not tensors_list:
         raise ValueError(f"Expected at least one set of tensors in {where}.")
+    keys = [sorted(e, key=str) if isinstance(e, Mapping) else None for e in tensors_list]
+    if any(found != keys[0] for found in keys):
+        raise ValueError(f"Expected dicts of the same keys in {where}: {keys}")
     rows = [_components_of(elements, where) for elements in tensors_list]
     kinds = [[(type(part).__name__, part.dtype.base_dtype) for part in row] for row in rows]
     if any(found != kinds[0] for found in kinds):
@@ -110,7 +113,9 @@ def _filled(
     rank = keep.get_shape().ndims
     if rank is None:
         raise ValueError("`keep_input` dimensions must be known at graph construction.")
-    if rank > (1 if enqueue_many else 0):
+    if rank > 1:
+        raise ValueError(f"`keep_input` must be 0 or 1 dimensions, got {rank}.")
+    if rank and not enqueue_many:
         raise ValueError("`keep_input` cannot be a vector when `enqueue_many=False`.")
     is_all = rank == 0 and constant_value(keep)
     operations: list[Any] = []

@@ -77,6 +77,15 @@ def test_lists_that_differ_in_kind(sess):
         tf.train.batch_join([[sparse], [tf.constant([1.0])]], 2)
     with pytest.raises(ValueError, match="at least one tensor"):
         tf.train.batch([], 2)
+    with pytest.raises(ValueError, match="same keys"):
+        tf.train.batch_join([{"a": 1}, {"b": 1}], 2)
+
+
+def test_what_cannot_choose_rows():
+    with pytest.raises(ValueError, match="0 or 1 dimensions"):
+        tf.train.maybe_batch([[1]], [[True]], 1, enqueue_many=True)
+    with pytest.raises(ValueError, match="cannot be a vector"):
+        tf.train.maybe_batch([[1]], [True], 1)
 
 
 @pytest.mark.parametrize(
