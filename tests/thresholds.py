@@ -79,6 +79,7 @@ NO_PATHS = {
     "facts": {"CHECKSUM_BYTES", "ENTRY_BYTES", "OWN_BYTES", "SHORT_ROW"},
     "memory that is kept, waited or warned of": {
         "KEPT_BYTES",
+        "PROCESS_BYTES",
         "LARGE_BYTES",
         "MIN_RESERVED_BYTES",
         "MAX_RETAINED_BYTES",

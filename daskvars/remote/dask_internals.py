@@ -87,6 +87,7 @@ __all__ = [
     "on_loop",
     "pickle",
     "refer_inputs",
+    "refer_to_inputs",
     "release_keys",
     "remeasure",
     "remove_figures",
@@ -888,6 +889,39 @@ class WorkerScopeSpans(SpansWorkerExtension):
             bar = "/".join(scope.split("/")[:2])  # what the page has a bar for
             digests["execute", SCOPE_SPAN + scope, bar, kernel, "seconds"] = seconds
         super().collect_digests(digests)
+
+
+def refer_to_inputs(scheduler: Scheduler, stays: Callable[[Any], bool]) -> None:
+    """Have tasks whose inputs stay where they are not be refused, or kept waiting, for their size.
+
+    Dask's scheduler fails a task whose inputs are larger than its worker's memory, and its workers
+    fetch so many bytes at a time. Of inputs that stay, references are fetched, of no size to speak
+    of: all of a sharded model is an input of every stage, and it need not fit one worker.
+
+    Args:
+      scheduler: that tasks are sent by.
+      stays: whether the result under a key stays where it is.
+    """
+    add = scheduler._add_to_processing
+
+    def added(task: Any, worker: Any, *args: Any, **kwargs: Any) -> Any:
+        limit = worker.memory_limit
+        if not limit or not any(stays(found.key) for found in task.dependencies):
+            return add(task, worker, *args, **kwargs)
+        worker.memory_limit = 0
+        try:
+            return add(task, worker, *args, **kwargs)
+        finally:
+            worker.memory_limit = limit
+
+    def message(task: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        found = make(task, *args, **kwargs)
+        sizes = found["nbytes"]
+        found["nbytes"] = {key: 1 if stays(key) else size for key, size in sizes.items()}
+        return found
+
+    make = scheduler._task_to_msg
+    vars(scheduler).update(_add_to_processing=added, _task_to_msg=message)
 
 
 def span_scopes(scheduler: Scheduler, is_ours: Callable[[Any], bool]) -> None:

@@ -505,6 +505,37 @@ def test_what_came_again_under_its_key_is_not_said_to_be_let_go(client):
         client.sync(restore)
 
 
+def test_a_task_is_not_refused_for_the_size_of_inputs_that_stay_where_they_are(client):
+    """Dask fails a task whose inputs are larger than its worker's memory."""
+    scheduler = client.cluster.scheduler
+    saved = {name: vars(scheduler).get(name) for name in ("_add_to_processing", "_task_to_msg")}
+    limits = {state: state.memory_limit for state in scheduler.workers.values()}
+
+    async def install():
+        internals.refer_to_inputs(scheduler, lambda key: str(key).startswith("stays"))
+        for state in limits:
+            state.memory_limit = 4_000
+
+    async def restore():
+        for name in saved:
+            del vars(scheduler)[name]
+        for state, limit in limits.items():
+            state.memory_limit = limit
+
+    client.sync(install)
+    try:
+        large = [client.submit(bytes, 10_000, key=key, pure=False) for key in ("stays-1", "goes-1")]
+        wait_until(lambda: all(each.done() for each in large), "both are made")
+        sizes = [client.submit(len, each, key=f"len-{each.key}") for each in large]
+        assert sizes[0].result() == 10_000
+        with pytest.raises(MemoryError, match="input dependencies"):
+            sizes[1].result()
+        assert all(state.memory_limit == 4_000 for state in limits)
+    finally:
+        client.sync(restore)
+    assert not any(saved.values())
+
+
 # -- spans --------------------------------------------------------------------------------------
 
 

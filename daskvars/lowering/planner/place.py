@@ -28,12 +28,17 @@ class Places(Protocol):
     Attributes:
       why_anywhere: the reason, in words, of what may run anywhere.
       most_task_bytes: that a task should take and give; infinity where memory is no matter.
+      spare_bytes: that a thread has for variables and one task; infinity likewise.
     """
 
     why_anywhere: str
 
     @property
     def most_task_bytes(self) -> float:
+        """See above."""
+
+    @property
+    def spare_bytes(self) -> float:
         """See above."""
 
     def of_device(self, device: str, name: str) -> tuple[str, str]:

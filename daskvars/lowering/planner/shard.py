@@ -14,6 +14,10 @@ follows from, so a search over nodes found what the trials find, at many times t
 2,000 operations: some 50 ms each; most programs need one, since the first candidate, the leading
 dimension of the largest input, is within a few percent of what perfect division would give).
 
+Whatever is fast must fit: a candidate of which some task takes and gives more than a worker has
+room for is taken only if all of them have such. So where weights that the user has cut are too
+large to be gathered, they stay, and activations move.
+
 What the user cut, chunks of a dask array that is fed, is a constraint: nothing else is cut then.
 A program of little work stays whole, and is one call. Where variables are cut, what is moved in
 memory is work as well: a step on tables has few products.
@@ -33,7 +37,7 @@ from daskvars.graph.definitions.patterns import (
     Gather,
     ScatterInto,
 )
-from daskvars.lowering.planner.fuse import fuse
+from daskvars.lowering.planner.fuse import Group, fuse
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.propagate import full_access, is_cut, propagate
 from daskvars.lowering.planner.sharding import Sharding, movement
@@ -44,6 +48,8 @@ from daskvars.lowering.program import (
     Leaf,
     Node,
     Program,
+    Ref,
+    block_bytes,
     concrete,
     spec_bytes,
 )
@@ -69,11 +75,13 @@ class Machine(NamedTuple):
       parts: into how many parts work is cut.
       is_forced: whether the user said so: then the best candidate is taken, whether it pays or not.
       min_flops: of a step that is worth being cut.
+      spare_bytes: of memory that a thread of a worker has for variables and one task.
     """
 
     parts: int = 1
     is_forced: bool = False
     min_flops: float = 0.0
+    spare_bytes: float = math.inf
 
 
 Identity = tuple[str, Any]
@@ -100,12 +108,12 @@ def shard(program: Program, machine: Machine = ALONE, names: Sequence[str] = ())
     if not cuts:
         return propagate(program, machine.parts)
     has_cut_state = _has_cut_state(program)
-    whole, seconds = program, math.inf
+    whole, seconds, fits = program, math.inf, False
     if not machine.is_forced:
-        if has_cut_state:
+        if has_cut_state or math.isfinite(machine.spare_bytes):
             whole = propagate(program.copy(), machine.parts)
-        seconds = step_seconds(whole, machine)
-    best = _Trial(Sharding((), 1, False, seconds), whole)
+        seconds, fits = step_seconds(whole, machine), _fits(whole, machine)
+    best = _Trial(Sharding((), 1, False, seconds, fits), whole)
     tried = [best]
     undivided = sum(node.flops for node in program.nodes) if machine.is_forced else seconds
     ideal = undivided / machine.parts * NEAR_IDEAL
@@ -117,12 +125,15 @@ def shard(program: Program, machine: Machine = ALONE, names: Sequence[str] = ())
         for gathers in (True, False) if has_cut_state else (False,):
             trial = _laid_out(program.copy(), cut, machine.parts, gathers)
             seconds = step_seconds(trial, machine)
-            trials.append(_Trial(Sharding(dims, machine.parts, gathers, seconds), trial))
+            fits = _fits(trial, machine)
+            trials.append(_Trial(Sharding(dims, machine.parts, gathers, seconds, fits), trial))
         tried += trials
-        found = min(trials, key=lambda trial: trial.sharding.seconds)
-        if found.cost(machine) < MIN_GAIN * best.cost(machine):
+        found = min(trials, key=lambda trial: (not trial.sharding.fits, trial.sharding.seconds))
+        if found.sharding.fits != best.sharding.fits:
+            best = max(best, found, key=lambda trial: trial.sharding.fits)
+        elif found.cost(machine) < MIN_GAIN * best.cost(machine):
             best = found
-        if best.cost(machine) <= ideal:
+        if best.sharding.fits and best.cost(machine) <= ideal:
             break
     others = (trial.sharding for trial in tried if trial is not best)
     best.program.sharding = best.sharding, min(others, key=lambda sharding: sharding.seconds)
@@ -265,6 +276,34 @@ def step_seconds(program: Program, machine: Machine) -> float:
         num_tasks = sum(math.prod(group.grid) for group in fuse(program))
         seconds += TASK_S * num_tasks if num_tasks > 1 else 0.0
     return seconds
+
+
+def _fits(program: Program, machine: Machine) -> bool:
+    """Return whether what each task takes and gives has room on a worker, beside variables."""
+    if math.isinf(machine.spare_bytes):
+        return True
+    state = sum(spec_bytes(x.specs[0]) for x in program.leaves.values() if x.kind == STATE)
+    room = machine.spare_bytes - state / machine.parts
+    results = {*program.results()}
+    groups = fuse(program)
+    group_of = {id(node): group for group in groups for node in group.nodes}
+    for node in program.nodes:
+        here = group_of[id(node)]
+        results.update(ref for ref in node.inputs if group_of.get(id(ref.node)) is not here)
+    return all(_task_bytes(group, results) <= room for group in groups)
+
+
+def _task_bytes(group: Group, moved: set[Ref]) -> int:
+    """Return the bytes that a task of a region takes from elsewhere and gives."""
+    here = {id(node) for node in group.nodes}
+    taken = {
+        ref: spec_bytes(ref.spec) if wanted is None else block_bytes(ref.spec, wanted)
+        for node in group.nodes
+        for ref, wanted in zip(node.inputs, node.wanted, strict=True)
+        if id(ref.node) not in here and not node.by_rows
+    }
+    given = (Ref(node, i) for node in group.nodes for i in range(len(node.specs)))
+    return sum(taken.values()) + sum(block_bytes(r.spec, r.layout) for r in given if r in moved)
 
 
 def _is_tiled(node: Node) -> bool:

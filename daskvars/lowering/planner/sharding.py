@@ -21,6 +21,7 @@ class Sharding(NamedTuple):
       parts: into how many parts.
       gathers: whether cut variables come whole to the parts; False where none is cut.
       seconds: of a step, estimated; only the ratio of two of them says something.
+      fits: whether workers have room for its tasks.
 
     >>> str(Sharding((("x:0", 0), ("labels:0", 0)), 4, True, 1e-3))
     'x:0 and labels:0 in 4 parts along dimension 0, variables gathered'
@@ -30,6 +31,7 @@ class Sharding(NamedTuple):
     parts: int
     gathers: bool
     seconds: float
+    fits: bool = True
 
     def __str__(self) -> str:
         if not self.dims:
@@ -96,6 +98,8 @@ class ShardingChoice(NamedTuple):
             if self.runner_up is not None and math.isfinite(self.runner_up.seconds):
                 ratio = self.runner_up.seconds / self.chosen.seconds
                 text += f"; runner-up: {self.runner_up}, {ratio:.2g}x its time"
+                if self.chosen.fits and not self.runner_up.fits:
+                    text += ", for which workers have no room"
             yield text
         for exchange in self.exchanges[:MAX_LINES]:
             yield f"exchange: {exchange}"

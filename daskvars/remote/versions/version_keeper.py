@@ -21,7 +21,7 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import filterfalse
 from typing import Any
 
@@ -33,11 +33,13 @@ from daskvars.remote.dask_internals import (
     hold_keys,
     locations,
     pickle,
+    refer_to_inputs,
     release_keys,
     replace_lineage,
     send_event,
     unrepeatable_inputs,
 )
+from daskvars.remote.task_keys import has_outputs
 from daskvars.remote.versions.seal_schedule import SealSchedule
 from daskvars.remote.versions.shared_graphs import (
     OPERATION,
@@ -58,6 +60,8 @@ from daskvars.remote.versions.shared_versions import (
     lost_state,
 )
 from daskvars.state.format.manifest import NO_VERSION, VersionId
+
+MAX_KEYS = 4096  # of which it is remembered whether what is under them stays: those of some steps
 
 
 class State:
@@ -111,6 +115,7 @@ class VersionKeeper(SchedulerPlugin):
         self.expected: set[Any] = set()  # all keys of such runs
         self.waiting: dict[Any, list[tuple[State, PendingRun]]] = {}
         add_handler(scheduler, OPERATION, self.answer)
+        refer_to_inputs(scheduler, lru_cache(MAX_KEYS)(has_outputs))
         keepers[scheduler.id] = self
 
     async def close(self) -> None:

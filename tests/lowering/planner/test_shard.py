@@ -6,7 +6,9 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
+from daskvars.execution.engine.plans import executables
 from daskvars.lowering.explain import explain
+from daskvars.lowering.planner.shard import Machine
 
 UNITS, BATCH, STEPS = 64, 8, 6
 
@@ -103,6 +105,41 @@ def test_cut_weights_are_gathered_and_gradients_scattered_to_them(shards):
         assert "reduce-scattered" in kinds.values()
         assert plan.sharding.chosen.gathers
         assert f"in {shards} parts along dimension 0, variables gathered" in explain(plan)
+
+
+def test_weights_stay_where_a_worker_has_no_room_to_gather_them(monkeypatch):
+    """The fastest way is taken of those that fit; without limits that is to gather them."""
+    shards = 4
+
+    def model():
+        start = tf.glorot_uniform_initializer(seed=1)
+        h = x = tf.placeholder(tf.float32, [32, UNITS])
+        for i in range(3):
+            h = tf.matmul(
+                h,
+                tf.get_variable(
+                    f"w{i}", [UNITS, UNITS], chunks=(UNITS, UNITS // 4), initializer=start
+                ),
+            )
+        return x, tf.reduce_mean(tf.square(h))
+
+    def planned(spare_bytes):
+        machine = Machine(shards, False, 1.0, spare_bytes)
+        monkeypatch.setattr(executables, "machine_of", lambda executor: machine)
+        losses, plan = trained(model, (32, UNITS))
+        return losses, plan, explain(plan)
+
+    losses, plan, _ = planned(float("inf"))
+    assert plan.sharding.chosen.gathers
+    state = 3 * 3 * UNITS * UNITS * 4 // shards
+    found, plan, text = planned(state + 120_000)  # three matrices and their gradients are 98,304
+    assert plan.sharding.chosen.gathers, text
+    found, plan, text = planned(state + 80_000)
+    assert not plan.sharding.chosen.gathers and plan.sharding.chosen.fits
+    assert "for which workers have no room" in text
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
+    _, plan, _ = planned(0.0)  # nothing fits: the fastest, and whoever has no room says so
+    assert plan.sharding.chosen.gathers and not plan.sharding.chosen.fits
 
 
 def test_explain_names_the_choice_and_what_the_next_would_have_cost():

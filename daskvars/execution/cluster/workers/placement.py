@@ -37,6 +37,8 @@ MAX_VARIABLES = 1_000  # before those of variables that are gone are forgotten
 # Of a worker's memory, what a task of each of its threads should take and give: half of it is the
 # task's own before and after, and Dask begins to spill at 60 % and keeps tasks back at 80 %.
 TASK_SHARE = 1 / 8
+# Of a worker's memory, what may be used before Dask spills; and what its process has to begin with.
+SPARE_SHARE, PROCESS_BYTES = 0.6, 200 << 20
 # Of the memory of all workers, for new values of variables that runs in flight make.
 FLIGHT_SHARE = 1 / 4
 
@@ -86,6 +88,16 @@ class ClusterPlacement(DeviceWorkers):
             o.memory_limit_bytes / o.num_threads for o in self.worker_infos if o.memory_limit_bytes
         ]
         return TASK_SHARE * min(limits, default=math.inf)
+
+    @property
+    def spare_bytes(self) -> float:
+        """What a thread has for variables and one task; infinity without limits."""
+        limits = [
+            (SPARE_SHARE * o.memory_limit_bytes - PROCESS_BYTES) / o.num_threads
+            for o in self.worker_infos
+            if o.memory_limit_bytes
+        ]
+        return min(limits, default=math.inf)
 
     @property
     def most_in_flight_bytes(self) -> float:

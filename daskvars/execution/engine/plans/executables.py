@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
@@ -156,9 +157,10 @@ class Executable:
 def machine_of(executor: Binder) -> Machine:
     """Return for what the work of a plan is cut."""
     knobs = config.get()
+    spare_bytes = math.inf if executor.placement is None else executor.placement.spare_bytes
     if knobs.batch_parts is not None:
-        return Machine(knobs.batch_parts, True)
-    return Machine(executor.num_workers, False, knobs.batch_parts_min_flops)
+        return Machine(knobs.batch_parts, True, spare_bytes=spare_bytes)
+    return Machine(executor.num_workers, False, knobs.batch_parts_min_flops, spare_bytes)
 
 
 class SharedExecutable(Executable):
