@@ -76,7 +76,10 @@ _MODULES = {
             "image",
             "linalg",
             "math",
+            "quantization",
             "random",
+            "sets",
+            "signal",
             "sparse",
             "strings",
         )

@@ -160,7 +160,10 @@ from daskvars.ops.parsing import (
     FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, decode_csv, decode_raw, parse_example,
     parse_single_example,
 )
+from daskvars.ops.sparse.serializing import parse_tensor, serialize_tensor
+from daskvars.ops.sparse.sets import edit_distance
 from daskvars.ops.sparse.splitting import string_split
+from daskvars.ops.string_coding import decode_base64, encode_base64
 from daskvars.ops.string_hashes import (
     string_to_hash_bucket, string_to_hash_bucket_fast, string_to_hash_bucket_strong,
 )
@@ -226,7 +229,10 @@ if typing.TYPE_CHECKING:
     from daskvars.namespaces import image_names as image
     from daskvars.namespaces import linalg_names as linalg
     from daskvars.namespaces import math_names as math
+    from daskvars.namespaces import quantization_names as quantization
     from daskvars.namespaces import random_names as random
+    from daskvars.namespaces import sets_names as sets
+    from daskvars.namespaces import signal_names as signal
     from daskvars.namespaces import sparse_names as sparse
     from daskvars.namespaces import strings_names as strings
     from daskvars.observe import profile
@@ -255,21 +261,21 @@ __all__ = [
     "concat", "cond", "config", "confusion_matrix", "conj", "constant", "constant_initializer",
     "container", "control_dependencies", "convert_to_tensor", "convert_to_tensor_or_indexed_slices",
     "cos", "cosh", "count_nonzero", "count_up_to", "create_partitioned_variables", "cross",
-    "cumprod", "cumsum", "custom_gradient", "data", "debugging", "decode_csv", "decode_raw",
-    "depth_to_space", "device", "diag", "diag_part", "digamma", "dimension_at_index",
+    "cumprod", "cumsum", "custom_gradient", "data", "debugging", "decode_base64", "decode_csv",
+    "decode_raw", "depth_to_space", "device", "diag", "diag_part", "digamma", "dimension_at_index",
     "dimension_value", "distributions", "div", "div_no_nan", "divide", "double",
-    "dynamic_partition", "dynamic_stitch", "einsum", "ensure_shape", "equal", "erf", "erfc",
-    "errors", "exp", "expand_dims", "expm1", "eye", "fill", "fixed_size_partitioner", "float16",
-    "float32", "float64", "floor", "floor_div", "floordiv", "floormod", "foldl", "foldr",
-    "from_dlpack", "function", "gather", "gather_nd", "get_collection", "get_collection_ref",
-    "get_default_graph", "get_default_session", "get_local_variable", "get_seed",
-    "get_static_value", "get_variable", "get_variable_scope", "global_norm", "global_variables",
-    "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
-    "grad_pass_through", "gradients", "greater", "greater_equal", "group", "half", "hessians",
-    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_initializer",
-    "identity_n", "igamma", "igammac", "imag", "image", "init_scope", "initializers", "int16",
-    "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf", "is_nan",
-    "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
+    "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum", "encode_base64",
+    "ensure_shape", "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill",
+    "fixed_size_partitioner", "float16", "float32", "float64", "floor", "floor_div", "floordiv",
+    "floormod", "foldl", "foldr", "from_dlpack", "function", "gather", "gather_nd",
+    "get_collection", "get_collection_ref", "get_default_graph", "get_default_session",
+    "get_local_variable", "get_seed", "get_static_value", "get_variable", "get_variable_scope",
+    "global_norm", "global_variables", "global_variables_initializer", "glorot_normal_initializer",
+    "glorot_uniform_initializer", "grad_pass_through", "gradients", "greater", "greater_equal",
+    "group", "half", "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity",
+    "identity_initializer", "identity_n", "igamma", "igammac", "imag", "image", "init_scope",
+    "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
+    "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
     "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layers",
     "lbeta", "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables",
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
@@ -281,25 +287,26 @@ __all__ = [
     "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis",
     "nn", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "observe", "one_hot",
     "ones", "ones_initializer", "ones_like", "orthogonal_initializer", "pad", "parallel_stack",
-    "parse_example", "parse_single_example", "patterns", "placeholder", "placeholder_with_default",
-    "polygamma", "polyval", "pow", "print", "profile", "progress", "py_func", "py_function",
-    "qint16", "qint32", "qint8", "qr", "quint16", "quint8", "random", "random_crop", "random_gamma",
-    "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle",
-    "random_uniform", "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv",
-    "reciprocal", "recompute_grad", "reduce_all", "reduce_any", "reduce_euclidean_norm",
-    "reduce_join", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-    "reduce_std", "reduce_sum", "reduce_variance", "regex_replace", "register_op",
-    "register_tensor_conversion_function", "repeat", "report_uninitialized_variables", "reset",
-    "reset_default_graph", "reshape", "resource", "reverse", "reverse_sequence", "reverse_v2",
-    "rint", "roll", "round", "rsqrt", "saturate_cast", "scalar_mul", "scan", "scatter_add",
-    "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_nd_add",
-    "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update", "searchsorted",
-    "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig",
-    "self_adjoint_eigvals", "sequence_mask", "set_random_seed", "setdiff1d", "shape", "shape_n",
-    "shard", "sigmoid", "sign", "sin", "sinh", "size", "slice", "softplus", "softsign", "sort",
-    "space_to_batch", "space_to_batch_nd", "space_to_depth", "sparse", "sparse_to_dense", "split",
-    "sqrt", "square", "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice",
-    "string", "string_join", "string_split", "string_strip", "string_to_hash_bucket",
+    "parse_example", "parse_single_example", "parse_tensor", "patterns", "placeholder",
+    "placeholder_with_default", "polygamma", "polyval", "pow", "print", "profile", "progress",
+    "py_func", "py_function", "qint16", "qint32", "qint8", "qr", "quantization", "quint16",
+    "quint8", "random", "random_crop", "random_gamma", "random_normal", "random_normal_initializer",
+    "random_poisson", "random_shuffle", "random_uniform", "random_uniform_initializer", "range",
+    "rank", "read_file", "real", "realdiv", "reciprocal", "recompute_grad", "reduce_all",
+    "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance",
+    "regex_replace", "register_op", "register_tensor_conversion_function", "repeat",
+    "report_uninitialized_variables", "reset", "reset_default_graph", "reshape", "resource",
+    "reverse", "reverse_sequence", "reverse_v2", "rint", "roll", "round", "rsqrt", "saturate_cast",
+    "scalar_mul", "scan", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub",
+    "scatter_update", "searchsorted", "segment_max", "segment_mean", "segment_min", "segment_prod",
+    "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals", "sequence_mask", "serialize_tensor",
+    "set_random_seed", "setdiff1d", "sets", "shape", "shape_n", "shard", "sigmoid", "sign",
+    "signal", "sin", "sinh", "size", "slice", "softplus", "softsign", "sort", "space_to_batch",
+    "space_to_batch_nd", "space_to_depth", "sparse", "sparse_to_dense", "split", "sqrt", "square",
+    "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
+    "string_join", "string_split", "string_strip", "string_to_hash_bucket",
     "string_to_hash_bucket_fast", "string_to_hash_bucket_strong", "string_to_number", "strings",
     "substr", "subtract", "sum_regularizer", "summary", "svd", "switch_case", "sync", "tan", "tanh",
     "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_sub",

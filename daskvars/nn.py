@@ -31,6 +31,7 @@ from daskvars.ops.nn.convolution.functions import (
     depthwise_conv2d_backprop_filter, depthwise_conv2d_backprop_input, depthwise_conv2d_native,
     depthwise_conv2d_native_backprop_filter, depthwise_conv2d_native_backprop_input,
 )
+from daskvars.ops.nn.ctc import ctc_beam_search_decoder, ctc_greedy_decoder, ctc_loss
 from daskvars.ops.nn.dropout import dropout
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.ops.nn.embedding_sparse import embedding_lookup_sparse, safe_embedding_lookup_sparse
@@ -55,24 +56,24 @@ from daskvars.ops.nn.softmax import log_softmax, softmax
 __all__ = [
     "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d",
     "avg_pool3d", "batch_norm_with_global_normalization", "batch_normalization", "bias_add",
-    "bidirectional_dynamic_rnn", "conv1d", "conv1d_transpose", "conv2d",
-    "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose", "conv3d",
-    "conv3d_backprop_filter", "conv3d_backprop_filter_v2", "conv3d_transpose", "convolution",
-    "crelu", "depth_to_space", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
-    "depthwise_conv2d_backprop_input", "depthwise_conv2d_native",
-    "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input",
-    "dropout", "dynamic_rnn", "elu", "embedding_lookup", "embedding_lookup_sparse",
-    "fused_batch_norm", "gelu", "global_norm", "in_top_k", "l2_loss", "l2_normalize",
-    "layer_norm", "leaky_relu", "local_response_normalization", "log_poisson_loss",
-    "log_sigmoid", "log_softmax", "lrn", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d",
-    "max_pool_with_argmax", "moments", "normalize_moments", "pool", "relu", "relu6",
-    "relu_layer", "rnn_cell", "safe_embedding_lookup_sparse", "selu", "separable_conv2d",
-    "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax",
+    "bidirectional_dynamic_rnn", "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter",
+    "conv2d_backprop_input", "conv2d_transpose", "conv3d", "conv3d_backprop_filter",
+    "conv3d_backprop_filter_v2", "conv3d_transpose", "convolution", "crelu",
+    "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss", "depth_to_space",
+    "depthwise_conv2d", "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input",
+    "depthwise_conv2d_native", "depthwise_conv2d_native_backprop_filter",
+    "depthwise_conv2d_native_backprop_input", "dropout", "dynamic_rnn", "elu", "embedding_lookup",
+    "embedding_lookup_sparse", "fused_batch_norm", "gelu", "global_norm", "in_top_k", "l2_loss",
+    "l2_normalize", "layer_norm", "leaky_relu", "local_response_normalization",
+    "log_poisson_loss", "log_sigmoid", "log_softmax", "lrn", "max_pool", "max_pool1d",
+    "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "normalize_moments", "pool",
+    "relu", "relu6", "relu_layer", "rnn_cell", "safe_embedding_lookup_sparse", "selu",
+    "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax",
     "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2", "softplus",
     "softsign", "space_to_batch", "space_to_depth", "sparse_softmax_cross_entropy_with_logits",
-    "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
-    "sufficient_statistics", "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits",
-    "weighted_moments", "xw_plus_b", "zero_fraction",
+    "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn", "sufficient_statistics",
+    "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits", "weighted_moments",
+    "xw_plus_b", "zero_fraction",
 ]
 
 if not typing.TYPE_CHECKING:

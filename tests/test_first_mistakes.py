@@ -13,6 +13,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars.v1.not_here import NOT_HERE
 
 EAGER = dv.constant([1.0])  # made outside of any graph
 MISTAKES = []
@@ -654,3 +655,15 @@ def test_a_program_without_a_guard_is_told_of_it(tmp_path):
     told = f'under `if __name__ == "__main__":`. A process of its cluster has imported {program}'
     assert told in found.stderr
     assert "bootstrapping phase" not in found.stderr
+
+
+def test_what_tensorflow_has_and_is_missing_is_said_so():
+    for namespace, names in NOT_HERE.items():
+        module = tf
+        for part in filter(None, [namespace]):
+            module = getattr(module, part)
+        for name in names.split():
+            with pytest.raises(AttributeError, match=f"has no '{name}': TensorFlow 1 has it"):
+                getattr(module, name)
+    with pytest.raises(AttributeError, match=r"v1\.nn has no 'max_pol' \(did you mean 'max_pool'"):
+        tf.nn.max_pol  # noqa: B018

@@ -15,7 +15,7 @@ from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
 
 
-def _each(
+def each(
     function: Callable[..., Any], *arrays: numpy.ndarray, dtype: Any = object
 ) -> numpy.ndarray:
     """Give what `function` makes of the elements of arrays that broadcast."""
@@ -36,10 +36,10 @@ def as_string(xp: ArrayModule, x: numpy.ndarray, *, template: str) -> numpy.ndar
     if x.dtype.kind == "O":
         return x
     if x.dtype.kind == "b":
-        return _each(lambda value: b"true" if value else b"false", x)
+        return each(lambda value: b"true" if value else b"false", x)
     if x.dtype.kind == "c":
-        return _each(lambda z: f"({template % z.real},{template % z.imag})".encode(), x)
-    return _each(lambda value: (template % value).encode(), x)
+        return each(lambda z: f"({template % z.real},{template % z.imag})".encode(), x)
+    return each(lambda value: (template % value).encode(), x)
 
 
 def to_number(xp: ArrayModule, text: Any, *, dtype: DType) -> numpy.ndarray:
@@ -58,7 +58,7 @@ def to_number(xp: ArrayModule, text: Any, *, dtype: DType) -> numpy.ndarray:
             )
         return number
 
-    return xp.asarray(_each(parsed, text, dtype=dtype.np))
+    return xp.asarray(each(parsed, text, dtype=dtype.np))
 
 
 # -- text --------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def to_number(xp: ArrayModule, text: Any, *, dtype: DType) -> numpy.ndarray:
 
 def join(xp: ArrayModule, *texts: Any, separator: bytes) -> numpy.ndarray:
     """Give texts put together element by element."""
-    return _each(lambda *items: separator.join(items), *texts)
+    return each(lambda *items: separator.join(items), *texts)
 
 
 def axes_in_order(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
@@ -117,22 +117,22 @@ def reduce_join(
 
 def strip(xp: ArrayModule, x: numpy.ndarray) -> numpy.ndarray:
     """Give texts without white space at their ends."""
-    return _each(bytes.strip, x)
+    return each(bytes.strip, x)
 
 
 def lower(xp: ArrayModule, x: numpy.ndarray, *, encoding: str) -> numpy.ndarray:
     """Give texts in small letters: of ASCII, or with an encoding of Unicode."""
-    return _each(lambda item: item.decode().lower().encode() if encoding else item.lower(), x)
+    return each(lambda item: item.decode().lower().encode() if encoding else item.lower(), x)
 
 
 def upper(xp: ArrayModule, x: numpy.ndarray, *, encoding: str) -> numpy.ndarray:
     """Give texts in capitals. See `lower`."""
-    return _each(lambda item: item.decode().upper().encode() if encoding else item.upper(), x)
+    return each(lambda item: item.decode().upper().encode() if encoding else item.upper(), x)
 
 
 def length(xp: ArrayModule, x: numpy.ndarray, *, unit: str) -> numpy.ndarray:
     """Give the number of bytes, or of characters, of texts."""
-    return _each(len if unit == "BYTE" else lambda item: len(item.decode()), x, dtype=numpy.int32)
+    return each(len if unit == "BYTE" else lambda item: len(item.decode()), x, dtype=numpy.int32)
 
 
 def substr(
@@ -150,7 +150,7 @@ def substr(
         found = text[start:] if number < 0 else text[start : start + number]
         return found if unit == "BYTE" else found.encode()
 
-    return _each(part, x, position, count)
+    return each(part, x, position, count)
 
 
 def replace(
@@ -160,7 +160,7 @@ def replace(
     # A group is one digit, and 0 the whole match: as RE2 has it, which Python spells otherwise.
     new = re.sub(rb"\\(.)", _group, rewrite.encode())
     matcher = re.compile(pattern.encode())
-    return _each(lambda item: matcher.sub(new, item, count), x)
+    return each(lambda item: matcher.sub(new, item, count), x)
 
 
 def _group(escaped: re.Match[bytes]) -> bytes:
@@ -170,4 +170,4 @@ def _group(escaped: re.Match[bytes]) -> bytes:
 def full_match(xp: ArrayModule, x: numpy.ndarray, *, pattern: str) -> numpy.ndarray:
     """Give whether a regular expression matches each text as a whole."""
     matcher = re.compile(pattern.encode())
-    return _each(lambda item: matcher.fullmatch(item) is not None, x, dtype=bool)
+    return each(lambda item: matcher.fullmatch(item) is not None, x, dtype=bool)

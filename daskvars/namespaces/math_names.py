@@ -24,6 +24,9 @@ from daskvars.ops.math.gamma_functions import (
     betainc, igamma, igammac, lbeta, multiply_no_nan, reciprocal_no_nan, xdivy, xlogy, zeta,
 )
 from daskvars.ops.math.moments import reduce_euclidean_norm, reduce_std, reduce_variance
+from daskvars.ops.math.quantiles_and_bessel import (
+    bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, erfcinv, erfinv, ndtri,
+)
 from daskvars.ops.math.reduce import (
     argmax, argmin, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min,
     reduce_prod, reduce_sum,
@@ -40,20 +43,21 @@ from daskvars.ops.nn.softmax import log_softmax, softmax
 
 __all__ = [
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "argmax", "argmin", "asin",
-    "asinh", "atan", "atan2", "atanh", "betainc", "bincount", "ceil", "confusion_matrix", "conj",
-    "cos", "cosh", "count_nonzero", "cumprod", "cumsum", "digamma", "divide", "divide_no_nan",
-    "equal", "erf", "erfc", "exp", "expm1", "floor", "floordiv", "floormod", "greater",
-    "greater_equal", "igamma", "igammac", "imag", "in_top_k", "invert_permutation", "is_finite",
-    "is_inf", "is_nan", "is_non_decreasing", "is_strictly_increasing", "l2_normalize", "lbeta",
-    "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "log_softmax", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply",
-    "multiply_no_nan", "negative", "not_equal", "polygamma", "polyval", "pow", "real",
-    "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm",
-    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
-    "reduce_sum", "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max",
-    "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin",
-    "sinh", "softmax", "softplus", "softsign", "sqrt", "square", "squared_difference", "subtract",
-    "tan", "tanh", "top_k", "truediv", "unsorted_segment_max", "unsorted_segment_mean",
-    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
-    "unsorted_segment_sum", "xdivy", "xlogy", "zero_fraction", "zeta",
+    "asinh", "atan", "atan2", "atanh", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e",
+    "betainc", "bincount", "ceil", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero",
+    "cumprod", "cumsum", "digamma", "divide", "divide_no_nan", "equal", "erf", "erfc", "erfcinv",
+    "erfinv", "exp", "expm1", "floor", "floordiv", "floormod", "greater", "greater_equal", "igamma",
+    "igammac", "imag", "in_top_k", "invert_permutation", "is_finite", "is_inf", "is_nan",
+    "is_non_decreasing", "is_strictly_increasing", "l2_normalize", "lbeta", "less", "less_equal",
+    "lgamma", "log", "log1p", "log_sigmoid", "log_softmax", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply", "multiply_no_nan",
+    "ndtri", "negative", "not_equal", "polygamma", "polyval", "pow", "real", "reciprocal",
+    "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_logsumexp",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum",
+    "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max", "segment_mean",
+    "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin", "sinh", "softmax",
+    "softplus", "softsign", "sqrt", "square", "squared_difference", "subtract", "tan", "tanh",
+    "top_k", "truediv", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlogy",
+    "zero_fraction", "zeta",
 ]

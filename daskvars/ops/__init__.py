@@ -14,7 +14,8 @@ Rooms, as people look for them:
 - ``sparse``: tensors of which few elements are there.
 - ``image``: resized, cropped, coloured, compared; files of images.
 - ``linalg``, ``nn``, ``random``, ``strings``, ``parsing`` (numbers out of strings),
-  ``string_hashes`` (numbers of buckets), ``files`` (read and written in a run).
+  ``string_hashes`` (numbers of buckets), ``string_coding`` (base64, templates), ``signal``,
+  ``files`` (read and written in a run).
 - ``control``: dependencies, branches, loops, functions over rows, lists of tensors, printing, calls
   of Python, gradients of one's own.
 - ``checks``: assertions on values, ranks and shapes.

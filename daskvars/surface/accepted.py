@@ -42,6 +42,7 @@ ONE_RUN = Accepted("every run is a transaction, there are no races to lock out")
 IN_TURN = Accepted("iterations run one after another", warns=True)
 IN_PLACE = Accepted("nothing is moved to another memory between iterations", warns=True)
 CHECKED = Accepted("indices are always checked")
+ANY_ORDER = Accepted("places may be in any order")
 DENSE = Accepted("the product is that of dense matrices", warns=True)
 OF_THE_OP = Accepted("the op says it")
 AS_WRITTEN = Accepted("a file has all attributes and nothing else")
@@ -67,6 +68,10 @@ ACCEPTED = {
     "sort.stable": Accepted("equal elements always keep their order"),
     "top_k.sorted": Accepted("the result is in descending order either way"),
     "embedding_lookup.validate_indices": CHECKED,
+    "set_difference.validate_indices": ANY_ORDER,
+    "set_intersection.validate_indices": ANY_ORDER,
+    "set_size.validate_indices": ANY_ORDER,
+    "set_union.validate_indices": ANY_ORDER,
     "gather.validate_indices": CHECKED,
     # -- what there is nothing of
     "all_candidate_sampler.seed": Accepted("nothing is drawn"),
@@ -98,6 +103,8 @@ ACCEPTED = {
     "Saver.write_version": Accepted("there is one format"),
     "save_debug_info": AS_WRITTEN,
     "strip_default_attrs": AS_WRITTEN,
+    "partial_pivoting": Accepted("rows are always exchanged where that is more exact"),
+    "validate_args": Accepted("what only the run can tell is always checked there"),
     # -- files of images
     "acceptable_fraction": Accepted("a file is read as a whole, or refused", warns=True),
     "dct_method": Accepted("Pillow has one transform, the exact one"),

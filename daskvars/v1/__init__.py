@@ -10,8 +10,9 @@ named tasks), ``saved_model`` (graphs with values, to be asked), ``optimizers`` 
 synchronized replicas), ``sampling`` (candidates out of very many classes), ``queues`` (input
 pipelines of them), ``lookup`` (tables from keys to values), ``estimator``, ``contrib``, ``test``.
 Files: ``graph_mode`` (makes the names), ``raw_rnn``, ``summary_writers``, ``graph_util``,
-``manip``, ``old_names``, ``sparse_functions``, ``logging``, ``app`` and ``flags``, ``gfile``,
-``python_io``, ``io``, ``text`` (``tf.compat``), ``switches`` that turn what is always on.
+``manip``, ``nest``, ``old_names``, ``not_here`` (what is missing), ``sparse_functions``,
+``spectral``, ``logging``, ``app`` and ``flags``, ``gfile``, ``python_io``, ``io``, ``text``
+(``tf.compat``), ``switches`` that turn what is always on.
 
 Nothing else in the package imports this room, and ``import daskvars`` does not load it; which names
 are here alone stands in `daskvars.surface.names_of_v1`, for the error of who looks for them

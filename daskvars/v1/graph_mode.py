@@ -14,7 +14,6 @@ import daskvars
 from daskvars import data, dtypes, initializers, layers, nn, summary, train
 from daskvars.data import experimental
 from daskvars.data.records import examples
-from daskvars.errors import did_you_mean
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.graph.graph import Graph
 from daskvars.graph.records.graph_def import GraphDef, NodeDef
@@ -39,6 +38,8 @@ from daskvars.v1 import (
     logging,
     lookup,
     manip,
+    nest,
+    not_here,
     old_names,
     optimizers,
     python_io,
@@ -49,6 +50,7 @@ from daskvars.v1 import (
     servers,
     sessions,
     sparse_functions,
+    spectral,
     summary_writers,
     switches,
     test,
@@ -139,7 +141,10 @@ NAMESPACES = (
     daskvars.losses,
     daskvars.math,
     daskvars.metrics,
+    daskvars.quantization,
     daskvars.random,
+    daskvars.sets,
+    daskvars.signal,
     daskvars.sparse,
     daskvars.strings,
     initializers,
@@ -176,10 +181,20 @@ def _graph_mode(name: str, value: Any) -> Any:
 
 def _namespace(module: types.ModuleType) -> types.ModuleType:
     """Return a module's public names in graph mode."""
-    result = types.ModuleType(f"{PACKAGE}.{module.__name__.rpartition('.')[2]}", module.__doc__)
+    title = module.__name__.rpartition(".")[2].removesuffix("_names")
+    result = types.ModuleType(f"{PACKAGE}.{title}", module.__doc__)
     for part in (module, *BESIDES.get(module, ())):
         for name in part.__all__:
             setattr(result, name, _graph_mode(name, getattr(part, name)))
+
+    @functools.lru_cache(maxsize=256)  # as of `why_missing`
+    def message(name: str) -> str:
+        return not_here.why_not(title, name, [n for n in vars(result) if n[0] != "_"])
+
+    def missing(name: str) -> Any:
+        raise AttributeError(message(name))
+
+    result.__getattr__ = missing  # type: ignore[method-assign]
     return result
 
 
@@ -216,7 +231,7 @@ def why_missing(name: str) -> str:
         return f"daskvars.v1 has no {name!r}: {_ELSEWHERE[name]}"
     if name in _EAGER_ONLY:
         return f"{name!r} belongs to eager code: use daskvars.{name}"
-    return f"daskvars.v1 has no {name!r}{did_you_mean(name, NAMES)}"
+    return not_here.why_not("", name, NAMES)
 
 
 def _compat() -> types.ModuleType:
@@ -265,7 +280,9 @@ V1_ONLY = {
     "estimator": estimator,
     "saved_model": saved_model,
     "manip": _namespace(manip),
+    "nest": nest,
     "python_io": _namespace(python_io),
+    "spectral": _namespace(spectral),
     "tables_initializer": _tables_initializer,
     "test": test,
     **{name: getattr(switches, name) for name in switches.__all__},

@@ -8,6 +8,19 @@ from daskvars.data.records.tfrecords import (
     TFRecordWriter,
     tf_record_iterator,
 )
+from daskvars.ops.files import matching_files, read_file, write_file
+from daskvars.ops.image.coding import (
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    encode_jpeg,
+    encode_png,
+    extract_jpeg_shape,
+    is_jpeg,
+)
 from daskvars.ops.parsing import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -17,6 +30,14 @@ from daskvars.ops.parsing import (
     parse_example,
     parse_single_example,
 )
+from daskvars.ops.sparse.serializing import (
+    deserialize_many_sparse,
+    parse_tensor,
+    serialize_many_sparse,
+    serialize_sparse,
+    serialize_tensor,
+)
+from daskvars.ops.string_coding import decode_base64, encode_base64
 from daskvars.v1 import gfile
 
 __all__ = [
@@ -26,10 +47,30 @@ __all__ = [
     "TFRecordOptions",
     "TFRecordWriter",
     "VarLenFeature",
+    "decode_and_crop_jpeg",
+    "decode_base64",
+    "decode_bmp",
     "decode_csv",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
     "decode_raw",
+    "deserialize_many_sparse",
+    "encode_base64",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
     "gfile",
+    "is_jpeg",
+    "matching_files",
     "parse_example",
     "parse_single_example",
+    "parse_tensor",
+    "read_file",
+    "serialize_many_sparse",
+    "serialize_sparse",
+    "serialize_tensor",
     "tf_record_iterator",
+    "write_file",
 ]

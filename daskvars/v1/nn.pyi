@@ -22,6 +22,9 @@ from daskvars.nn import conv3d_backprop_filter_v2 as conv3d_backprop_filter_v2
 from daskvars.nn import conv3d_transpose as conv3d_transpose
 from daskvars.nn import convolution as convolution
 from daskvars.nn import crelu as crelu
+from daskvars.nn import ctc_beam_search_decoder as ctc_beam_search_decoder
+from daskvars.nn import ctc_greedy_decoder as ctc_greedy_decoder
+from daskvars.nn import ctc_loss as ctc_loss
 from daskvars.nn import depth_to_space as depth_to_space
 from daskvars.nn import depthwise_conv2d as depthwise_conv2d
 from daskvars.nn import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter

@@ -7,10 +7,28 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.dtypes import DTypeLike
+from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.ops.image.patches import extract_image_patches
+from daskvars.ops.linalg.matrix_functions import sqrtm as matrix_square_root
 from daskvars.ops.math.casting import cast
+from daskvars.ops.math.fake_quantization import (
+    fake_quant_with_min_max_args,
+    fake_quant_with_min_max_args_gradient,
+    fake_quant_with_min_max_vars,
+    fake_quant_with_min_max_vars_gradient,
+    fake_quant_with_min_max_vars_per_channel,
+    fake_quant_with_min_max_vars_per_channel_gradient,
+)
 from daskvars.ops.math.reduce import argmax, argmin
+from daskvars.ops.signal.spectra import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
+from daskvars.ops.sparse.serializing import (
+    deserialize_many_sparse,
+    serialize_many_sparse,
+    serialize_sparse,
+)
 from daskvars.variables.collections import (
     global_variables,
     global_variables_initializer,
@@ -23,10 +41,28 @@ __all__ = [
     "all_variables",
     "arg_max",
     "arg_min",
+    "convert_to_tensor_or_sparse_tensor",
+    "deserialize_many_sparse",
+    "extract_image_patches",
+    "fake_quant_with_min_max_args",
+    "fake_quant_with_min_max_args_gradient",
+    "fake_quant_with_min_max_vars",
+    "fake_quant_with_min_max_vars_gradient",
+    "fake_quant_with_min_max_vars_per_channel",
+    "fake_quant_with_min_max_vars_per_channel_gradient",
+    "fft",
+    "fft2d",
+    "fft3d",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
     "initialize_all_variables",
     "initialize_local_variables",
     "initialize_variables",
+    "matrix_square_root",
     "op_scope",
+    "serialize_many_sparse",
+    "serialize_sparse",
     "to_bfloat16",
     "to_complex64",
     "to_complex128",
@@ -97,3 +133,21 @@ def variable_op_scope(
 ) -> variable_scope:
     """Open a variable scope: an older order of the arguments of `variable_scope`."""
     return variable_scope(name_or_scope, default_name, values, *args, **kwargs)
+
+
+def convert_to_tensor_or_sparse_tensor(
+    value: Any, dtype: DTypeLike | None = None, name: str | None = None
+) -> Tensor | SparseTensor:
+    """Return a sparse tensor as such, anything else as a tensor. See `convert_to_tensor`.
+
+    Raises:
+      TypeError: the sparse tensor has another dtype.
+    """
+    if not isinstance(value, SparseTensor | SparseTensorValue):
+        return convert_to_tensor(value, dtype, name=name)
+    found = SparseTensor.from_value(value)
+    if dtype is not None and dtypes.as_dtype(dtype).base_dtype is not found.dtype.base_dtype:
+        raise TypeError(
+            f"Sparse dtype {found.dtype.name} is not {dtypes.as_dtype(dtype).name}: cast() it"
+        )
+    return found

@@ -125,7 +125,9 @@ def encode_jpeg(
     chroma_downsampling: bool,
 ) -> np.ndarray:
     """Give a JPEG file of an image [height, width, 1 or 3 channels]."""
-    channels = image.shape[-1]
+    quality, channels = int(quality), image.shape[-1]
+    if not 0 <= quality <= 100:
+        raise _refuse(f"quality must be in [0,100], got {quality}")
     wanted = {"grayscale": 1, "rgb": 3}.get(format, channels)
     if channels != wanted:
         raise _refuse(f"encode_jpeg(format={format!r}) needs {wanted} channels, got {channels}")

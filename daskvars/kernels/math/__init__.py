@@ -5,6 +5,7 @@
 - ``nonlinearities``: activation functions and their gradients.
 - ``reduce``, ``row_sums``: folds along axes; rows and columns of matrices as products with ones.
 - ``fourier``: transforms along an axis.
+- ``fake_quantization``: numbers rounded as if they were integers of a few bits.
 - ``precision``: the dtypes to compute in, and the ends of their ranges.
 
 A function is written for a whole block; where it makes many temporaries it goes through the block

@@ -239,6 +239,39 @@ def _gamma_series(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any]:
     return total, slope
 
 
+# -- quantiles, and Bessel functions -----------------------------------------------------------
+
+
+def erfinv(xp: ArrayModule, x: Array) -> Array:
+    """Return the number of which `erf` gives ``x``."""
+    return _by_library(xp, "erfinv", x)
+
+
+def ndtri(xp: ArrayModule, x: Array) -> Array:
+    """Return the number below which a share ``x`` of the standard normal distribution lies."""
+    return _by_library(xp, "ndtri", x)
+
+
+def bessel_i0(xp: ArrayModule, x: Array) -> Array:
+    """Return the modified Bessel function of the first kind and order 0."""
+    return _by_library(xp, "i0", x)
+
+
+def bessel_i1(xp: ArrayModule, x: Array) -> Array:
+    """Return the modified Bessel function of the first kind and order 1."""
+    return _by_library(xp, "i1", x)
+
+
+def bessel_i0e(xp: ArrayModule, x: Array) -> Array:
+    """Return `bessel_i0` times exp(-abs(x)), which does not overflow."""
+    return _by_library(xp, "i0e", x)
+
+
+def bessel_i1e(xp: ArrayModule, x: Array) -> Array:
+    """Return `bessel_i1` times exp(-abs(x)), which does not overflow."""
+    return _by_library(xp, "i1e", x)
+
+
 # -- how they are computed ---------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@
   a cache's size at a time, and their gradients.
 - ``batch_norm``, ``normalization``, ``cross_entropy``: moments, softmax and losses, which share one
   exponential with their gradients.
-- ``candidates``: classes drawn to stand for all.
+- ``candidates``: classes drawn to stand for all; ``ctc``: labels without their times.
 - ``forms``: the small ones: activations, biases, ranking.
 
 A kernel and its gradient's stand side by side. Image formats are an argument (``data_format``), and

@@ -98,6 +98,9 @@ def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: Any = 1) -> Tensor:
       ValueError: `gamma` is negative.
 
     Source: TensorFlow 1.15, ``tf.image.adjust_gamma``.
+
+    >>> adjust_gamma([0.5], 2).numpy().tolist()
+    [0.25]
     """
     if not axes.is_symbolic(gamma) and gamma < 0:
         raise ValueError(f"Gamma should be a non-negative real number, got {gamma}")
@@ -173,6 +176,9 @@ def adjust_saturation(
       ValueError: the last dimension is not of 3.
 
     Source: TensorFlow 1.15, ``tf.image.adjust_saturation``.
+
+    >>> adjust_saturation([1.0, 0.5, 0.5], 0.0).numpy().tolist()
+    [1.0, 1.0, 1.0]
     """
     with name_scope(name, "adjust_saturation", [image, saturation_factor]):
         factor = convert_to_tensor(saturation_factor, dtype_hint=float32)

@@ -15,8 +15,11 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.image import coding as kernels
+from daskvars.ops.array.reshaping import ensure_shape
+from daskvars.ops.image.colors import convert_image_dtype
 from daskvars.ops.image.cropping import crop_to_bounding_box
 from daskvars.ops.math.comparison import equal
+from daskvars.ops.random.distributions import random_uniform
 from daskvars.ops.rules import axes
 from daskvars.ops.strings import substr
 from daskvars.surface.accepted import accepts
@@ -151,6 +154,10 @@ def decode_jpeg(
       ImportError: in the run: the extra ``image`` is not installed.
 
     Source: TensorFlow 1.15, ``tf.image.decode_jpeg``.
+
+    >>> import daskvars as dv
+    >>> decode_jpeg(encode_jpeg(dv.zeros([1, 2, 3], dv.uint8))).numpy().shape
+    (1, 2, 3)
     """
     if ratio != 1:
         raise ValueError(f"ratio must be 1, got {ratio}; use resize_area on the result")
@@ -199,6 +206,11 @@ def decode_image(
       ImportError: in the run: the extra ``image`` is not installed.
 
     Source: TensorFlow 1.15, ``tf.image.decode_image``.
+
+    >>> import daskvars as dv
+    >>> file = encode_png(dv.constant([[[255]]], dv.uint8))
+    >>> decode_image(file, dtype=dv.float32).numpy().ravel().tolist()
+    [1.0]
     """
     kinds = (dtypes.uint8, dtypes.uint16, dtypes.float32, dtypes.float64)
     return _decode(
@@ -265,6 +277,10 @@ def extract_jpeg_shape(
     """Return height, width and channels of a JPEG file, [3] int32 or int64. See `decode_jpeg`.
 
     Source: TensorFlow 1.15, ``tf.image.extract_jpeg_shape``.
+
+    >>> import daskvars as dv
+    >>> extract_jpeg_shape(encode_jpeg(dv.zeros([1, 2, 3], dv.uint8))).numpy().tolist()
+    [1, 2, 3]
     """
     return apply(EXTRACT_JPEG_SHAPE, contents, name=name, dtype=as_dtype(output_type).base_dtype)
 
@@ -285,7 +301,11 @@ def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _encoder(
-    type: str, kernel: Callable[..., Any], rank: int | None, **kinds: kinds_of.Kind
+    type: str,
+    kernel: Callable[..., Any],
+    rank: int | None,
+    operands: tuple[str, ...] = (),
+    **kinds: kinds_of.Kind,
 ) -> OpDef:
     def encoded(inputs: Sequence[Spec], **attrs: Any) -> Spec:
         shape = inputs[0].shape
@@ -302,6 +322,7 @@ def _encoder(
         pattern=Contraction("...___->...", None),
         kernel=kernel,
         gradient=NO_GRADIENT,
+        operands=operands,
         attributes=kinds,
     )
 
@@ -311,8 +332,9 @@ ENCODE_JPEG = _encoder(
     "EncodeJpeg",
     kernels.encode_jpeg,
     3,
+    operands=("quality",),
     format=kinds_of.TEXT,
-    quality=kinds_of.INT,
+    quality=kinds_of.either(kinds_of.NONE, kinds_of.INT),
     progressive=kinds_of.BOOL,
     optimize_size=kinds_of.BOOL,
     chroma_downsampling=kinds_of.BOOL,
@@ -347,6 +369,10 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
       ImportError: in the run: the extra ``image`` is not installed.
 
     Source: TensorFlow 1.15, ``tf.image.encode_png``.
+
+    >>> import daskvars as dv
+    >>> encode_png(dv.zeros([1, 1, 3], dv.uint8)).numpy()[1:4]
+    b'PNG'
     """
     if not -1 <= compression <= 9:
         raise ValueError(f"compression must be from -1 to 9, got {compression}")
@@ -358,7 +384,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
 def encode_jpeg(
     image: TensorLike,
     format: str = "",
-    quality: int = 95,
+    quality: Any = 95,
     progressive: bool = False,
     optimize_size: bool = False,
     chroma_downsampling: bool = True,
@@ -373,7 +399,7 @@ def encode_jpeg(
     Args:
       image: [height, width, channels] uint8; 1 channel for grey, 3 for colours.
       format: "grayscale" or "rgb", how many channels there have to be; "" for as many as there are.
-      quality: from 0 to 100.
+      quality: from 0 to 100, an int or a scalar integer tensor.
       progressive: write a file that can be shown while it is loaded.
       optimize_size: take longer for a smaller file.
       chroma_downsampling: keep colours at half the resolution.
@@ -388,18 +414,81 @@ def encode_jpeg(
       ImportError: in the run: the extra ``image`` is not installed.
 
     Source: TensorFlow 1.15, ``tf.image.encode_jpeg``.
+
+    >>> import daskvars as dv
+    >>> bool(is_jpeg(encode_jpeg(dv.zeros([1, 1, 3], dv.uint8))))
+    True
     """
     if format not in ("", "grayscale", "rgb"):
         raise ValueError(f"format must be '', 'grayscale' or 'rgb', got {format!r}")
-    if not 0 <= quality <= 100:
+    if not axes.is_symbolic(quality) and not 0 <= quality <= 100:
         raise ValueError(f"quality must be from 0 to 100, got {quality}")
     return apply(
         ENCODE_JPEG,
         _pixels(image, dtypes.uint8),
         name=name,
         format=format,
-        quality=int(quality),
+        quality=quality if axes.is_symbolic(quality) else int(quality),
         progressive=bool(progressive),
         optimize_size=bool(optimize_size),
         chroma_downsampling=bool(chroma_downsampling),
     )
+
+
+# -- as files would make them ------------------------------------------------------------------
+
+
+@accepts("dct_method")
+def adjust_jpeg_quality(
+    image: TensorLike, jpeg_quality: Any, dct_method: str = "", name: str | None = None
+) -> Tensor:
+    """Return an image as a JPEG file of some quality would have it.
+
+    Args:
+      image: [height, width, channels] real; 1 channel for grey, 3 for colours.
+      jpeg_quality: from 0 to 100, an int or a scalar integer tensor.
+      name: name scope of the operations, by default "adjust_jpeg_quality".
+
+    Returns:
+      The image, shaped and typed as `image`.
+
+    Raises:
+      ValueError: the rank is not 3, or there is no such quality.
+
+    Source: TensorFlow 1.15, ``tf.image.adjust_jpeg_quality``.
+    """
+    with name_scope(name, "adjust_jpeg_quality", [image]) as scope:
+        image = convert_to_tensor(image, name="image")
+        known = image.spec.shape
+        pixels = convert_image_dtype(image, dtypes.uint8, saturate=True)
+        file = encode_jpeg(pixels, quality=jpeg_quality)
+        found = decode_jpeg(file, channels=known[-1] if known and known[-1] else 0)
+        found = convert_image_dtype(found, image.dtype, saturate=True)
+        return found if known is None else ensure_shape(found, known, name=scope)
+
+
+def random_jpeg_quality(
+    image: TensorLike, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+) -> Tensor:
+    """Return an image as a JPEG file of a quality between two would have it.
+
+    See `adjust_jpeg_quality`.
+
+    Args:
+      image: [height, width, channels] real.
+      min_jpeg_quality: from 0 to 100.
+      max_jpeg_quality: above that, up to 100.
+      seed: int, see `set_random_seed`.
+
+    Raises:
+      ValueError: the bounds are others.
+
+    Source: TensorFlow 1.15, ``tf.image.random_jpeg_quality``.
+    """
+    if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
+        raise ValueError(
+            f"jpeg qualities must be from 0 to 100 and in order, got {min_jpeg_quality} and "
+            f"{max_jpeg_quality}"
+        )
+    drawn = random_uniform([], min_jpeg_quality, max_jpeg_quality, dtype=dtypes.int32, seed=seed)
+    return adjust_jpeg_quality(image, drawn)

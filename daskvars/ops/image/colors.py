@@ -88,6 +88,9 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Return red, green and blue of colours given as hue, saturation and value. See `rgb_to_hsv`.
 
     Source: TensorFlow 1.15, ``tf.image.hsv_to_rgb``.
+
+    >>> hsv_to_rgb([0.5, 1.0, 0.5]).numpy().tolist()
+    [0.0, 0.5, 0.5]
     """
     return apply(HSV_TO_RGB, images, name=name)
 
@@ -113,6 +116,9 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
       ValueError: the last dimension is not of 3.
 
     Source: TensorFlow 1.15, ``tf.image.rgb_to_yuv``.
+
+    >>> float(rgb_to_yuv([0.0, 0.0, 0.0])[0])
+    0.0
     """
     return _product(images, TO_YUV, "rgb_to_yuv")
 
@@ -215,6 +221,9 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
       ValueError: the last dimension is not of 1.
 
     Source: TensorFlow 1.15, ``tf.image.grayscale_to_rgb``.
+
+    >>> grayscale_to_rgb([[7]]).numpy().tolist()
+    [[7, 7, 7]]
     """
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = convert_to_tensor(images, name="images")

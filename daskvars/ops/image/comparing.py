@@ -80,6 +80,9 @@ def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
       ValueError: the rank is not 4.
 
     Source: TensorFlow 1.15, ``tf.image.image_gradients``.
+
+    >>> image_gradients([[[[1.0], [3.0]]]])[1].numpy().ravel().tolist()
+    [2.0, 0.0]
     """
     image = convert_to_tensor(image, name="image")
     if image.shape.ndims != 4:

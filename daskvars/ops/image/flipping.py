@@ -53,6 +53,9 @@ def flip_up_down(image: TensorLike) -> Tensor:
     """Return images with their rows in reverse order. See `flip_left_right`.
 
     Source: TensorFlow 1.15, ``tf.image.flip_up_down``.
+
+    >>> flip_up_down([[[1]], [[2]]]).numpy().ravel().tolist()
+    [2, 1]
     """
     return _flipped(image, _DOWN, "flip_up_down")
 
@@ -133,6 +136,9 @@ def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor
       ValueError: the rank is neither 3 nor 4.
 
     Source: TensorFlow 1.15, ``tf.image.random_flip_left_right``.
+
+    >>> random_flip_left_right([[[1], [1]]]).numpy().ravel().tolist()
+    [1, 1]
     """
     return _by_chance(image, _ACROSS, seed, "random_flip_left_right")
 
@@ -141,5 +147,8 @@ def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
     """Return images of which each has its rows in reverse order by a chance of a half.
 
     See `random_flip_left_right`. Source: TensorFlow 1.15, ``tf.image.random_flip_up_down``.
+
+    >>> random_flip_up_down([[[1]], [[1]]]).numpy().ravel().tolist()
+    [1, 1]
     """
     return _by_chance(image, _DOWN, seed, "random_flip_up_down")

@@ -157,7 +157,11 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """Resize images by cubic interpolation. See `resize_bilinear`."""
+    """Resize images by cubic interpolation. See `resize_bilinear`.
+
+    >>> resize_bicubic([[[[3.0], [3.0]]]], [1, 3]).numpy().ravel().round(3).tolist()
+    [3.0, 3.0, 3.0]
+    """
     return _apply(BICUBIC, images, size, align_corners, half_pixel_centers, name)
 
 
@@ -167,6 +171,9 @@ def resize_area(
     """Resize images by the mean of the area that a new pixel covers. See `resize_bilinear`.
 
     Unlike TensorFlow's it has a gradient.
+
+    >>> resize_area([[[[0.0], [2.0]]]], [1, 1]).numpy().ravel().tolist()
+    [1.0]
     """
     return _apply(AREA, images, size, align_corners, False, name)
 
@@ -178,7 +185,11 @@ def resize_nearest_neighbor(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """Resize images by taking the nearest pixel; the dtype stays. See `resize_bilinear`."""
+    """Resize images by taking the nearest pixel; the dtype stays. See `resize_bilinear`.
+
+    >>> resize_nearest_neighbor([[[[1], [2]]]], [1, 4]).numpy().ravel().tolist()
+    [1, 1, 2, 2]
+    """
     return _apply(NEAREST, images, size, align_corners, half_pixel_centers, name)
 
 

@@ -2,7 +2,8 @@
 
 Rooms: ``convolution``, ``normalization``. Files: ``pooling``, ``pooling_forms``; ``windows``, how
 convolutions and poolings take strides, paddings and formats; ``activation``, ``bias``, ``dropout``,
-``embedding``, ``embedding_sparse``; ``softmax``, ``loss``, ``ranking``, ``weighting``.
+``embedding``, ``embedding_sparse``; ``softmax``, ``loss``, ``ranking``, ``weighting``; ``ctc``,
+labels without their times.
 
 The batch may be cut in all of them; where another dimension may be, the op's pattern says it.
 """

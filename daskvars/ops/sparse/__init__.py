@@ -6,5 +6,6 @@ tensors. So values keep their gradients, and the rows of tables that they meet s
 
 Files: ``places`` (order, groups, reshape), ``dense`` (from and to dense tensors, placeholders),
 ``arranging`` (slices, joins, transposes), ``arithmetic`` (sums, products, softmax), ``segments``
-(rows picked and folded), ``splitting`` (strings in pieces).
+(rows picked and folded), ``splitting`` (strings in pieces), ``sets`` and ``crossing`` (of rows),
+``serializing`` (tensors as strings).
 """

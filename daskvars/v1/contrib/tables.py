@@ -19,6 +19,7 @@ from daskvars.layers.recurrent.bidirectional import (
     static_bidirectional_rnn,
 )
 from daskvars.layers.recurrent.rnn import static_rnn, static_state_saving_rnn
+from daskvars.namespaces import signal_names
 from daskvars.ops.checks.shape_assertions import assert_same_float_dtype, assert_scalar
 from daskvars.ops.math.arithmetic import multiply
 from daskvars.ops.math.casting import cast
@@ -37,6 +38,7 @@ from daskvars.train.training_step import (
     get_global_step,
     get_or_create_global_step,
 )
+from daskvars.v1 import nest
 from daskvars.v1.contrib import (
     arg_scopes,
     model_analyzer,
@@ -241,6 +243,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "create_partitioned_variables": create_partitioned_variables,
         "init_from_checkpoint": init_from_checkpoint,
         "is_tensor": is_tensor,
+        "nest": _of(nest, "assert_same_structure flatten is_nested map_structure pack_sequence_as"),
         "list_variables": list_variables,
         "load_checkpoint": load_checkpoint,
         "load_variable": load_variable,
@@ -281,6 +284,11 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "static_state_saving_rnn": static_state_saving_rnn,
     },
     "seq2seq": {"sequence_loss": sequence_losses.sequence_loss},
+    "signal": _of(
+        signal_names,
+        "frame hamming_window hann_window inverse_stft inverse_stft_window_fn "
+        "linear_to_mel_weight_matrix mfccs_from_log_mel_spectrograms overlap_and_add stft",
+    ),
     "slim": {
         **_ARG_SCOPES,
         **_VARIABLES,
@@ -351,7 +359,7 @@ INSTEAD = {
     "eager": "import daskvars, which is eager",
     "estimator": _ESTIMATOR,
     "ffmpeg": "a Python library, and feed what it gives",
-    "image": "NumPy or Pillow, before arrays are fed",
+    "image": "tf.image",
     "keras": "tf.layers",
     "layers.bucketized_column": "tf.searchsorted, and tf.nn.embedding_lookup",
     "layers.embedding_column": "tf.nn.embedding_lookup_sparse",

@@ -187,3 +187,15 @@ def test_what_is_of_one_image_is_cut_along_the_batch():
         program, _ = session._executable(y, (x,))
         plan = program.plan([cases.floats(4, 6, 6, 3)])
     assert [region.grid for region in plan.regions] == [(2,)]
+
+
+def test_a_worse_file_is_another_image():
+    image = cases.floats(16, 16, 3)
+    good, bad = (dv.image.adjust_jpeg_quality(image, q).numpy() for q in (100, 5))
+    assert good.dtype == np.float32 and good.shape == (16, 16, 3)
+    assert abs(bad - image).mean() > abs(good - image).mean() > 0
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = tf.image.random_jpeg_quality(image, 10, 90, seed=5)
+        assert (session.run(found) != session.run(found)).any()
+    with pytest.raises(ValueError, match="in order, got 9 and 9"):
+        dv.image.random_jpeg_quality(image, 9, 9)

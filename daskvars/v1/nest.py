@@ -1,0 +1,102 @@
+"""Nested lists, tuples, named tuples and dicts, the names of ``tf.nest``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from daskvars.graph import nest
+
+__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+
+def is_nested(seq: Any) -> bool:
+    """Return whether a value is a list, a tuple or a dict.
+
+    Source: TensorFlow 1.15, ``tf.nest.is_nested``.
+    """
+    return isinstance(seq, list | tuple | Mapping)
+
+
+def flatten(structure: Any) -> list[Any]:
+    """Return the leaves of a structure in order; a dict's in the order of its sorted keys.
+
+    Source: TensorFlow 1.15, ``tf.nest.flatten``.
+
+    >>> flatten({"b": (1, 2), "a": [3]})
+    [3, 1, 2]
+    """
+    return nest.flatten(structure)
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
+    """Return leaves in the form of a structure.
+
+    Args:
+      structure: what nests.
+      flat_sequence: list of as many leaves as it has.
+
+    Raises:
+      ValueError: there is another number of them.
+
+    Source: TensorFlow 1.15, ``tf.nest.pack_sequence_as``.
+
+    >>> pack_sequence_as([0, (0, 0)], [1, 2, 3])
+    [1, (2, 3)]
+    """
+    leaves = list(flat_sequence)
+    count = len(nest.flatten(structure))
+    if count != len(leaves):
+        raise ValueError(
+            f"Could not pack sequence. Structure had {count} elements, but flat_sequence had "
+            f"{len(leaves)} elements. Structure: {structure!r}, flat_sequence: {leaves!r}."
+        )
+    return nest.pack(structure, leaves)
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
+    """Check that two structures nest in the same way.
+
+    Args:
+      nest1: one of them.
+      nest2: the other.
+      check_types: the containers have to be of the same types as well.
+
+    Raises:
+      ValueError: they differ in depth or in the number of elements.
+      TypeError: they differ in the types of containers.
+
+    Source: TensorFlow 1.15, ``tf.nest.assert_same_structure``.
+    """
+    try:
+        nest.assert_same_structure(nest1, nest2)
+    except TypeError:
+        if check_types:
+            raise
+
+
+def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool = True) -> Any:
+    """Return a structure with the results of a function of the leaves of one or several.
+
+    Args:
+      func: called with a leaf of each structure.
+      structure: those; all nest in the same way.
+      check_types: the containers have to be of the same types as well.
+
+    Raises:
+      TypeError: `func` is none.
+      ValueError: there is no structure, or they differ.
+
+    Source: TensorFlow 1.15, ``tf.nest.map_structure``.
+
+    >>> map_structure(lambda x, y: x + y, [1, (2,)], [10, (20,)])
+    [11, (22,)]
+    """
+    if not callable(func):
+        raise TypeError(f"func must be callable, got: {func!r}")
+    if not structure:
+        raise ValueError("Must provide at least one structure")
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types)
+    leaves = zip(*map(nest.flatten, structure), strict=True)
+    return nest.pack(structure[0], [func(*each) for each in leaves])

@@ -1,0 +1,55 @@
+"""Labels of sequences without their times: results are TensorFlow's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars.errors import InvalidArgumentError
+from tests.ops.nn import ctc_cases
+
+EXPECTED = json.loads(Path(__file__).with_name("ctc_results.json").read_text())
+
+
+def test_results_are_those_of_tensorflow():
+    found = ctc_cases.results(tf)
+    assert len(found) == len(EXPECTED)
+    for mine, wanted in zip(found, EXPECTED, strict=True):
+        assert np.shape(mine) == np.shape(wanted)
+        np.testing.assert_allclose(mine, wanted, rtol=1e-4, atol=1e-5)
+
+
+def loss(labels, lengths):
+    sparse = dv.SparseTensor([[0, n] for n in range(len(labels))], labels, [1, len(labels)])
+    return dv.nn.ctc_loss(sparse, np.zeros((2, 1, 3), "f"), lengths).numpy()
+
+
+@pytest.mark.parametrize(
+    "labels, lengths, words",
+    [
+        ([0, 1, 0], [2], "required: 3, available: 2"),
+        ([2], [2], "num_classes: 3"),
+        ([0], [3], "sequence_length"),
+        ([-1], [2], "Labels length is zero in batch 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(labels, lengths, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        loss(np.array(labels, np.int32), np.array(lengths, np.int32))
+
+
+def test_the_loss_is_cut_along_the_batch():
+    places = [[n, 0] for n in range(4)]
+    labels = tf.SparseTensorValue(places, np.array([1, 2, 0, 3], np.int32), [4, 1])
+    with dv.config.set(batch_parts=2), tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [7, 4, 5])
+        weights = tf.Variable(tf.ones([5, 5]))
+        logits = tf.reshape(tf.reshape(x, [-1, 5]) @ weights, [7, 4, 5])
+        total = tf.reduce_sum(tf.nn.ctc_loss(labels, logits, [7, 5, 3, 6]))
+        session.run(tf.global_variables_initializer())
+        assert np.isfinite(session.run(total, {x: ctc_cases.logits()}))

@@ -1,0 +1,82 @@
+"""Sets, crossed features, serialized tensors, strings in other forms: results are TensorFlow's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars.errors import InvalidArgumentError
+from tests.ops.sparse import set_cases as cases
+
+EXPECTED = json.loads(Path(__file__).with_name("set_results.json").read_text())
+
+
+def assert_alike(found, expected):
+    if isinstance(expected[0], list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_alike(one, other)
+    elif expected[0].startswith("float"):
+        assert found[:2] == expected[:2]
+        np.testing.assert_allclose(found[2], expected[2], rtol=1e-5, atol=1e-5)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_results_are_those_of_tensorflow(name):
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = cases.plain(session.run(cases.CASES[name](tf)))
+    assert_alike(found, EXPECTED[name])
+
+
+def test_every_case_has_a_result():
+    assert cases.CASES.keys() == EXPECTED.keys()
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float64", "complex64", "int8", "uint64", "bool"]
+)
+def test_what_is_serialized_is_parsed(dtype):
+    x = dv.cast([[0, 1, 1], [1, 0, 1]], dtype)
+    found = dv.parse_tensor(dv.serialize_tensor(x), dtype).numpy()
+    np.testing.assert_array_equal(found, x.numpy())
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: dv.parse_tensor(b"\x08\x01\x12", dv.float32), "parse tensor proto of 3 bytes"),
+        (lambda: dv.parse_tensor(dv.serialize_tensor([1.0]), dv.int32), "float32.*int32"),
+        (lambda: dv.decode_base64("a+b"), "Invalid character"),
+        (lambda: dv.decode_base64("a"), "Invalid base64"),
+        (lambda: dv.sets.union([[1]], [[1], [2]]).values, "Mismatched group shapes"),
+        (
+            lambda: dv.strings.unicode_transcode(b"\xff", "UTF-8", "UTF-8", "strict"),
+            "Invalid formatting",
+        ),
+    ],
+)
+def test_what_only_the_run_can_tell_is_refused_in_words(call, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        call().numpy()
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: dv.sets.union([1], [1]), "rank, 2 or more"),
+        (lambda: dv.strings.format("{} {}", [1]), "do not match 1"),
+        (lambda: dv.strings.unicode_transcode("a", "UTF-8", "latin-1"), "output_encoding"),
+        (lambda: dv.quantization.fake_quant_with_min_max_args(1.0, 3, 2), "smaller than max"),
+        (lambda: dv.sparse.cross_hashed([[["a"]]], num_buckets=-1), "negative"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
