@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
+from contextvars import copy_context
 from typing import Any
 
 from daskvars.data.nodes.elements import Element
@@ -105,9 +106,10 @@ class _Ahead(Elements):
 
     def __next__(self) -> Element:
         if self._thread is None:
+            # In the context of who asks first: dask arrays are computed by the client there.
             self._thread = threading.Thread(
-                target=_prepare,
-                args=(self._source, self._buffer),
+                target=copy_context().run,
+                args=(_prepare, self._source, self._buffer),
                 name="daskvars-prefetch",
                 daemon=True,
             )

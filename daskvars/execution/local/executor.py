@@ -39,7 +39,7 @@ from daskvars.execution.engine.values.dask_arrays import (
     dask_array,
     read_only,
 )
-from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks
+from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks, fitted
 from daskvars.execution.local.devices import on_devices
 from daskvars.execution.local.leased_blocks import kept
 from daskvars.graph.definitions.opdef import Spec
@@ -467,6 +467,7 @@ class _Threaded(_Bound):
 
     def run(self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         plan = self.plan
+        feeds = fitted(feeds, plan.leaves)
         lazy = LazyTasks(feeds, "0")
         leaves = [self._leaf(leaf, state, feeds, key_of, lazy) for leaf in plan.leaves]
         graph: dict[Any, Any] = dict(lazy.tasks)

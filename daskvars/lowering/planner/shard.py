@@ -18,7 +18,8 @@ Whatever is fast must fit: a candidate of which some task takes and gives more t
 room for is taken only if all of them have such. So where weights that the user has cut are too
 large to be gathered, they stay, and activations move.
 
-What the user cut, chunks of a dask array that is fed, is a constraint: nothing else is cut then.
+What the user cut, chunks of a dask array that is fed, is a constraint: nothing else is cut then. A
+dask array in one chunk is not cut: it is as if it were in memory.
 A program of little work stays whole, and is one call. Where variables are cut, what is moved in
 memory is work as well: a step on tables has few products.
 """

@@ -16,7 +16,7 @@ from distributed import Client, Future
 
 from daskvars import chunk_grid, config
 from daskvars.execution.cluster.runs.graphs import Template, joined
-from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks
+from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks, fitted
 from daskvars.lowering.plan import BlockId, Plan
 from daskvars.lowering.program import FEED
 from daskvars.remote.dask_internals import DataNode, TaskRef
@@ -44,7 +44,8 @@ class RunFeeds:
         feeds: Sequence[Any],
         addresses: Sequence[str],
     ) -> None:
-        self.template, self.stamp, self.feeds = template, stamp, feeds
+        self.template, self.stamp = template, stamp
+        self.feeds = feeds = fitted(feeds, template.plan.leaves)
         self.tasks: dict[Any, Any] = {}
         self.retained: list[Any] = []
         self.nbytes = 0

@@ -105,7 +105,7 @@ def signature(values: Sequence[Any]) -> tuple[Any, ...]:
     """Return what a plan depends on of the fed arrays: their shapes and chunks."""
     return tuple(
         [
-            v.shape if type(v) is numpy.ndarray else (v.shape, getattr(v, "chunks", None))
+            v.shape if type(v) is numpy.ndarray else (v.shape, getattr(v, "layout", None))
             for v in values
         ]
     )
@@ -122,4 +122,4 @@ def feed_specs(
 
 
 def _chunks(value: Any) -> Chunks | None:
-    return value.chunks if isinstance(value, LazyFeed) else None
+    return value.layout if isinstance(value, LazyFeed) else None

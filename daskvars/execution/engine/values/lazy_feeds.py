@@ -18,6 +18,8 @@ from dask.utils import key_split
 
 from daskvars import chunk_grid
 from daskvars.dtypes import DType
+from daskvars.lowering.plan import LeafInfo
+from daskvars.lowering.program import FEED
 from daskvars.remote.dask_internals import Task, TaskRef, task_functions
 from daskvars.remote.tasks.feed_tasks import FeedTask, fed_array
 
@@ -45,6 +47,26 @@ class LazyFeed:
         self.name, self.array, self.dtype = name, array, dtype
         self.shape: tuple[int, ...] = array.shape
         self.chunks: chunk_grid.Chunks = array.chunks
+
+    @property
+    def layout(self) -> chunk_grid.Chunks | None:
+        """How it was cut by whoever feeds it; None for one chunk, which the planner may cut."""
+        return self.chunks if any(len(sizes) > 1 for sizes in self.chunks) else None
+
+    def fitted(self, layout: chunk_grid.Chunks | None) -> LazyFeed:
+        """Return it cut as a plan wants it."""
+        if layout is None or layout == self.chunks:
+            return self
+        return LazyFeed(self.name, self.array.rechunk(layout), self.dtype)
+
+
+def fitted(feeds: Sequence[Any], leaves: Sequence[LeafInfo]) -> list[Any]:
+    """Return what is fed, lazy feeds cut as a plan with these leaves wants them."""
+    found = list(feeds)
+    for leaf in leaves:
+        if leaf.kind == FEED and isinstance(found[leaf.what], LazyFeed):
+            found[leaf.what] = found[leaf.what].fitted(leaf.layout)
+    return found
 
 
 class LazyTasks:
