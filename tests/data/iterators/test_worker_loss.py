@@ -1,0 +1,147 @@
+"""Pipelines on clusters: the same bits on any number of workers, killed ones or restored ones."""
+
+import os
+import signal
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+
+import daskvars.v1 as tf
+from daskvars import config
+from tests.clusters import running
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+ROWS, COLUMNS, WORDS, BATCH = 96, 6, 50, 16
+STEPS, SAVED, KILLED = 14, 3, (5, 9)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with rows of features and words: in Zarr arrays, and in TFRecord files."""
+    folder = tmp_path_factory.mktemp("rows")
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(ROWS, COLUMNS)).astype("f4")
+    words = rng.integers(0, WORDS, ROWS)
+    for name, values in (("features", features), ("words", words)):
+        zarr.create_array(folder / name, data=values, chunks=(20, *values.shape[1:]))
+    for number, part in enumerate(np.array_split(np.arange(ROWS), 3)):
+        with tf.python_io.TFRecordWriter(str(folder / f"{number}.tfrecord")) as writer:
+            for row in part:
+                writer.write(words[row].tobytes() + features[row].tobytes())
+    return folder
+
+
+def read(folder, name):
+    return zarr.open_array(folder / name, mode="r")
+
+
+def stored_in_order(folder):
+    arrays = tuple(read(folder, name) for name in ("features", "words"))
+    return tf.data.Dataset.from_tensor_slices(arrays).repeat().batch(BATCH)
+
+
+def stored_and_shuffled(folder):
+    arrays = tuple(da.from_zarr(str(folder / name)) for name in ("features", "words"))
+    dataset = tf.data.Dataset.from_tensor_slices(arrays).shuffle(40, seed=3)
+    return dataset.map(lambda x, word: (x * 2.0, word), 2).repeat().batch(BATCH)
+
+
+def records(folder):
+    def parsed(record):
+        word = tf.decode_raw(tf.substr(record, 0, 8), tf.int64)[0]
+        x = tf.reshape(tf.decode_raw(tf.substr(record, 8, 4 * COLUMNS), tf.float32), [COLUMNS])
+        return x + tf.random_uniform([COLUMNS], seed=4), word
+
+    names = [str(folder / f"{number}.tfrecord") for number in range(3)]
+    dataset = tf.data.Dataset.from_tensor_slices(names)
+    dataset = dataset.interleave(tf.data.TFRecordDataset, cycle_length=3, block_length=2)
+    return dataset.shuffle(30, seed=1).map(parsed, 2).repeat().batch(BATCH)
+
+
+PIPELINES = [stored_in_order, stored_and_shuffled, records]
+
+
+def trained(pipeline, folder, between=lambda step, session, saver: None, restored=None):
+    """Return what each step gives: the sum of its element's words, its loss, and all variables."""
+    found = []
+    with tf.Graph().as_default(), config.set(batch_parts=2, seal_every_s=0.0):
+        tf.set_random_seed(7)
+        iterator = pipeline(folder).prefetch(2).make_one_shot_iterator()
+        x, words = iterator.get_next()
+        tf.add_to_collection(
+            tf.GraphKeys.SAVEABLE_OBJECTS,
+            tf.data.experimental.make_saveable_from_iterator(iterator),
+        )
+        start = np.random.default_rng(1).normal(size=(WORDS, COLUMNS)).astype("f4")
+        table = tf.get_variable("table", initializer=start, chunks=(WORDS // 2, COLUMNS))
+        score = tf.reduce_sum(tf.nn.embedding_lookup(table, words) * x, axis=1)
+        loss = tf.reduce_mean(tf.square(score - 1.0))
+        train = tf.train.AdagradOptimizer(0.1).minimize(loss)
+        saver = tf.train.Saver()
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            if restored is not None:
+                saver.restore(session, restored)
+            for step in range(STEPS if restored is None else STEPS - SAVED):
+                between(step, session, saver)
+                found.append(session.run([tf.reduce_sum(words), loss, train])[:2])
+            variables = session.run(tf.global_variables())
+    return found, [values.tobytes() for values in variables]
+
+
+@pytest.fixture(scope="module")
+def expected(place):
+    """What each pipeline gives in this process."""
+    return {pipeline: trained(pipeline, place) for pipeline in PIPELINES}
+
+
+@pytest.fixture(scope="module")
+def workers():
+    with running(2) as client:
+        yield client
+
+
+def kill_a_worker(client):
+    """End one with SIGKILL; its nanny starts another."""
+    client.wait_for_workers(2, timeout=60)
+    victim = sorted(client.run(os.getpid).values())[0]
+    os.kill(victim, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_elements_are_those_of_this_process_though_workers_are_killed(
+    pipeline, place, expected, workers
+):
+    def between(step, session, saver):
+        if step in KILLED:
+            kill_a_worker(workers)
+
+    with workers.as_current():
+        assert trained(pipeline, place) == expected[pipeline]
+        assert trained(pipeline, place, between) == expected[pipeline]
+
+
+def test_one_worker_gives_the_same(place, expected):
+    with running(1) as client, client.as_current():
+        for pipeline in PIPELINES:
+            assert trained(pipeline, place) == expected[pipeline]
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_a_checkpoint_has_the_position_here_and_on_workers(
+    pipeline, place, expected, workers, tmp_path
+):
+    path = str(tmp_path / "model")
+
+    def between(step, session, saver):
+        if step == SAVED:
+            saver.save(session, path)
+            kill_a_worker(workers)
+
+    steps, variables = expected[pipeline]
+    with workers.as_current():
+        assert trained(pipeline, place, between) == expected[pipeline]
+        assert trained(pipeline, place, restored=path) == (steps[SAVED:], variables)
+    assert trained(pipeline, place, restored=path) == (steps[SAVED:], variables)
