@@ -110,7 +110,7 @@ def test_a_profile_in_this_process(tmp_path, parts):
 @pytest.mark.cluster
 def test_a_profile_of_a_cluster_that_is_gone(tmp_path):
     x, loss, train = two_layers()
-    batch = np.ones((512, WIDTH), np.float32)
+    batch = np.ones((2048, WIDTH), np.float32)
     with (
         dv.profile(tmp_path / "trace.json") as record,
         running(2) as client,

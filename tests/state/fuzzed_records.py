@@ -54,6 +54,7 @@ WORDS = {
     "separate",
     "start",
     "stop",
+    "tick",
     "tile",
     "times",
     "views",

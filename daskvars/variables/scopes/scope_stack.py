@@ -14,7 +14,6 @@ from daskvars.errors import did_you_mean
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.device import DeviceLike
 from daskvars.surface.forwarding import forwards
-from daskvars.surface.one_line import ShownByArguments
 from daskvars.variables.colocation import owner
 from daskvars.variables.initializers import InitializerLike
 from daskvars.variables.scopes.scope_counts import ScopeCounts
@@ -25,7 +24,7 @@ def _kept(name: str, meaning: str) -> property:
     return property(operator.attrgetter(f"_{name}"), doc=meaning)
 
 
-class VariableScope(ShownByArguments):
+class VariableScope:  # shown as TensorFlow shows it: programs print it, by its class alone
     """A prefix for the names that `get_variable` gives, and defaults for its arguments.
 
     Made by `variable_scope`, and kept to be opened again. Its variables are its items by their
