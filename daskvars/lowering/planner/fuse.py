@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from daskvars.lowering.program import (
@@ -86,13 +86,18 @@ def fuse(program: Program, most_bytes: float = math.inf) -> list[Group]:
     found = [groups[where] for where in sorted(groups)]
     if math.isinf(most_bytes):
         return found
-    group_of = {id(node): group for group in found for node in group.nodes}
-    moved = {*program.results()}  # what a region takes from outside or gives away
-    for node in program.nodes:
-        moved.update(
-            ref for ref in node.inputs if group_of.get(id(ref.node)) is not group_of[id(node)]
-        )
+    moved = moved_values(program, found)
     return [part for group in found for part in _split(group, most_bytes, moved)]
+
+
+def moved_values(program: Program, groups: Sequence[Group]) -> set[Ref]:
+    """Return the values that some region takes from outside, or gives away."""
+    group_of = {id(node): group for group in groups for node in group.nodes}
+    moved = {*program.results()}
+    for node in program.nodes:
+        here = group_of[id(node)]
+        moved.update(ref for ref in node.inputs if group_of.get(id(ref.node)) is not here)
+    return moved
 
 
 def _split(group: Group, most_bytes: float, moved: set[Ref]) -> Iterator[Group]:

@@ -38,7 +38,7 @@ from daskvars.graph.definitions.patterns import (
     Gather,
     ScatterInto,
 )
-from daskvars.lowering.planner.fuse import Group, fuse
+from daskvars.lowering.planner.fuse import Group, fuse, moved_values
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.propagate import full_access, is_cut, propagate
 from daskvars.lowering.planner.sharding import Sharding, movement
@@ -109,14 +109,15 @@ def shard(program: Program, machine: Machine = ALONE, names: Sequence[str] = ())
     if not cuts:
         return propagate(program, machine.parts)
     has_cut_state = _has_cut_state(program)
-    whole, seconds, fits = program, math.inf, False
-    if not machine.is_forced:
-        if has_cut_state or math.isfinite(machine.spare_bytes):
-            whole = propagate(program.copy(), machine.parts)
-        seconds, fits = step_seconds(whole, machine), _fits(whole, machine)
-    best = _Trial(Sharding((), 1, False, seconds, fits), whole)
+    if machine.is_forced:
+        best = _Trial(Sharding((), 1, False, math.inf, False), program)
+        undivided = sum(node.flops for node in program.nodes)
+    else:
+        is_known = has_cut_state or math.isfinite(machine.spare_bytes)
+        whole = propagate(program.copy(), machine.parts) if is_known else program
+        best = _tried(whole, machine)
+        undivided = best.sharding.seconds
     tried = [best]
-    undivided = sum(node.flops for node in program.nodes) if machine.is_forced else seconds
     ideal = undivided / machine.parts * NEAR_IDEAL
     for number, cut in enumerate(cuts):
         if number >= 2 and number * len(program.nodes) > MAX_NODES_TRIED:
@@ -125,9 +126,7 @@ def shard(program: Program, machine: Machine = ALONE, names: Sequence[str] = ())
         dims = tuple((_name(identity, names), dim) for identity, dim in cut)
         for gathers in (True, False) if has_cut_state else (False,):
             trial = _laid_out(program.copy(), cut, machine.parts, gathers)
-            seconds = step_seconds(trial, machine)
-            fits = _fits(trial, machine)
-            trials.append(_Trial(Sharding(dims, machine.parts, gathers, seconds, fits), trial))
+            trials.append(_tried(trial, machine, dims, gathers))
         tried += trials
         found = min(trials, key=lambda trial: (not trial.sharding.fits, trial.sharding.seconds))
         if found.sharding.fits != best.sharding.fits:
@@ -259,10 +258,31 @@ def _laid_out(program: Program, cut: Cut, parts: int, gathers: bool) -> Program:
 # -- what it costs --------------------------------------------------------------------------------
 
 
-def step_seconds(program: Program, machine: Machine) -> float:
-    """Return the estimated seconds of a step of a program that is laid out, or is not cut."""
+def _tried(
+    program: Program,
+    machine: Machine,
+    dims: tuple[tuple[str, int], ...] = (),
+    gathers: bool = False,
+) -> _Trial:
+    """Return what a program that is laid out, or is not cut, costs."""
+    seconds, fits = _work_seconds(program, machine), True
+    if _is_laid_out(program):
+        groups = fuse(program)
+        num_tasks = sum(math.prod(group.grid) for group in groups)
+        seconds += TASK_S * num_tasks if num_tasks > 1 else 0.0
+        fits = _fits(program, machine, groups)
+    parts = machine.parts if dims else 1
+    return _Trial(Sharding(dims, parts, gathers, seconds, fits), program)
+
+
+def _is_laid_out(program: Program) -> bool:
+    return all(node.layouts for node in program.nodes)
+
+
+def _work_seconds(program: Program, machine: Machine) -> float:
+    """Return the estimated seconds of a step without what its tasks cost."""
     seconds = 0.0
-    is_laid_out = all(node.layouts for node in program.nodes)
+    is_laid_out = _is_laid_out(program)
     for node in program.nodes:
         blocks = math.prod(node.grid)
         work = node.flops / FLOPS_PER_S
@@ -273,25 +293,17 @@ def step_seconds(program: Program, machine: Machine) -> float:
         if is_laid_out:
             moves = [movement(node, i) for i in range(len(node.inputs))]
             seconds += sum(move.times * move.nbytes for move in moves) / MEMORY_BYTES_PER_S
-    if is_laid_out:
-        num_tasks = sum(math.prod(group.grid) for group in fuse(program))
-        seconds += TASK_S * num_tasks if num_tasks > 1 else 0.0
     return seconds
 
 
-def _fits(program: Program, machine: Machine) -> bool:
+def _fits(program: Program, machine: Machine, groups: Sequence[Group]) -> bool:
     """Return whether what each task takes and gives has room on a worker, beside variables."""
     if math.isinf(machine.spare_bytes):
         return True
     state = sum(spec_bytes(x.specs[0]) for x in program.leaves.values() if x.kind == STATE)
     room = machine.spare_bytes - state / machine.parts
-    results = {*program.results()}
-    groups = fuse(program)
-    group_of = {id(node): group for group in groups for node in group.nodes}
-    for node in program.nodes:
-        here = group_of[id(node)]
-        results.update(ref for ref in node.inputs if group_of.get(id(ref.node)) is not here)
-    return all(_task_bytes(group, results) <= room for group in groups)
+    moved = moved_values(program, groups)
+    return all(_task_bytes(group, moved) <= room for group in groups)
 
 
 def _task_bytes(group: Group, moved: set[Ref]) -> int:
