@@ -13,7 +13,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.v1.not_here import NOT_HERE
+from daskvars.v1.names.not_here import NOT_HERE
 
 EAGER = dv.constant([1.0])  # made outside of any graph
 MISTAKES = []

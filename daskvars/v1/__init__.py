@@ -8,11 +8,9 @@ with `daskvars.Graph` and runs it, needs none of it. The rule decides where a ne
 ``graphs`` (in files, and from them), ``sessions`` (monitored, with hooks), ``servers`` (clusters of
 named tasks), ``saved_model`` (graphs with values, to be asked), ``optimizers`` (FTRL, proximal,
 synchronized replicas), ``sampling`` (candidates out of very many classes), ``queues`` (input
-pipelines of them), ``lookup`` (tables from keys to values), ``estimator``, ``contrib``, ``test``.
-Files: ``graph_mode`` (makes the names), ``raw_rnn``, ``summary_writers``, ``graph_util``,
-``manip``, ``nest``, ``old_names``, ``not_here`` (what is missing), ``sparse_functions``,
-``spectral``, ``logging``, ``app`` and ``flags``, ``gfile``, ``python_io``, ``io``, ``text``
-(``tf.compat``), ``switches`` that turn what is always on.
+pipelines of them), ``lookup`` (tables from keys to values), ``estimator``, ``contrib``, ``test``,
+``names`` (all of them and how they are made, what is old, what is missing). Files: ``raw_rnn``,
+``summary_writers``, ``logging``, ``app`` and ``flags``, ``gfile``, ``nest``.
 
 Nothing else in the package imports this room, and ``import daskvars`` does not load it; which names
 are here alone stands in `daskvars.surface.names_of_v1`, for the error of who looks for them
@@ -25,7 +23,7 @@ import sys
 import types
 from typing import Any
 
-from daskvars.v1 import graph_mode
+from daskvars.v1.names import graph_mode
 
 __version__ = graph_mode.VERSION
 __all__ = list(graph_mode.NAMES)

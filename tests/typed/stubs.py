@@ -12,7 +12,7 @@ from pathlib import Path
 
 import daskvars
 import daskvars.v1 as tf
-from daskvars.v1 import graph_mode
+from daskvars.v1.names import graph_mode, text
 
 FOLDER = Path(tf.__file__).parent
 MADE = "Made by tests/typed/stubs.py; a test compares them."
@@ -25,7 +25,7 @@ def texts() -> dict[str, str]:
         lines = [line for part in parts for line in _of_module(part)]
         last = {line.rpartition(" ")[2]: line for line in lines}  # v1's own of the package's
         found[f"{name}.pyi"] = _stub(f"The names of ``tf.{name}``.", last.values())
-    compat = [*_of_module(tf.text), "from daskvars import v1 as v1"]
+    compat = [*_of_module(text), "from daskvars import v1 as v1"]
     return found | {"compat.pyi": _stub("The names of ``tf.compat``.", compat)}
 
 
@@ -35,8 +35,8 @@ def _stub(title: str, lines: Iterable[str]) -> str:
 
 def namespaces() -> Iterator[tuple[str, tuple[types.ModuleType, ...]]]:
     """Give each namespace that no module has as a whole, and what it is made of."""
-    for module, besides in graph_mode.BESIDES.items():
-        yield module.__name__.rpartition(".")[2], (module, *besides)
+    for parts in graph_mode.MADE_OF:
+        yield parts[0].__name__.rpartition(".")[2], parts
 
 
 def _of_module(module: types.ModuleType) -> list[str]:

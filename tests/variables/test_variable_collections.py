@@ -8,7 +8,7 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Operation
 from daskvars.ops.math.arithmetic import add_n
 from daskvars.train.optimizers.slots import create_zeros_slot
-from daskvars.v1.old_names import all_variables, initialize_all_variables
+from daskvars.v1.names.old_names import all_variables, initialize_all_variables
 from daskvars.variables.collections import (
     assert_variables_initialized,
     global_variables,

@@ -10,7 +10,8 @@ node and attribute.
 - ``meta_graph``: a graph with what belongs to it, as JSON;
 - ``saver``: a `Saver` that writes it beside each checkpoint, and itself is data (``saver_def``);
 - ``signatures``: what a saved model says of its inputs and outputs;
-- ``graph_files``: the functions that write and read the files.
+- ``graph_files``: the functions that write and read the files;
+- ``graph_util``: graphs as data, with variables made constants: `tf.graph_util`.
 
 An eager program is its own record: it runs again from its source, with a checkpoint's values.
 """

@@ -32,33 +32,35 @@ from daskvars.v1 import (
     estimator,
     flags,
     gfile,
-    graph_util,
     graphs,
-    io,
     logging,
     lookup,
-    manip,
     nest,
-    not_here,
-    old_names,
     optimizers,
-    python_io,
     queues,
     raw_rnn,
     sampling,
     saved_model,
     servers,
     sessions,
-    sparse_functions,
-    spectral,
     summary_writers,
-    switches,
     test,
-    text,
 )
 from daskvars.v1.contrib import tables
+from daskvars.v1.graphs import graph_util
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
+from daskvars.v1.names import (
+    io,
+    manip,
+    not_here,
+    old_names,
+    python_io,
+    sparse_functions,
+    spectral,
+    switches,
+    text,
+)
 from daskvars.v1.queues import pipelines
 from daskvars.variables.collections import tables_initializer
 
@@ -154,12 +156,18 @@ NAMESPACES = (
     summary,
     train,
 )
-# What a namespace of TensorFlow 1 has besides.
-BESIDES: dict[types.ModuleType, tuple[types.ModuleType, ...]] = {
-    nn: (raw_rnn, sampling),
-    summary: (summary_writers,),
-    train: (examples, graphs, optimizers, pipelines, servers, sessions),
-}
+# Namespaces that are no module of this package's, and what each is made of.
+MADE_OF: tuple[tuple[types.ModuleType, ...], ...] = (
+    (graph_util,),
+    (io,),
+    (manip,),
+    (nn, raw_rnn, sampling),
+    (python_io,),
+    (spectral,),
+    (summary, summary_writers),
+    (train, examples, graphs, optimizers, pipelines, servers, sessions),
+)
+_PARTS = {parts[0]: parts for parts in MADE_OF}
 
 
 def _graph_mode(name: str, value: Any) -> Any:
@@ -183,7 +191,7 @@ def _namespace(module: types.ModuleType) -> types.ModuleType:
     """Return a module's public names in graph mode."""
     title = module.__name__.rpartition(".")[2].removesuffix("_names")
     result = types.ModuleType(f"{PACKAGE}.{title}", module.__doc__)
-    for part in (module, *BESIDES.get(module, ())):
+    for part in _PARTS.get(module, (module,)):
         for name in part.__all__:
             setattr(result, name, _graph_mode(name, getattr(part, name)))
 
@@ -288,12 +296,8 @@ V1_ONLY = {
     **{name: getattr(switches, name) for name in switches.__all__},
     **{
         name: _graph_mode(name, getattr(room, name))
-        for room in (old_names, queues)
+        for room in (old_names, queues, sparse_functions)
         for name in room.__all__
-    },
-    **{
-        name: _graph_mode(name, getattr(sparse_functions, name))
-        for name in sparse_functions.__all__
     },
 }
 # Every name of `daskvars.v1`, and what it is.
