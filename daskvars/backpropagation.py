@@ -47,7 +47,15 @@ Gradient = Tensor | IndexedSlices
 
 
 class AggregationMethod:
-    """Ways to add up gradients, as TensorFlow names them; all of them are one ``add_n`` here."""
+    """Ways to add up gradients, as TensorFlow names them; all of them are one ``add_n`` here.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.constant(3.0)
+    ...     (dx,) = tf.gradients(x * x, x, aggregation_method=AggregationMethod.EXPERIMENTAL_TREE)
+    ...     float(sess.run(dx))
+    6.0
+    """
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -56,7 +64,15 @@ class AggregationMethod:
 
 
 class UnconnectedGradients(Enum):
-    """What the gradient of a value is by one that it does not depend on: None, or zeros."""
+    """What the gradient of a value is by one that it does not depend on: None, or zeros.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x, other = tf.constant(3.0), tf.constant([1.0, 2.0])
+    ...     zeros = tf.gradients(x * x, other, unconnected_gradients=UnconnectedGradients.ZERO)
+    ...     tf.gradients(x * x, other), sess.run(zeros)[0].tolist()
+    ([None], [0.0, 0.0])
+    """
 
     NONE = "none"
     ZERO = "zero"

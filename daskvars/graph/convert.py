@@ -21,6 +21,20 @@ def register_tensor_conversion_function(
     """Use ``conversion_func(value, dtype=None, name=None, as_ref=False)`` for `base_type`.
 
     Functions of lower `priority` are tried first; one may return NotImplemented.
+
+    Args:
+      base_type: a class, or a tuple of classes.
+      conversion_func: what makes a Tensor of such an object; it may return NotImplemented.
+      priority: functions of lower numbers are tried first.
+
+    >>> import daskvars as dv
+    >>> class Celsius:
+    ...     degrees = 21.5
+    >>> def converted(value, dtype=None, name=None, as_ref=False):
+    ...     return dv.constant(value.degrees, dtype, name=name)
+    >>> register_tensor_conversion_function(Celsius, converted)
+    >>> float(dv.add(Celsius(), 273.0))
+    294.5
     """
     _conversions.append((priority, base_type, conversion_func))
     _conversions.sort(key=lambda entry: entry[0])

@@ -24,6 +24,11 @@ class SparseTensorValue(NamedTuple):
       indices: [n, rank] int64, the place of each element.
       values: [n] any dtype.
       dense_shape: [rank] int64.
+
+    >>> import daskvars as dv
+    >>> value = SparseTensorValue([[0, 1], [2, 0]], [5.0, 7.0], [3, 2])
+    >>> dv.sparse.to_dense(value).numpy().tolist()
+    [[0.0, 5.0], [0.0, 0.0], [7.0, 0.0]]
     """
 
     indices: Any

@@ -97,7 +97,16 @@ SliceLike: TypeAlias = _Index | tuple[_Index, ...]
 
 
 class Tensor(WithOperators, ShownInNotebooks):
-    """A symbolic array: the `index`-th output of `op`."""
+    """A symbolic array: the `index`-th output of `op`.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     y = 2.0 * dv.placeholder(dv.float32, [None], name="x")
+    ...     print(y)
+    ...     sess.run(y, {"x:0": [1.0, 2.0]}).tolist()
+    Tensor("mul:0", shape=(?,), dtype=float32)
+    [2.0, 4.0]
+    """
 
     __slots__ = ("__weakref__", "index", "op", "spec")
     __array_priority__ = 100  # numpy_array + tensor is tensor's business
@@ -218,6 +227,12 @@ class Operation:
     """One application of an op: inputs, attributes, name, device, outputs.
 
     In a graph `name` is unique and full of scope; a recorded eager operation has `graph` None.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.name_scope("model"):
+    ...     op = dv.tanh(dv.constant([1.0, 2.0], name="x"), name="y").op
+    >>> op.name, op.type, [t.name for t in op.inputs], [t.name for t in op.outputs]
+    ('model/y', 'Tanh', ['model/x:0'], ['model/y:0'])
     """
 
     __slots__ = (

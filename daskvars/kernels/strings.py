@@ -120,19 +120,28 @@ def strip(xp: ArrayModule, x: numpy.ndarray) -> numpy.ndarray:
     return each(bytes.strip, x)
 
 
+def _unicode(item: bytes) -> str:
+    return item.decode("utf-8", "replace")
+
+
 def lower(xp: ArrayModule, x: numpy.ndarray, *, encoding: str) -> numpy.ndarray:
     """Give texts in small letters: of ASCII, or with an encoding of Unicode."""
-    return each(lambda item: item.decode().lower().encode() if encoding else item.lower(), x)
+    return each(lambda item: _unicode(item).lower().encode() if encoding else item.lower(), x)
 
 
 def upper(xp: ArrayModule, x: numpy.ndarray, *, encoding: str) -> numpy.ndarray:
     """Give texts in capitals. See `lower`."""
-    return each(lambda item: item.decode().upper().encode() if encoding else item.upper(), x)
+    return each(lambda item: _unicode(item).upper().encode() if encoding else item.upper(), x)
 
 
 def length(xp: ArrayModule, x: numpy.ndarray, *, unit: str) -> numpy.ndarray:
     """Give the number of bytes, or of characters, of texts."""
-    return each(len if unit == "BYTE" else lambda item: len(item.decode()), x, dtype=numpy.int32)
+    return each(len if unit == "BYTE" else _characters, x, dtype=numpy.int32)
+
+
+def _characters(item: bytes) -> int:
+    """Count the bytes that begin a character, so that bytes which are no text count too."""
+    return sum(byte & 0xC0 != 0x80 for byte in item)
 
 
 def substr(
@@ -141,14 +150,14 @@ def substr(
     """Give parts of texts. Raises InvalidArgumentError where a part begins outside."""
 
     def part(item: bytes, start: int, number: int) -> bytes:
-        text: Any = item if unit == "BYTE" else item.decode()
+        text: Any = item if unit == "BYTE" else item.decode("utf-8", "surrogateescape")
         if not -len(text) <= start <= len(text):
             raise InvalidArgumentError(
                 None, None, f"pos {start} out of range for string {item!r} of length {len(text)}"
             )
         start += len(text) if start < 0 else 0
         found = text[start:] if number < 0 else text[start : start + number]
-        return found if unit == "BYTE" else found.encode()
+        return found if unit == "BYTE" else found.encode("utf-8", "surrogateescape")
 
     return each(part, x, position, count)
 

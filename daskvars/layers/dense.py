@@ -81,4 +81,10 @@ class Dense(DeclaredLayer):
         return size
 
 
-dense = functional(Dense, "dense")
+dense = functional(
+    Dense,
+    "dense",
+    example="import daskvars as dv\n"
+    "y = dv.layers.dense(dv.ones([1, 3]), 2, kernel_initializer=dv.ones_initializer())\n"
+    "y.numpy().tolist() -> [[3.0, 3.0]]",
+)

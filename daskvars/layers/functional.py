@@ -12,6 +12,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
+from daskvars.surface.signatures import with_example
 
 
 def applied(
@@ -36,7 +37,12 @@ def applied(
 
 
 def functional(
-    layer_class: type[Layer], name: str, has_variables: bool = True, order: str = "", **call: Any
+    layer_class: type[Layer],
+    name: str,
+    has_variables: bool = True,
+    order: str = "",
+    example: str = "",
+    **call: Any,
 ) -> Callable[..., Tensor]:
     """Return the functional form: a function of the inputs and the constructor's arguments.
 
@@ -45,6 +51,7 @@ def functional(
       name: name of the function.
       has_variables: whether there is something to `reuse`.
       order: names of all arguments, where those of the constructor are not first.
+      example: see `with_example`.
       call: arguments of the layer's `call` and their defaults.
     """
     plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -69,7 +76,7 @@ def functional(
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = layer_class.__module__
-    function.__doc__ = f"""Return the output of a new `{layer_class.__name__}` layer for `inputs`.
+    doc = f"""Return the output of a new `{layer_class.__name__}` layer for `inputs`.
 
     Args:
       inputs: the input of the layer.
@@ -77,8 +84,12 @@ def functional(
         is called just so.
       reuse: True shares the variables of an earlier layer of that name.
 
+    Returns:
+      The output of the layer, of the dtype of `inputs`.
+
     Raises:
       ValueError: there are variables of that name, and `reuse` does not say to share them.
     """
+    function.__doc__ = with_example(doc, example)
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function

@@ -64,7 +64,17 @@ def write_file(filename: TensorLike, contents: TensorLike, name: str | None = No
       contents: [] string.
       name: name of the operation, by default "WriteFile".
 
+    Returns:
+      The operation that does it; in eager code it is done at once.
+
     Source: TensorFlow 1.15, ``tf.write_file``.
+
+    >>> import tempfile, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> _ = dv.write_file(place.name + "/in/a.txt", "two words")
+    >>> dv.read_file(place.name + "/in/a.txt").numpy()
+    b'two words'
+    >>> place.cleanup()
     """
     return apply_op(WRITE_FILE, filename, contents, name=name)
 
@@ -91,5 +101,13 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
       [files] string.
 
     Source: TensorFlow 1.15, ``tf.matching_files``.
+
+    >>> import tempfile, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> for name in ("b.csv", "a.csv", "a.txt"):
+    ...     _ = dv.write_file(f"{place.name}/{name}", "x")
+    >>> [path.decode()[-5:] for path in dv.matching_files(place.name + "/*.csv").numpy()]
+    ['a.csv', 'b.csv']
+    >>> place.cleanup()
     """
     return apply(MATCHING_FILES, pattern, name=name)

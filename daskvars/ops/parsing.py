@@ -163,6 +163,14 @@ class FixedLenFeature(NamedTuple):
       shape: of its values in one example.
       dtype: float32, int64 or string.
       default_value: what examples without the feature have; None where all must have it.
+
+    >>> import daskvars.v1 as tf
+    >>> value = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0, 2.0]))
+    >>> example = tf.train.Example(features=tf.train.Features(feature={"x": value}))
+    >>> features = {"x": FixedLenFeature([2], tf.float32), "y": FixedLenFeature([], tf.int64, 7)}
+    >>> found = parse_single_example(example.SerializeToString(), features)
+    >>> found["x"].numpy().tolist(), int(found["y"])
+    ([1.0, 2.0], 7)
     """
 
     shape: Any
@@ -178,6 +186,15 @@ class FixedLenSequenceFeature(NamedTuple):
       dtype: float32, int64 or string.
       allow_missing: must be True: an example without the feature has no items.
       default_value: what is filled up with, by default 0 or the empty string.
+
+    >>> import daskvars.v1 as tf
+    >>> values = [tf.train.Int64List(value=range(n)) for n in (1, 3)]
+    >>> examples = [tf.train.Example(features=tf.train.Features(
+    ...     feature={"x": tf.train.Feature(int64_list=value)})) for value in values]
+    >>> features = {"x": FixedLenSequenceFeature([], tf.int64, True, -1)}
+    >>> rows = [example.SerializeToString() for example in examples]
+    >>> parse_example(rows, features)["x"].numpy().tolist()
+    [[0, -1, -1], [0, 1, 2]]
     """
 
     shape: Any
@@ -191,6 +208,14 @@ class VarLenFeature(NamedTuple):
 
     Attributes:
       dtype: float32, int64 or string.
+
+    >>> import daskvars.v1 as tf
+    >>> value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"a", b"b"]))
+    >>> example = tf.train.Example(features=tf.train.Features(feature={"x": value}))
+    >>> rows = [example.SerializeToString(), b""]
+    >>> found = parse_example(rows, {"x": VarLenFeature(tf.string)})["x"]
+    >>> found.values.numpy().tolist(), found.dense_shape.numpy().tolist()
+    ([b'a', b'b'], [2, 2])
     """
 
     dtype: Any
@@ -307,6 +332,13 @@ def parse_single_example(
     Raises: as `parse_example` does.
 
     Source: TensorFlow 1.15, ``tf.parse_single_example``.
+
+    >>> import daskvars.v1 as tf
+    >>> value = tf.train.Feature(int64_list=tf.train.Int64List(value=[3]))
+    >>> example = tf.train.Example(features=tf.train.Features(feature={"label": value}))
+    >>> features = {"label": FixedLenFeature([], tf.int64)}
+    >>> int(parse_single_example(example.SerializeToString(), features)["label"])
+    3
     """
     return _parse(serialized, features, name or "ParseSingleExample", 0)
 

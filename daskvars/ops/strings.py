@@ -276,6 +276,14 @@ def _checked_unit(unit: str) -> str:
     return unit
 
 
+def _checked_encoding(encoding: str) -> str:
+    if encoding not in ("", "utf-8"):
+        raise InvalidArgumentError(
+            None, None, f"only utf8 or '' (no encoding) is supported, received {encoding!r}"
+        )
+    return encoding
+
+
 def _checked_pattern(pattern: str) -> str:
     try:
         re.compile(pattern)
@@ -307,20 +315,65 @@ def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
 def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Return texts in small letters, of ASCII only or, with `encoding` "utf-8", of all Unicode.
 
+    Args:
+      input: [...] string.
+      encoding: "" for ASCII or "utf-8", in which bytes that are not text become U+FFFD.
+      name: name of the operation, by default "StringLower".
+
+    Returns:
+      [...] string.
+
+    Raises:
+      InvalidArgumentError: the encoding is another.
+
     Source: TensorFlow 1.15, ``tf.strings.lower``.
+
+    >>> lower(["Ab", "É"], encoding="utf-8").numpy()[1].decode(), lower("Ab").numpy()
+    ('é', b'ab')
     """
-    return apply(STRING_LOWER, input, name=name, encoding=encoding)
+    return apply(STRING_LOWER, input, name=name, encoding=_checked_encoding(encoding))
 
 
 def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """Return texts in capitals. See `lower`. Source: TensorFlow 1.15, ``tf.strings.upper``."""
-    return apply(STRING_UPPER, input, name=name, encoding=encoding)
+    """Return texts in capitals, of ASCII only or, with `encoding` "utf-8", of all Unicode.
+
+    Args:
+      input: [...] string.
+      encoding: "" for ASCII or "utf-8", in which bytes that are not text become U+FFFD.
+      name: name of the operation, by default "StringUpper".
+
+    Returns:
+      [...] string.
+
+    Raises:
+      InvalidArgumentError: the encoding is another.
+
+    Source: TensorFlow 1.15, ``tf.strings.upper``.
+
+    >>> upper(["two", "words"]).numpy().tolist()
+    [b'TWO', b'WORDS']
+    """
+    return apply(STRING_UPPER, input, name=name, encoding=_checked_encoding(encoding))
 
 
 def length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Return the lengths of texts, int32, in bytes or (`unit` "UTF8_CHAR") in characters.
 
+    Args:
+      input: [...] string.
+      name: name of the operation, by default "StringLength".
+      unit: "BYTE" or "UTF8_CHAR".
+
+    Returns:
+      [...] int32.
+
+    Raises:
+      ValueError: the unit is another.
+
     Source: TensorFlow 1.15, ``tf.strings.length``.
+
+    >>> length(["a", "né"]).numpy().tolist(), length(["a", "né"], unit="UTF8_CHAR").numpy().tolist()
+    ([1, 3], [1, 2])
     """
     return apply(STRING_LENGTH, input, name=name, unit=_checked_unit(unit))
 
@@ -391,8 +444,22 @@ def regex_replace(
 
 
 def regex_full_match(input: TensorLike, pattern: str, name: str | None = None) -> Tensor:
-    """Return whether a regular expression matches each text as a whole.
+    r"""Return whether a regular expression matches each text as a whole.
+
+    Args:
+      input: [...] string.
+      pattern: a regular expression, in the syntax that Python's ``re`` and RE2 share.
+      name: name of the operation, by default "RegexFullMatch".
+
+    Returns:
+      [...] bool.
+
+    Raises:
+      InvalidArgumentError: the pattern is none.
 
     Source: TensorFlow 1.15, ``tf.strings.regex_full_match``.
+
+    >>> regex_full_match(["a12", "a12b"], r"[a-z]\d+").numpy().tolist()
+    [True, False]
     """
     return apply(REGEX_FULL_MATCH, input, name=name, pattern=_checked_pattern(pattern))

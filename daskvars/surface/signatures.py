@@ -195,6 +195,21 @@ class Family:
         return function
 
 
+def with_example(doc: str, example: str) -> str:
+    r"""Return a docstring with an example after it.
+
+    Args:
+      doc: the docstring.
+      example: lines of code, the last with what it shows: "call -> what it shows"; or none.
+
+    >>> with_example("Return a sum.", "sum([1, 2]) -> 3")
+    'Return a sum.\n\n>>> sum([1, 2])\n3\n'
+    """
+    code, _, shown = example.rpartition(" -> ")
+    lines = [f"... {line}" if line[0] == " " else f">>> {line}" for line in code.splitlines()]
+    return "\n".join([inspect.cleandoc(doc), "", *lines, shown, ""]) if example else doc
+
+
 def binder(name: str, signature: inspect.Signature) -> Callable[[tuple, dict], dict[str, Any]]:
     """Return a function of (args, kwargs) that gives the value of each argument by its name.
 

@@ -160,6 +160,12 @@ def natural_exp_decay(at: At, *, decay_steps: Any, decay_rate: Any, staircase: b
 
     Args:
       decay_steps: scalar, the unit of the steps.
+
+    Source: TensorFlow 1.15, ``tf.train.natural_exp_decay``.
+
+    >>> import daskvars as dv
+    >>> round(float(dv.train.natural_exp_decay(0.5, 200, 100, 0.5)()), 4)
+    0.1839
     """
     exponent = _quotient(at.step, decay_steps, staircase) * _as(-decay_rate, at.step)
     return multiply(at.rate, exp(exponent), name=at.name)
@@ -173,6 +179,12 @@ def inverse_time_decay(
 
     Args:
       decay_steps: scalar, the unit of the steps.
+
+    Source: TensorFlow 1.15, ``tf.train.inverse_time_decay``.
+
+    >>> import daskvars as dv
+    >>> float(dv.train.inverse_time_decay(0.5, 200, 100, 0.5)())
+    0.25
     """
     quotient = _quotient(at.step, decay_steps, staircase)
     return divide(at.rate, 1.0 + _as(decay_rate, at.step) * quotient, name=at.name)
@@ -190,6 +202,12 @@ def polynomial_decay(
     """Return a rate that falls to `end_learning_rate` within `decay_steps` steps.
 
     ``(learning_rate - end) * (1 - step / decay_steps) ** power + end``
+
+    Source: TensorFlow 1.15, ``tf.train.polynomial_decay``.
+
+    >>> import daskvars as dv
+    >>> [float(dv.train.polynomial_decay(1.0, step, 100, 0.5)()) for step in (0, 50, 100, 200)]
+    [1.0, 0.75, 0.5, 0.5]
     """
     total, end = _as(decay_steps, at.step), _as(end_learning_rate, at.step)
     if cycle:
@@ -203,6 +221,11 @@ def cosine_decay(at: At, *, decay_steps: TensorLike, alpha: TensorLike) -> Tenso
     """Return a rate that falls along half a cosine to ``alpha * learning_rate``.
 
     Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
+
+    >>> import daskvars as dv
+    >>> rates = [dv.train.cosine_decay(1.0, step, 100) for step in (0, 50, 100)]
+    >>> [round(float(rate()), 4) for rate in rates]
+    [1.0, 0.5, 0.0]
     """
     total = _as(decay_steps, at.step)
     wave = _half_wave(minimum(at.step, total) / total)
@@ -221,6 +244,11 @@ def cosine_decay_restarts(
     """Return a rate that falls along half a cosine, again and again.
 
     Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
+
+    >>> import daskvars as dv
+    >>> rates = [dv.train.cosine_decay_restarts(1.0, step, 100) for step in (50, 100, 200)]
+    >>> [round(float(rate()), 4) for rate in rates]
+    [0.5, 1.0, 0.5]
     """
     t_mul = float(t_mul)
     fraction = at.step / _as(first_decay_steps, at.step)
@@ -245,6 +273,11 @@ def linear_cosine_decay(
     between 1 and 0 meanwhile.
 
     Source: Bello et al. 2017, "Neural Optimizer Search with Reinforcement Learning".
+
+    >>> import daskvars as dv
+    >>> rates = [dv.train.linear_cosine_decay(1.0, step, 100) for step in (0, 50, 100)]
+    >>> [round(float(rate()), 4) for rate in rates]
+    [1.001, 0.251, 0.001]
     """
     linear = _as(alpha, at.step) + (1.0 - _done(at.step, decay_steps))
     return _waving(at, linear, decay_steps, num_periods, beta)
@@ -263,7 +296,15 @@ def noisy_linear_cosine_decay(
     alpha: TensorLike,
     beta: TensorLike,
 ) -> Tensor:
-    """Return `linear_cosine_decay` with normal noise on its linear part."""
+    """Return `linear_cosine_decay` with normal noise on its linear part.
+
+    Source: Bello et al. 2017, "Neural Optimizer Search with Reinforcement Learning".
+
+    >>> import daskvars as dv
+    >>> rate = dv.train.noisy_linear_cosine_decay(1.0, 50, 100, initial_variance=0.0)
+    >>> round(float(rate()), 4)
+    0.251
+    """
     linear = _as(alpha, at.step) + (1.0 - _done(at.step, decay_steps))
     reached = minimum(at.step, _as(decay_steps, at.step))
     variance = _as(initial_variance, at.step) / pow(1.0 + reached, _as(variance_decay, at.step))
@@ -295,6 +336,16 @@ def piecewise_constant(
         have several dtypes.
 
     Source: TensorFlow 1.15, ``tf.train.piecewise_constant``.
+
+    >>> import daskvars as dv
+    >>> step = dv.Variable(0)
+    >>> rate = dv.train.piecewise_constant(step, [100, 200], [0.5, 0.25, 0.125])
+    >>> for at in (100, 101, 999):
+    ...     _ = step.assign(at)
+    ...     float(rate())
+    0.5
+    0.25
+    0.125
     """
     if len(boundaries) != len(values) - 1:
         raise ValueError(

@@ -40,6 +40,14 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
 
     Raises:
       TypeError: what is found is no scalar integer.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     print(dv.train.get_global_step())
+    ...     step = dv.train.create_global_step()
+    ...     dv.train.get_global_step() is step
+    None
+    True
     """
     graph = builder_for(()) if graph is None else graph
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -65,8 +73,17 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
 def create_global_step(graph: Graph | None = None) -> Variable:
     """Create the global step: int64, 0, not trainable, named ``global_step``.
 
+    Args:
+      graph: the graph, by default the present one.
+
     Raises:
       ValueError: there is one.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     step = dv.train.create_global_step()
+    ...     step.name, step.dtype.base_dtype.name, dv.trainable_variables()
+    ('global_step:0', 'int64', [])
     """
     graph = builder_for(()) if graph is None else graph
     if get_global_step(graph) is not None:
@@ -95,7 +112,21 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
-    """Raise TypeError unless `global_step_tensor` is a scalar integer tensor or Variable."""
+    """Raise TypeError unless `global_step_tensor` is a scalar integer tensor or Variable.
+
+    Args:
+      global_step_tensor: what is looked at.
+
+    Raises:
+      TypeError: it is another kind of object, or of another dtype or shape.
+
+    >>> import daskvars as dv
+    >>> assert_global_step(dv.Variable(0))
+    >>> assert_global_step(dv.Variable(0.5))
+    Traceback (most recent call last):
+        ...
+    TypeError: Existing "global_step" does not have integer type: <dtype: 'float32'>
+    """
     if not isinstance(global_step_tensor, Tensor | Variable):
         raise TypeError(
             f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.'

@@ -26,12 +26,28 @@ def global_variables(scope: str | None = None) -> list[Variable]:
 
     Args:
       scope: a regular expression that their names must begin with.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     a, b = dv.get_variable("a/w", [2]), dv.get_variable("b/w", [2], trainable=False)
+    ...     dv.global_variables() == [a, b], dv.global_variables("b/") == [b]
+    (True, True)
     """
     return owner().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def local_variables(scope: str | None = None) -> list[Variable]:
-    """Return the variables that a process keeps for itself; see `global_variables`."""
+    """Return the variables that a process keeps for itself; see `global_variables`.
+
+    Args:
+      scope: see `global_variables`.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     count = dv.get_local_variable("count", [], initializer=dv.zeros_initializer())
+    ...     dv.local_variables() == [count], dv.global_variables()
+    (True, [])
+    """
     return owner().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
@@ -49,12 +65,34 @@ def trainable_variables(scope: str | None = None) -> list[Variable]:
 
 
 def model_variables(scope: str | None = None) -> list[Variable]:
-    """Return the variables that a model needs for inference; see `global_variables`."""
+    """Return the variables that a model needs for inference; see `global_variables`.
+
+    Args:
+      scope: see `global_variables`.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     keys = ["variables", "model_variables"]
+    ...     w, rate = dv.get_variable("w", [2], collections=keys), dv.get_variable("rate", [])
+    ...     dv.model_variables() == [w]
+    True
+    """
     return owner().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 def moving_average_variables(scope: str | None = None) -> list[Variable]:
-    """Return the variables that have moving averages; see `global_variables`."""
+    """Return the variables that have moving averages; see `global_variables`.
+
+    Args:
+      scope: see `global_variables`.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     w, b = dv.get_variable("w", [2]), dv.get_variable("b", [2])
+    ...     _ = dv.train.ExponentialMovingAverage(0.9).apply([w])
+    ...     dv.moving_average_variables() == [w]
+    True
+    """
     return owner().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
@@ -62,6 +100,17 @@ def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> O
     """Return an operation that assigns the initial values of `var_list`.
 
     In the eager program, where variables have values from the start, it does nothing.
+
+    Args:
+      var_list: the variables.
+      name: name of the operation.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     v, w = dv.Variable(1.0, name="v"), dv.Variable(2.0, name="w")
+    ...     sess.run(dv.variables_initializer([v]))
+    ...     sess.run(dv.report_uninitialized_variables()).tolist()
+    [b'w']
     """
     initializers = [v.initializer for v in var_list if v.initializer is not None]
     return group(*initializers, name=name) if initializers else no_op(name=name)
@@ -83,12 +132,31 @@ def global_variables_initializer() -> Operation:
 
 
 def local_variables_initializer() -> Operation:
-    """Return an operation that initializes the local variables that there are now."""
+    """Return an operation that initializes the local variables that there are now.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     count = dv.get_local_variable("count", [], initializer=dv.ones_initializer())
+    ...     sess.run(dv.local_variables_initializer())
+    ...     float(sess.run(count))
+    1.0
+    """
     return variables_initializer(local_variables())
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """Return an operation that runs what is in the collection of tables' initializers."""
+    """Return an operation that runs what is in the collection of tables' initializers.
+
+    Args:
+      name: name of the operation.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     table = tf.contrib.lookup.index_table_from_tensor(["a", "b"])
+    ...     sess.run(tf.tables_initializer())
+    ...     sess.run(table.lookup(tf.constant(["b", "c"]))).tolist()
+    [1, -1]
+    """
     return group(*owner().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
 
 
@@ -103,6 +171,13 @@ def report_uninitialized_variables(
 
     Returns:
       [n] string, names of operations without ":0", in the order of `var_list`; [0] if all have one.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     v, w = dv.get_variable("v", [2]), dv.get_variable("w", [2])
+    ...     sess.run(w.initializer)
+    ...     sess.run(dv.report_uninitialized_variables()).tolist()
+    [b'v']
     """
     if var_list is None:
         var_list = global_variables() + local_variables()
@@ -125,6 +200,16 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
 
     Raises:
       FailedPreconditionError: (when run) some have none; all of them are named.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     v, w = dv.get_variable("v", [2]), dv.get_variable("w", [2])
+    ...     sess.run(w.initializer)
+    ...     try:
+    ...         sess.run(dv.assert_variables_initialized())
+    ...     except dv.errors.FailedPreconditionError as error:
+    ...         "'v'" in str(error), "'w'" in str(error)
+    (True, False)
     """
     if var_list is None:
         var_list = global_variables() + local_variables()

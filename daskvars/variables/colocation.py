@@ -98,6 +98,15 @@ def init_scope() -> AbstractContextManager[None]:
     not depend on where it is asked for.
 
     Source: TensorFlow 1.15, ``tf.init_scope``.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     with dv.control_dependencies([dv.no_op()]):
+    ...         inside = dv.constant(1.0)
+    ...         with dv.init_scope():
+    ...             outside = dv.constant(2.0)
+    >>> len(inside.op.control_inputs), len(outside.op.control_inputs)
+    (1, 0)
     """
     return _built_in(owner(), scopes.current_builder())
 

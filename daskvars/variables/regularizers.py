@@ -74,7 +74,23 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 def l1_l2_regularizer(
     scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None
 ) -> Regularizer:
-    """Give the sum of both; see `l1_regularizer` and `l2_regularizer`."""
+    """Give the sum of both; see `l1_regularizer` and `l2_regularizer`.
+
+    Args:
+      scale_l1: the factor of the sum of absolute values, 0 for none.
+      scale_l2: the factor of half the sum of squares, 0 for none.
+      scope: name scope of the operations, by default "l1_l2_regularizer".
+
+    Returns:
+      A function of a tensor that gives a scalar of its dtype.
+
+    Raises:
+      ValueError: a scale is an int or negative.
+
+    >>> import daskvars as dv
+    >>> float(l1_l2_regularizer(1.0, 0.5)(dv.constant([-2.0, 4.0])))
+    11.0
+    """
     scope = scope or "l1_l2_regularizer"
     return _sum([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope)
 
@@ -82,7 +98,17 @@ def l1_l2_regularizer(
 def sum_regularizer(
     regularizer_list: Sequence[Regularizer | None], scope: str | None = None
 ) -> Regularizer | None:
-    """Give the sum of what `regularizer_list` gives; None entries are left out, None if all are."""
+    """Give the sum of what `regularizer_list` gives; None entries are left out, None if all are.
+
+    Args:
+      regularizer_list: functions of a tensor that give a scalar.
+      scope: name scope of the operations.
+
+    >>> import daskvars as dv
+    >>> both = sum_regularizer([l1_regularizer(1.0), None, l2_regularizer(0.5)])
+    >>> float(both(dv.constant([-2.0, 4.0]))), sum_regularizer([None])
+    (11.0, None)
+    """
     regularizers = [r for r in regularizer_list if r is not None]
     return _sum(regularizers, scope) if regularizers else None
 
@@ -107,6 +133,13 @@ def apply_regularization(
 
     Raises:
       ValueError: a loss is not scalar.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     penalty = tf.contrib.layers.l2_regularizer(0.5)
+    ...     total = tf.contrib.layers.apply_regularization(penalty, [tf.constant([2.0, 4.0])])
+    ...     float(sess.run(total)), total in tf.losses.get_regularization_losses()
+    (5.0, True)
     """
     builder = owner()
     if not weights_list:

@@ -10,6 +10,11 @@ class VariableSynchronization(enum.Enum):
     """When copies of a variable are brought together. A variable here has no copies.
 
     The one value with an effect is `ON_READ`: such a variable is by default not trainable.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable(1.0, synchronization=VariableSynchronization.ON_READ)
+    >>> v.trainable
+    False
     """
 
     AUTO = 0
@@ -19,7 +24,13 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How copies of a variable would be merged. Accepted; there are no copies."""
+    """How copies of a variable would be merged. Accepted; there are no copies.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable(1.0, aggregation=VariableAggregation.MEAN)
+    >>> float(v.assign_add(1.0))
+    2.0
+    """
 
     NONE = 0
     SUM = 1

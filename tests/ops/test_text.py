@@ -90,6 +90,16 @@ def test_letters_and_lengths():
     assert dv.strings.lower("ABcÉ", "utf-8").numpy() == "abcé".encode()
     assert int(dv.strings.length("ABcÉ")) == 5
     assert int(dv.strings.length("ABcÉ", unit="UTF8_CHAR")) == 4
+    for change in (dv.strings.lower, dv.strings.upper):
+        with pytest.raises(InvalidArgumentError, match="only utf8 or '' .* received 'latin1'"):
+            change("A", "latin1")
+
+
+def test_bytes_that_are_no_text_are_characters_too():
+    """As in TensorFlow 2.21."""
+    assert dv.strings.lower(b"\xffA\xc3", "utf-8").numpy().decode() == "\ufffda\ufffd"
+    assert int(dv.strings.length(b"\xffA\xc3", unit="UTF8_CHAR")) == 3
+    assert dv.strings.substr(b"\xffA\xc3", 0, 2, unit="UTF8_CHAR").numpy() == b"\xffA"
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,13 @@ def NotDifferentiable(op_type: str) -> None:
     Raises:
       TypeError: the name is no string.
       KeyError: the name is taken.
+
+    >>> import daskvars.v1 as tf
+    >>> NotDifferentiable("FrozenTanh")
+    >>> with tf.Graph().as_default() as graph, graph.gradient_override_map({"Tanh": "FrozenTanh"}):
+    ...     x = tf.constant(0.5)
+    ...     tf.gradients(tf.tanh(x), x)
+    [None]
     """
     if not isinstance(op_type, str):
         raise TypeError(f"op_type must be a string, not {op_type!r}")

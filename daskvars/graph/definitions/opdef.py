@@ -19,7 +19,17 @@ from daskvars.surface.loading import load_until
 
 
 class Spec(NamedTuple):
-    """What is known of a tensor before it is computed: dtype and (partly known) shape."""
+    """What is known of a tensor before it is computed: dtype and (partly known) shape.
+
+    Attributes:
+      dtype: the `DType`.
+      shape: tuple of sizes, None for one that is not known; None if the rank is not.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     dv.placeholder(dv.float32, [None, 3]).spec
+    Spec(dtype=tf.float32, shape=(None, 3))
+    """
 
     dtype: DType
     shape: Shape
@@ -127,6 +137,12 @@ class OpDef:
         variables that may not fail half-way do not rest on it.
       same_if_same_shape: where the shapes of input and output are equal, the result is the input.
       seeded: the kernel draws random numbers: its first argument is a key, a tuple of two ints.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     definition = dv.tanh(0.5).op.opdef
+    >>> definition.type, definition.signature, definition.kernel, definition.pattern
+    ('Tanh', 'x:F', 'tanh', Elementwise(linear=False))
     """
 
     type: str

@@ -41,6 +41,13 @@ class NodeDef:
         each operation that it waits for.
       device: the device asked for.
       attr: attributes as JSON data, see `daskvars.graph.records.attribute_json`.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default() as graph:
+    ...     _ = dv.tanh(dv.zeros([2], name="x"), name="y")
+    >>> node = graph.as_graph_def().node[-1]
+    >>> node.name, node.op, node.input, node.shapes
+    ('y', 'Tanh', ['x'], [[2]])
     """
 
     name: str = ""

@@ -7,7 +7,14 @@ from typing import Any
 
 
 class GraphKeys:
-    """Names of collections that the library itself uses, as TensorFlow's."""
+    """Names of collections that the library itself uses, as TensorFlow's.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     w = dv.get_variable("w", [2])
+    ...     dv.get_collection(dv.GraphKeys.TRAINABLE_VARIABLES) == [w]
+    True
+    """
 
     GLOBAL_VARIABLES = "variables"
     VARIABLES = "variables"

@@ -14,6 +14,11 @@ def device(device_name_or_function: DeviceLike | DeviceFunction) -> AbstractCont
     """Place ops made in the block: a device string, DeviceSpec, function of the op, or None.
 
     Inner specifications override outer ones field by field; None forgets the outer ones.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.device("/job:worker"), dv.device("/cpu:0"):
+    ...     dv.constant(1.0).device
+    '/job:worker/device:CPU:0'
     """
     return builder_for(()).device(device_name_or_function)
 
@@ -23,6 +28,11 @@ def container(container_name: str) -> AbstractContextManager[str]:
 
     The name is kept with the variables (``v.op.get_attr("container")``); their values live with
     the store of the session, whatever their container.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.container("experiment"):
+    ...     dv.get_variable("w", [2]).op.get_attr("container")
+    b'experiment'
     """
     return builder_for(()).container(container_name)
 
@@ -33,20 +43,58 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
     Args:
       key: name of the collection.
       scope: regular expression that the start of an item's name must match.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     a, b = dv.get_variable("a/w", [2]), dv.get_variable("b/w", [2])
+    ...     dv.get_collection("variables", scope="b") == [b]
+    True
     """
     return builder_for(()).get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """Return a collection itself: changes to the list change the collection."""
+    """Return a collection itself: changes to the list change the collection.
+
+    Args:
+      key: name of the collection; one that is not there is made, empty.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     dv.get_collection_ref("rates").append(0.5)
+    ...     dv.get_collection("rates")
+    [0.5]
+    """
     return builder_for(()).get_collection_ref(key)
 
 
 def add_to_collection(name: Any, value: Any) -> None:
-    """Append a value to a collection of the graph being built."""
+    """Append a value to a collection of the graph being built.
+
+    Args:
+      name: name of the collection, any hashable object.
+      value: what is appended; it is not made a tensor.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     dv.add_to_collection("rates", 0.5)
+    ...     dv.get_collection("rates")
+    [0.5]
+    """
     builder_for(()).add_to_collection(name, value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
-    """Append a value to several collections of the graph being built."""
+    """Append a value to several collections of the graph being built.
+
+    Args:
+      names: names of collections, each once; a single string is the name of one.
+      value: what is appended to each.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     dv.add_to_collections(["rates", "all"], 0.5)
+    ...     dv.get_collection("rates"), dv.get_collection("all")
+    ([0.5], [0.5])
+    """
     builder_for(()).add_to_collections(names, value)

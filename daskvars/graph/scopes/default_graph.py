@@ -50,6 +50,12 @@ def reset_default_graph() -> None:
 
     Raises:
       AssertionError: a graph is entered; a nested graph cannot be cleared.
+
+    >>> import daskvars.v1 as tf
+    >>> v = tf.get_variable("made_before", [2])
+    >>> tf.reset_default_graph()
+    >>> tf.global_variables()
+    []
     """
     nested = len(scopes.stacks.builders) > len(scopes.stacks.unended)
     if nested and scopes.current_builder() is not None:

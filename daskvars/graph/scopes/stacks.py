@@ -105,7 +105,15 @@ def session_entered(session: Any, nested: bool = True) -> Iterator[Any]:
 
 
 def get_default_session() -> Any:
-    """Return the session that was entered last in this thread, or None."""
+    """Return the session that was entered last in this thread, or None.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     dv.get_default_session() is sess
+    True
+    >>> dv.get_default_session() is None
+    True
+    """
     return stacks.sessions[-1] if stacks.sessions else None
 
 

@@ -21,6 +21,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError, OpError, UnimplementedError, kind_of
+from daskvars.kernels.control.printing import summarized
 from daskvars.kernels.control.tensor_lists import History
 
 
@@ -130,7 +131,7 @@ def history_item(xp: ArrayModule, values: tuple, *, index: int) -> Array:
 def check(xp: ArrayModule, condition: Array, *data: Any, summarize: int | None) -> tuple:
     """Raise InvalidArgumentError with `data` unless all of `condition` is true."""
     if not bool(xp.all(condition)):
-        shown = " ".join(f"[{_summary(item, summarize or 3)}]" for item in data)
+        shown = " ".join(summarized(data, summarize))
         raise InvalidArgumentError(None, None, f"assertion failed: {shown}")
     return ()
 
@@ -161,15 +162,9 @@ def broadcastable(xp: ArrayModule, weights_shape: Any, values_shape: Any) -> tup
 @host_kernel
 def write(xp: ArrayModule, x: Array, *data: Any, message: str, summarize: int | None) -> Array:
     """Print `data` to standard error and give `x`."""
-    text = "".join(f"[{_summary(item, summarize or 3)}]" for item in data)
+    text = "".join(summarized(data, summarize))
     print(f"{message}{text}", file=sys.stderr)
     return x
-
-
-def _summary(item: Array, count: int) -> str:
-    flat = numpy.asarray(item).reshape(-1)
-    words = [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in flat[:count]]
-    return " ".join(words) + ("..." if flat.size > count else "")
 
 
 @host_kernel

@@ -57,6 +57,29 @@ def _nested(array: numpy.ndarray, summarize: int, depth: int) -> str:
     return f"[{between.join(words)}]"
 
 
+def summarized(data: Sequence[Any], count: int | None) -> list[str]:
+    """Return arrays as `Print` and `Assert` show them: the first `count` items, all if negative.
+
+    >>> summarized([numpy.eye(2), numpy.float32(0.5)], None)
+    ['[[1 0][0...]...]', '[0.5]']
+    """
+    arrays = [numpy.asarray(item) for item in data]
+    counts = [a.size if count is not None and count < 0 else count for a in arrays]
+    return [f"[{_first(a, 3 if n is None else n)}]" for a, n in zip(arrays, counts, strict=True)]
+
+
+def _first(array: numpy.ndarray, count: int, depth: int = 0) -> str:
+    """Return the first items, each row that has one of them in brackets."""
+    if array.ndim < 2:
+        words = [_item(value) for value in array.reshape(-1)[:count]]
+        return " ".join(words) + "..." * (array.size > count)
+    size = array[0].size if len(array) else 0
+    rows = [
+        _first(row, count - i * size, depth + 1) for i, row in enumerate(array) if i * size < count
+    ]
+    return "".join(f"[{row}]" for row in rows) + "..." * (depth == 0 and array.size > count)
+
+
 def _item(value: Array, quote: str = "") -> str:
     if isinstance(value, bytes):
         return f"{quote}{value.decode('utf-8', 'replace')}{quote}"

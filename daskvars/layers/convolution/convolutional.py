@@ -235,8 +235,43 @@ class Conv3DTranspose(TransposedConvolution):
     transposed = staticmethod(conv3d_transpose_op)
 
 
-conv1d = functional(Conv1D, "conv1d")
-conv2d = functional(Conv2D, "conv2d")
-conv2d_transpose = functional(Conv2DTranspose, "conv2d_transpose")
-conv3d = functional(Conv3D, "conv3d")
-conv3d_transpose = functional(Conv3DTranspose, "conv3d_transpose")
+conv1d = functional(
+    Conv1D,
+    "conv1d",
+    example="import daskvars as dv\n"
+    "ones, x = dv.ones_initializer(), dv.ones([1, 4, 2])\n"
+    "y = dv.layers.conv1d(x, 1, 3, kernel_initializer=ones)\n"
+    "y.numpy().ravel().tolist() -> [6.0, 6.0]",
+)
+conv2d = functional(
+    Conv2D,
+    "conv2d",
+    example="import daskvars as dv\n"
+    "ones, x = dv.ones_initializer(), dv.ones([1, 4, 4, 1])\n"
+    "y = dv.layers.conv2d(x, 2, 3, strides=2, kernel_initializer=ones)\n"
+    "y.numpy().tolist() -> [[[[9.0, 9.0]]]]",
+)
+conv2d_transpose = functional(
+    Conv2DTranspose,
+    "conv2d_transpose",
+    example="import daskvars as dv\n"
+    "ones, x = dv.ones_initializer(), dv.ones([1, 2, 2, 1])\n"
+    "y = dv.layers.conv2d_transpose(x, 1, 2, strides=2, kernel_initializer=ones)\n"
+    "y.shape.as_list(), y.numpy().sum().item() -> ([1, 4, 4, 1], 16.0)",
+)
+conv3d = functional(
+    Conv3D,
+    "conv3d",
+    example="import daskvars as dv\n"
+    "ones, x = dv.ones_initializer(), dv.ones([1, 2, 2, 3, 1])\n"
+    "y = dv.layers.conv3d(x, 1, 2, kernel_initializer=ones)\n"
+    "y.numpy().ravel().tolist() -> [8.0, 8.0]",
+)
+conv3d_transpose = functional(
+    Conv3DTranspose,
+    "conv3d_transpose",
+    example="import daskvars as dv\n"
+    "ones, x = dv.ones_initializer(), dv.ones([1, 1, 1, 2, 1])\n"
+    "y = dv.layers.conv3d_transpose(x, 1, 2, strides=2, kernel_initializer=ones)\n"
+    "y.shape.as_list(), y.numpy().sum().item() -> ([1, 2, 2, 4, 1], 16.0)",
+)

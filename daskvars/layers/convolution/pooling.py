@@ -145,9 +145,51 @@ class AveragePooling3D(Pooling):
     kind = "AVG"
 
 
-max_pooling1d = functional(MaxPooling1D, "max_pooling1d", has_variables=False)
-max_pooling2d = functional(MaxPooling2D, "max_pooling2d", has_variables=False)
-max_pooling3d = functional(MaxPooling3D, "max_pooling3d", has_variables=False)
-average_pooling1d = functional(AveragePooling1D, "average_pooling1d", has_variables=False)
-average_pooling2d = functional(AveragePooling2D, "average_pooling2d", has_variables=False)
-average_pooling3d = functional(AveragePooling3D, "average_pooling3d", has_variables=False)
+max_pooling1d = functional(
+    MaxPooling1D,
+    "max_pooling1d",
+    has_variables=False,
+    example="import daskvars as dv\n"
+    "x = dv.constant([[[1.0], [3.0], [2.0], [0.0]]])\n"
+    "dv.layers.max_pooling1d(x, 2, 2).numpy().ravel().tolist() -> [3.0, 2.0]",
+)
+max_pooling2d = functional(
+    MaxPooling2D,
+    "max_pooling2d",
+    has_variables=False,
+    example="import daskvars as dv\n"
+    "x = dv.reshape(dv.range(9.0), [1, 3, 3, 1])\n"
+    "dv.layers.max_pooling2d(x, 2, 1).numpy().ravel().tolist() -> [4.0, 5.0, 7.0, 8.0]",
+)
+max_pooling3d = functional(
+    MaxPooling3D,
+    "max_pooling3d",
+    has_variables=False,
+    example="import daskvars as dv\n"
+    "x = dv.reshape(dv.range(12.0), [1, 2, 2, 3, 1])\n"
+    "dv.layers.max_pooling3d(x, 2, 1).numpy().ravel().tolist() -> [10.0, 11.0]",
+)
+average_pooling1d = functional(
+    AveragePooling1D,
+    "average_pooling1d",
+    has_variables=False,
+    example="import daskvars as dv\n"
+    "x = dv.constant([[[1.0], [3.0], [2.0], [0.0]]])\n"
+    "dv.layers.average_pooling1d(x, 2, 2).numpy().ravel().tolist() -> [2.0, 1.0]",
+)
+average_pooling2d = functional(
+    AveragePooling2D,
+    "average_pooling2d",
+    has_variables=False,
+    example="import daskvars as dv\n"
+    "x = dv.reshape(dv.range(9.0), [1, 3, 3, 1])\n"
+    "dv.layers.average_pooling2d(x, 2, 1).numpy().ravel().tolist() -> [2.0, 3.0, 5.0, 6.0]",
+)
+average_pooling3d = functional(
+    AveragePooling3D,
+    "average_pooling3d",
+    has_variables=False,
+    example="import daskvars as dv\n"
+    "x = dv.reshape(dv.range(12.0), [1, 2, 2, 3, 1])\n"
+    "dv.layers.average_pooling3d(x, 2, 1).numpy().ravel().tolist() -> [5.0, 6.0]",
+)

@@ -95,5 +95,21 @@ class SeparableConv2D(SeparableConvolution):
     """
 
 
-separable_conv1d = functional(SeparableConv1D, "separable_conv1d")
-separable_conv2d = functional(SeparableConv2D, "separable_conv2d")
+separable_conv1d = functional(
+    SeparableConv1D,
+    "separable_conv1d",
+    example="import daskvars as dv\n"
+    "ones, x = dv.ones_initializer(), dv.ones([1, 4, 2])\n"
+    "y = dv.layers.separable_conv1d(\n"
+    "    x, 1, 3, depthwise_initializer=ones, pointwise_initializer=ones)\n"
+    "y.numpy().ravel().tolist() -> [6.0, 6.0]",
+)
+separable_conv2d = functional(
+    SeparableConv2D,
+    "separable_conv2d",
+    example="import daskvars as dv\n"
+    "ones, x = dv.ones_initializer(), dv.ones([1, 3, 3, 2])\n"
+    "y = dv.layers.separable_conv2d(\n"
+    "    x, 2, 3, depthwise_initializer=ones, pointwise_initializer=ones)\n"
+    "y.numpy().ravel().tolist() -> [18.0, 18.0]",
+)

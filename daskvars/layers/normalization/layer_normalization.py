@@ -73,4 +73,10 @@ class LayerNormalization(DeclaredLayer):
         return TensorShape(input_shape)
 
 
-layer_norm = functional(LayerNormalization, "layer_norm")
+layer_norm = functional(
+    LayerNormalization,
+    "layer_norm",
+    example="import daskvars as dv\n"
+    "y = dv.layers.layer_norm(dv.constant([[1.0, 3.0]]), epsilon=0.0)\n"
+    "y.numpy().round(4).tolist() -> [[-1.0, 1.0]]",
+)

@@ -175,7 +175,17 @@ class _StateTuple(NamedTuple):
 
 
 class LSTMStateTuple(_StateTuple):
-    """The state of an LSTM cell: its memory `c`, and its output `h`."""
+    """The state of an LSTM cell: its memory `c`, and its output `h`.
+
+    Attributes:
+      c: [batch, units] floating.
+      h: [batch, units] of the dtype of `c`, or [batch, projection].
+
+    >>> import daskvars as dv
+    >>> state = dv.nn.rnn_cell.LSTMCell(3).zero_state(2, dv.float32)
+    >>> state.c.shape.as_list(), state.h.shape.as_list(), state.dtype.name
+    ([2, 3], [2, 3], 'float32')
+    """
 
     __slots__ = ()
 

@@ -188,6 +188,13 @@ def convert_to_tensor_or_indexed_slices(
 
     Raises:
       ValueError: the slices have another dtype than `dtype`.
+
+    >>> import daskvars as dv
+    >>> slices = dv.IndexedSlices(dv.constant([1.0]), dv.constant([2]))
+    >>> convert_to_tensor_or_indexed_slices(slices) is slices
+    True
+    >>> convert_to_tensor_or_indexed_slices([1, 2]).numpy().tolist()
+    [1, 2]
     """
     if not isinstance(value, IndexedSlices):
         return convert_to_tensor(value, dtype, name)

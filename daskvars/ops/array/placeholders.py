@@ -101,6 +101,12 @@ def placeholder_with_default(
 
     Raises:
       ValueError: the shape of `input` does not fit `shape`.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     rate = dv.placeholder_with_default(0.5, [])
+    ...     float(sess.run(rate)), float(sess.run(rate, {rate: 0.25}))
+    (0.5, 0.25)
     """
     shape = shapes.as_tuple(shape)
     return apply(PLACEHOLDER_WITH_DEFAULT, convert_to_tensor(input), name=name, shape=shape)

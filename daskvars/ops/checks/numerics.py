@@ -52,8 +52,18 @@ def add_check_numerics_ops() -> Operation:
 
     Raises:
       RuntimeError: in eager code, which has no graph; use `check_numerics`.
+      InvalidArgumentError: (when run) a tensor has infinities or what is no number.
 
     Source: TensorFlow 1.15, ``tf.add_check_numerics_ops``.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     y = dv.log(dv.constant(0.0), name="y")
+    ...     try:
+    ...         sess.run([y, dv.add_check_numerics_ops()])
+    ...     except dv.errors.InvalidArgumentError as error:
+    ...         "y:0" in str(error)
+    True
     """
     graph = builder_for(())
     if graph.is_eager:

@@ -37,6 +37,15 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
 
     A read of a variable made inside sees what the control inputs assign. None forgets the
     blocks around it. Eager code runs in order anyway.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     v = dv.Variable(1.0)
+    ...     with dv.control_dependencies([dv.assign_add(v, 2.0)]):
+    ...         after = dv.identity(v)
+    ...     sess.run(v.initializer)
+    ...     float(sess.run(after))
+    3.0
     """
     builder = builder_for(tuple(control_inputs) if control_inputs is not None else ())
     return nullcontext() if builder.is_eager else builder.control_dependencies(control_inputs)
@@ -121,8 +130,23 @@ def Assert(
 
     A failing run changes no variable, wherever in it the assertion stands.
 
+    Args:
+      condition: scalar bool.
+      data: tensors that the error shows, of any dtypes.
+      summarize: how many elements of each it shows, by default 3; all if negative.
+      name: name of the operation, by default "Assert".
+
     Raises:
       InvalidArgumentError: (when run) the condition is false.
+
+    >>> import daskvars as dv
+    >>> x = dv.constant([1.0, -2.0])
+    >>> try:
+    ...     _ = dv.Assert(dv.reduce_all(x > 0.0), ["not positive:", x])
+    ...     dv.sync()
+    ... except dv.errors.InvalidArgumentError as error:
+    ...     print(str(error).splitlines()[0])
+    assertion failed: [not positive:] [1 -2] [op 'Assert']
     """
     return apply_op(ASSERT, condition, *data, name=name, summarize=summarize)
 
@@ -149,7 +173,30 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return `input_`, printing `data` to standard error (of the worker) when it is computed."""
+    """Return `input_`, printing `data` to standard error (of the worker) when it is computed.
+
+    Args:
+      input_: [...] any dtype.
+      data: tensors to print, of any dtypes.
+      message: what is printed before them.
+      first_n: None or -1: print in every run.
+      summarize: how many elements of each are printed, by default 3; all if negative.
+      name: name of the operation, by default "Print".
+
+    Returns:
+      [...] as `input_`.
+
+    Raises:
+      ValueError: `first_n` counts runs.
+
+    >>> import sys, contextlib
+    >>> import daskvars as dv
+    >>> x = dv.constant([1.0, 2.0])
+    >>> with contextlib.redirect_stderr(sys.stdout):
+    ...     float(dv.reduce_sum(dv.Print(x, [x, 7], "x is ")))
+    x is [1 2][7]
+    3.0
+    """
     if first_n not in (None, -1):
         raise ValueError(
             "Print(first_n=...) counts runs, which a run that may be repeated after the loss of a "

@@ -30,6 +30,7 @@ from daskvars.ops.rules import axes
 from daskvars.ops.state.assign import handle_of
 from daskvars.shapes import Shape
 from daskvars.surface.accepted import ACCEPTED, accepts
+from daskvars.surface.signatures import with_example
 
 
 def _slices(params: Shape, indices: Shape, batch_dims: int = 0) -> Shape:
@@ -190,7 +191,7 @@ Raises:
 
 
 def _tensor_scatter(
-    type: str, mode: str, gradient: Callable[..., Any], summary: str
+    type: str, mode: str, gradient: Callable[..., Any], summary: str, result: list[int]
 ) -> Callable[..., Tensor]:
     kind = "T" if mode == "update" else "N"
     definition = OpDef(
@@ -208,9 +209,11 @@ def _tensor_scatter(
         return apply(definition, tensor, indices, updates, name=name, mode=mode)
 
     function.__name__ = function.__qualname__ = f"tensor_scatter_{mode}"
-    function.__doc__ = TENSOR_SCATTER.format(
+    doc = TENSOR_SCATTER.format(
         summary=summary, type=type, kind="dtype" if mode == "update" else "number"
     )
+    call = f"{function.__name__}([1, 2, 3, 4], [[0], [2]], [10, 20]).numpy().tolist()"
+    function.__doc__ = with_example(doc, f"{call} -> {result}")
     return function
 
 
@@ -225,18 +228,21 @@ tensor_scatter_update = _tensor_scatter(
     "update",
     _update_gradient,
     "Return a tensor with the slices at some coordinates replaced; of two the last counts.",
+    [10, 2, 20, 4],
 )
 tensor_scatter_add = _tensor_scatter(
     "TensorScatterAdd",
     "add",
     lambda op, dy: (dy, None, gather_nd(dy, op.inputs[1])),
     "Return a tensor with `updates` added at some coordinates.",
+    [11, 2, 23, 4],
 )
 tensor_scatter_sub = _tensor_scatter(
     "TensorScatterSub",
     "sub",
     lambda op, dy: (dy, None, negative(gather_nd(dy, op.inputs[1]))),
     "Return a tensor with `updates` subtracted at some coordinates.",
+    [-9, 2, -17, 4],
 )
 
 
@@ -272,12 +278,10 @@ Returns:
 Raises:
   ValueError: the shapes do not fit.
   InvalidArgumentError: (when run) a coordinate is out of range.
-
->>> import daskvars as dv
->>> v = dv.Variable([1, 2, 3, 4])
->>> dv.{name}(v, [[0], [2]], [10, 20]).numpy().tolist()
-{result}
 """
+SCATTER_ND_EXAMPLE = """import daskvars as dv
+v = dv.Variable([1, 2, 3, 4])
+dv.{name}(v, [[0], [2]], [10, 20]).numpy().tolist() -> {result}"""
 
 
 def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callable[..., Tensor]:
@@ -307,13 +311,11 @@ def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callab
         return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
 
     function.__name__ = function.__qualname__ = f"scatter_nd_{mode}"
-    function.__doc__ = SCATTER_ND_INTO.format(
-        summary=summary,
-        type=type,
-        name=function.__name__,
-        result=result,
-        use_locking=ACCEPTED["use_locking"].text,
+    doc = SCATTER_ND_INTO.format(
+        summary=summary, type=type, use_locking=ACCEPTED["use_locking"].text
     )
+    example = SCATTER_ND_EXAMPLE.format(name=function.__name__, result=result)
+    function.__doc__ = with_example(doc, example)
     return function
 
 

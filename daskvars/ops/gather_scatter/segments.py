@@ -24,6 +24,7 @@ from daskvars.ops.math.comparison import equal
 from daskvars.ops.math.division import div_no_nan, divide
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.rules import axes
+from daskvars.surface.signatures import with_example
 
 # -- ids in any order --------------------------------------------------------------------------
 
@@ -149,6 +150,7 @@ def _unsorted_function(
     summary: str,
     types: str,
     empty: str,
+    result: str,
 ) -> Callable[..., Tensor]:
     definition = OpDef(
         type,
@@ -168,7 +170,9 @@ def _unsorted_function(
         return apply(definition, data, segment_ids, name=name, num_segments=number)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = UNSORTED.format(summary=summary, types=types, type=type, empty=empty)
+    doc = UNSORTED.format(summary=summary, types=types, type=type, empty=empty)
+    call = f"{name}([5, 3, 2, 9], [0, 1, 0, -1], 2).numpy().tolist()"
+    function.__doc__ = with_example(doc, f"{call} -> {result}")
     return function
 
 
@@ -182,6 +186,7 @@ unsorted_segment_sum: Callable[..., Tensor] = _unsorted_function(
     "Add up the rows of each segment.",
     "any number",
     "zeros",
+    "[7, 3]",
 )
 unsorted_segment_max = _unsorted_function(
     "unsorted_segment_max",
@@ -193,6 +198,7 @@ unsorted_segment_max = _unsorted_function(
     "Return the largest of each segment's rows, element by element.",
     "real",
     "the lowest number of the dtype",
+    "[5, 3]",
 )
 unsorted_segment_min = _unsorted_function(
     "unsorted_segment_min",
@@ -204,6 +210,7 @@ unsorted_segment_min = _unsorted_function(
     "Return the smallest of each segment's rows, element by element.",
     "real",
     "the highest number of the dtype",
+    "[2, 3]",
 )
 unsorted_segment_prod = _unsorted_function(
     "unsorted_segment_prod",
@@ -215,6 +222,7 @@ unsorted_segment_prod = _unsorted_function(
     "Multiply the rows of each segment.",
     "any number",
     "ones",
+    "[10, 3]",
 )
 
 

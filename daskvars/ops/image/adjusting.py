@@ -203,10 +203,17 @@ def random_brightness(image: TensorLike, max_delta: float, seed: int | None = No
       max_delta: 0 or more.
       seed: int, see `set_random_seed`.
 
+    Returns:
+      [..., channels] of the dtype of `image`.
+
     Raises:
       ValueError: `max_delta` is negative.
 
     Source: TensorFlow 1.15, ``tf.image.random_brightness``.
+
+    >>> dark, bright = random_brightness([[[1.0, 5.0]]], 0.5, seed=1).numpy().ravel()
+    >>> round(float(bright - dark), 4), bool(0.5 <= dark <= 1.5)
+    (4.0, True)
     """
     if max_delta < 0:
         raise ValueError(f"max_delta must be non-negative, got {max_delta}")
@@ -224,10 +231,17 @@ def random_contrast(
       upper: above `lower`.
       seed: int, see `set_random_seed`.
 
+    Returns:
+      [..., height, width, channels] of the dtype of `image`.
+
     Raises:
-      ValueError: the bounds are others.
+      ValueError: the bounds are not in order, or one is negative.
 
     Source: TensorFlow 1.15, ``tf.image.random_contrast``.
+
+    >>> y = random_contrast([[[1.0], [3.0]]], 0.5, 2.0, seed=1).numpy().ravel()
+    >>> float(y.mean()), bool(1.0 <= y[1] - y[0] <= 4.0)
+    (2.0, True)
     """
     _between(lower, upper, "the contrast")
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
@@ -236,17 +250,24 @@ def random_contrast(
 def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """Return images with a number from -`max_delta` to `max_delta` added to the hue.
 
-    See `adjust_hue`.
-
     Args:
       image: [..., 3] real.
       max_delta: from 0 to 0.5.
       seed: int, see `set_random_seed`.
 
+    Returns:
+      [..., 3] of the dtype of `image`.
+
     Raises:
       ValueError: `max_delta` is another.
 
+    See `adjust_hue`.
+
     Source: TensorFlow 1.15, ``tf.image.random_hue``.
+
+    >>> pixel = random_hue([[[0.25, 0.5, 1.0]]], 0.5, seed=1).numpy()
+    >>> float(pixel.min()), float(pixel.max())
+    (0.25, 1.0)
     """
     if not 0 <= max_delta <= 0.5:
         raise ValueError(f"max_delta must be from 0 to 0.5, got {max_delta}")
@@ -264,10 +285,17 @@ def random_saturation(
       upper: above `lower`.
       seed: int, see `set_random_seed`.
 
+    Returns:
+      [..., 3] of the dtype of `image`.
+
     Raises:
-      ValueError: the bounds are others.
+      ValueError: the bounds are not in order, or one is negative.
 
     Source: TensorFlow 1.15, ``tf.image.random_saturation``.
+
+    >>> red, green, blue = random_saturation([[[0.5, 0.75, 1.0]]], 0.0, 1.0, seed=1).numpy()[0, 0]
+    >>> float(blue), bool(red >= 0.5)
+    (1.0, True)
     """
     _between(lower, upper, "the saturation")
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))

@@ -295,6 +295,10 @@ def non_max_suppression_overlaps(
       [kept] int32.
 
     Source: TensorFlow 1.15, ``tf.image.non_max_suppression_overlaps``.
+
+    >>> overlaps = [[1.0, 0.8, 0.1], [0.8, 1.0, 0.2], [0.1, 0.2, 1.0]]
+    >>> non_max_suppression_overlaps(overlaps, [0.7, 0.9, 0.5], 3).numpy().tolist()
+    [1, 2]
     """
     return apply(
         NON_MAX_SUPPRESSION_OVERLAPS,
@@ -327,6 +331,12 @@ def non_max_suppression_padded(
       [kept] or [max_output_size] int32, and [] int32.
 
     Source: TensorFlow 1.15, ``tf.image.non_max_suppression_padded``.
+
+    >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9], [2.0, 2.0, 3.0, 3.0]]
+    >>> kept, count = non_max_suppression_padded(
+    ...     boxes, [0.7, 0.9, 0.5], 4, pad_to_max_output_size=True)
+    >>> kept.numpy().tolist(), int(count)
+    ([1, 2, 0, 0], 2)
     """
     with name_scope(name, "non_max_suppression_padded", [boxes, scores]):
         kept = non_max_suppression(boxes, scores, max_output_size, iou_threshold, score_threshold)
@@ -476,6 +486,14 @@ def sample_distorted_bounding_box(
 
     Source: TensorFlow 1.15, ``tf.image.sample_distorted_bounding_box``; the numbers drawn are not
     TensorFlow's.
+
+    >>> import daskvars as dv
+    >>> begin, size, bboxes = sample_distorted_bounding_box(
+    ...     [8, 6, 3], [[[0.25, 0.25, 0.75, 0.75]]], seed=1, min_object_covered=1.0)
+    >>> bool((begin.numpy() <= [2, 1, 0]).all())
+    True
+    >>> dv.slice(dv.ones([8, 6, 3]), begin, size).numpy().shape == (*size.numpy()[:2], 3)
+    True
     """
     return apply(
         SAMPLE_BOX,

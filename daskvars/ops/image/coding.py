@@ -168,7 +168,26 @@ def decode_jpeg(
 def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
     """Return the pixels of a BMP file, [height, width, channels] uint8. See `decode_png`.
 
+    Args:
+      contents: [] string, the file.
+      channels: 0 as in the file, 1 for grey, 3 for colours, 4 with opacity.
+      name: name of the operation.
+
+    Returns:
+      [height, width, channels] uint8.
+
+    Raises:
+      ValueError: there is no such number of channels.
+      InvalidArgumentError: (when run) it is no BMP file.
+      ImportError: in the run: the extra ``image`` is not installed.
+
     Source: TensorFlow 1.15, ``tf.image.decode_bmp``.
+
+    >>> import io, PIL.Image
+    >>> file = io.BytesIO()
+    >>> PIL.Image.new("RGB", (2, 1), (255, 0, 7)).save(file, "BMP")
+    >>> decode_bmp(file.getvalue()).numpy().tolist()
+    [[[255, 0, 7], [255, 0, 7]]]
     """
     return _decode(BMP, contents, name, ["BMP"], channels)
 
@@ -176,7 +195,25 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     """Return the pixels of a GIF file, [frames, height, width, 3] uint8. See `decode_png`.
 
+    Args:
+      contents: [] string, the file.
+      name: name of the operation.
+
+    Returns:
+      [frames, height, width, 3] uint8.
+
+    Raises:
+      InvalidArgumentError: (when run) it is no GIF file.
+      ImportError: in the run: the extra ``image`` is not installed.
+
     Source: TensorFlow 1.15, ``tf.image.decode_gif``.
+
+    >>> import io, PIL.Image
+    >>> file = io.BytesIO()
+    >>> frames = [PIL.Image.new("RGB", (2, 1), colour) for colour in ("black", "white")]
+    >>> frames[0].save(file, "GIF", save_all=True, append_images=frames[1:])
+    >>> decode_gif(file.getvalue()).numpy()[:, 0, 0].tolist()
+    [[0, 0, 0], [255, 255, 255]]
     """
     return _decode(GIF, contents, name, ["GIF"])
 
@@ -245,7 +282,19 @@ def decode_and_crop_jpeg(
       channels: see `decode_jpeg`, also for `ratio`.
       name: name scope of the operations, by default "DecodeAndCropJpeg".
 
+    Returns:
+      [height, width, channels] uint8, of the height and width of the window.
+
+    Raises:
+      ValueError: the window is known and goes out of the image's known shape.
+      InvalidArgumentError: (when run) it is no JPEG file.
+
     Source: TensorFlow 1.15, ``tf.image.decode_and_crop_jpeg``.
+
+    >>> import daskvars as dv
+    >>> file = dv.image.encode_jpeg(dv.fill([8, 16, 3], dv.cast(200, dv.uint8)))
+    >>> decode_and_crop_jpeg(file, [2, 4, 1, 2]).numpy().tolist()
+    [[[200, 200, 200], [200, 200, 200]]]
     """
     with name_scope(name, "DecodeAndCropJpeg", [contents, crop_window]):
         image = decode_jpeg(contents, channels, ratio)
@@ -456,6 +505,13 @@ def adjust_jpeg_quality(
       ValueError: the rank is not 3, or there is no such quality.
 
     Source: TensorFlow 1.15, ``tf.image.adjust_jpeg_quality``.
+
+    >>> import daskvars as dv
+    >>> image = dv.range(192.0) / 192.0
+    >>> image = dv.reshape(image, [8, 8, 3])
+    >>> good, bad = (adjust_jpeg_quality(image, quality) for quality in (95, 5))
+    >>> bool(dv.norm(good - image) < dv.norm(bad - image))
+    True
     """
     with name_scope(name, "adjust_jpeg_quality", [image]) as scope:
         image = convert_to_tensor(image, name="image")
@@ -472,18 +528,26 @@ def random_jpeg_quality(
 ) -> Tensor:
     """Return an image as a JPEG file of a quality between two would have it.
 
-    See `adjust_jpeg_quality`.
-
     Args:
       image: [height, width, channels] real.
       min_jpeg_quality: from 0 to 100.
       max_jpeg_quality: above that, up to 100.
       seed: int, see `set_random_seed`.
 
+    Returns:
+      The image, shaped and typed as `image`.
+
     Raises:
-      ValueError: the bounds are others.
+      ValueError: the bounds are not in order or not from 0 to 100, or the rank is not 3.
+
+    See `adjust_jpeg_quality`.
 
     Source: TensorFlow 1.15, ``tf.image.random_jpeg_quality``.
+
+    >>> import daskvars as dv
+    >>> grey = dv.fill([8, 8, 3], 0.5)
+    >>> bool(dv.reduce_max(dv.abs(random_jpeg_quality(grey, 80, 95, seed=1) - grey)) < 0.02)
+    True
     """
     if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
         raise ValueError(

@@ -124,20 +124,62 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
 
 
 def yuv_to_rgb(images: TensorLike) -> Tensor:
-    """Return red, green and blue. See `rgb_to_yuv`. Source: ``tf.image.yuv_to_rgb``."""
+    """Return red, green and blue of brightness and two colour differences. See `rgb_to_yuv`.
+
+    Args:
+      images: [..., 3] floating.
+
+    Returns:
+      [..., 3] of the dtype of `images`.
+
+    Raises:
+      ValueError: the last dimension is not 3.
+
+    Source: TensorFlow 1.15, ``tf.image.yuv_to_rgb``.
+
+    >>> [round(x, 2) for x in yuv_to_rgb([[0.5, 0.0, 0.25]]).numpy()[0].tolist()]
+    [0.78, 0.35, 0.5]
+    """
     return _product(images, FROM_YUV, "yuv_to_rgb")
 
 
 def rgb_to_yiq(images: TensorLike) -> Tensor:
     """Return brightness, in-phase and quadrature. See `rgb_to_yuv`.
 
+    Args:
+      images: [..., 3] floating.
+
+    Returns:
+      [..., 3] of the dtype of `images`.
+
+    Raises:
+      ValueError: the last dimension is not 3.
+
     Source: TensorFlow 1.15, ``tf.image.rgb_to_yiq``.
+
+    >>> [round(x, 3) for x in rgb_to_yiq([[1.0, 0.0, 0.0]]).numpy()[0].tolist()]
+    [0.299, 0.596, 0.212]
     """
     return _product(images, TO_YIQ, "rgb_to_yiq")
 
 
 def yiq_to_rgb(images: TensorLike) -> Tensor:
-    """Return red, green and blue. See `rgb_to_yuv`. Source: ``tf.image.yiq_to_rgb``."""
+    """Return red, green and blue of brightness, in-phase and quadrature. See `rgb_to_yiq`.
+
+    Args:
+      images: [..., 3] floating.
+
+    Returns:
+      [..., 3] of the dtype of `images`.
+
+    Raises:
+      ValueError: the last dimension is not 3.
+
+    Source: TensorFlow 1.15, ``tf.image.yiq_to_rgb``.
+
+    >>> [round(x, 3) for x in yiq_to_rgb([[0.299, 0.596, 0.211]]).numpy()[0].tolist()]
+    [1.0, 0.0, -0.001]
+    """
     return _product(images, FROM_YIQ, "yiq_to_rgb")
 
 

@@ -282,6 +282,13 @@ def ssim_multiscale(
       ValueError: the rank is not 4, a size is not known, or too small at the end.
 
     Source: TensorFlow 1.15, ``tf.image.ssim_multiscale``.
+
+    >>> import daskvars as dv
+    >>> images = dv.random_uniform([1, 32, 32, 1], seed=1)
+    >>> same = ssim_multiscale(images, images, 1.0, power_factors=(0.5, 0.5))
+    >>> noisy = images + dv.random_uniform([1, 32, 32, 1], maxval=0.3, seed=2)
+    >>> same.numpy().tolist(), bool(ssim_multiscale(images, noisy, 1.0, (0.5, 0.5)) < 1.0)
+    ([1.0], True)
     """
     with name_scope(None, "MS-SSIM", [img1, img2]):
         a, b, largest = _pair(img1, img2, max_val)

@@ -26,7 +26,15 @@ from daskvars.ops.rules import axes
 
 
 class ResizeMethod:
-    """The ways to resize images, for `resize_images`."""
+    """The ways to resize images, for `resize_images`.
+
+    >>> import daskvars as dv
+    >>> image = [[[1.0], [3.0]]]
+    >>> for method in (ResizeMethod.BILINEAR, ResizeMethod.NEAREST_NEIGHBOR):
+    ...     dv.image.resize_images(image, [1, 4], method).numpy().ravel().tolist()
+    [1.0, 2.0, 3.0, 3.0]
+    [1.0, 1.0, 3.0, 3.0]
+    """
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1

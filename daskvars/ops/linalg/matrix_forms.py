@@ -113,6 +113,10 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
       InvalidArgumentError: (when run) a matrix is not positive definite.
 
     Source: TensorFlow 1.15, ``tf.linalg.logdet``.
+
+    >>> import math
+    >>> math.isclose(float(logdet([[2.0, 0.0], [0.0, 8.0]])), math.log(16.0), rel_tol=1e-6)
+    True
     """
     with name_scope(name, "logdet", [matrix]):
         diagonal = real(matrix_diag_part(cholesky(matrix)))

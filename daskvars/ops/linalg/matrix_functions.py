@@ -119,6 +119,11 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
       ValueError: the matrices are not square.
 
     Source: TensorFlow 1.15, ``tf.linalg.logm``.
+
+    >>> import numpy
+    >>> turn = numpy.array([[0.0, -1.0], [1.0, 0.0]], "complex64")
+    >>> [round(x.real, 4) for x in logm(turn).numpy().ravel().tolist()][1:3]
+    [-1.5708, 1.5708]
     """
     x = convert_to_tensor(input, name="input")
     if not x.dtype.is_complex:
@@ -259,6 +264,9 @@ def lu_reconstruct(
       [..., n, n] of the dtype of `lower_upper`.
 
     Source: TensorFlow 1.15, ``tf.linalg.lu_reconstruct``.
+
+    >>> lu_reconstruct(*lu([[0.0, 2.0], [4.0, 2.0]])).numpy().tolist()
+    [[0.0, 2.0], [4.0, 2.0]]
     """
     with name_scope(name, "lu_reconstruct", [lower_upper, perm]):
         packed, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
@@ -286,6 +294,9 @@ def lu_solve(
       [..., n, k].
 
     Source: TensorFlow 1.15, ``tf.linalg.lu_solve``.
+
+    >>> lu_solve(*lu([[0.0, 2.0], [4.0, 2.0]]), [[2.0], [6.0]]).numpy().tolist()
+    [[1.0], [1.0]]
     """
     with name_scope(name, "lu_solve", [lower_upper, perm, rhs]):
         packed, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
@@ -303,7 +314,18 @@ def lu_matrix_inverse(
 ) -> Tensor:
     """Return the inverses of the matrices of which `lu` gives factors. See `lu_solve`.
 
+    Args:
+      lower_upper: [..., n, n], the factors.
+      perm: [..., n], their rows.
+      name: name scope of the operations, by default "lu_matrix_inverse".
+
+    Returns:
+      [..., n, n] of the dtype of `lower_upper`.
+
     Source: TensorFlow 1.15, ``tf.linalg.lu_matrix_inverse``.
+
+    >>> lu_matrix_inverse(*lu([[0.0, 2.0], [4.0, 2.0]])).numpy().tolist()
+    [[-0.25, 0.25], [0.5, 0.0]]
     """
     with name_scope(name, "lu_matrix_inverse", [lower_upper, perm]):
         packed = convert_to_tensor(lower_upper)

@@ -18,6 +18,7 @@ from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.math.comparison import equal, greater, less, logical_and, logical_or, where_v2
 from daskvars.ops.math.reduce import reduce_sum
+from daskvars.surface.signatures import with_example
 
 _KINDS = {"num_bits": kinds_of.INT, "narrow_range": kinds_of.BOOL}
 
@@ -128,7 +129,21 @@ def fake_quant_with_min_max_args_gradient(
 ) -> Tensor:
     """Return the gradient by the inputs of `fake_quant_with_min_max_args`.
 
+    Args:
+      gradients: [...] float32, the gradient of the result.
+      inputs: [...] float32.
+      min: see `fake_quant_with_min_max_args`, also for the arguments after it.
+
+    Returns:
+      [...] float32: `gradients` where the input is between the limits, else 0.
+
+    Raises:
+      ValueError: the limits are not in order, or there are too few or too many bits.
+
     Source: TensorFlow 1.15, ``tf.quantization.fake_quant_with_min_max_args_gradient``.
+
+    >>> fake_quant_with_min_max_args_gradient([1.0, 1.0], [0.3, 9.0], 0, 3).numpy().tolist()
+    [1.0, 0.0]
     """
     dy, x = convert_to_tensor(gradients), convert_to_tensor(inputs)
     found = _gradients(dy, x, *_limits(min, max), **_checked(num_bits, narrow_range))
@@ -159,6 +174,17 @@ Raises:
 Source: TensorFlow 1.15, ``tf.quantization.{name}``.
 """
 BACKWARD = """Return the gradients by the three inputs of `{name}`.
+
+Args:
+  gradients: [...] float32, the gradient of the result.
+  inputs: [...] float32.
+  min: see `{name}`, also for the arguments after it.
+
+Returns:
+  [...], {limits} and {limits} float32, by the inputs and by both limits.
+
+Raises:
+  ValueError: the shapes do not fit, or there are too few or too many bits.
 
 Source: TensorFlow 1.15, ``tf.quantization.{name}_gradient``.
 """
@@ -201,9 +227,16 @@ def _of_variables(name: str, rank: int) -> tuple[Callable[..., Any], Callable[..
         return _named(dx, name), low, high
 
     forward.__name__ = forward.__qualname__ = name
-    forward.__doc__ = FORWARD.format(name=name, limits=limits, each=each)
+    low, high = ("[0.0]", "[3.0]") if rank else ("0.0", "3.0")
+    doc = FORWARD.format(name=name, limits=limits, each=each)
+    call = f"{name}([[0.3], [9.0]], {low}, {high}, num_bits=2).numpy().tolist()"
+    forward.__doc__ = with_example(doc, f"{call} -> [[0.0], [3.0]]")
     backward.__name__ = backward.__qualname__ = f"{name}_gradient"
-    backward.__doc__ = BACKWARD.format(name=name)
+    doc = BACKWARD.format(name=name, limits=limits)
+    call = f"dx, *by_limits = {name}_gradient([[1.0], [5.0]], [[0.3], [9.0]], {low}, {high})"
+    shown = "dx.numpy().tolist(), [y.numpy().tolist() for y in by_limits]"
+    found = "[[0.0], [5.0]]" if rank else "[0.0, 5.0]"
+    backward.__doc__ = with_example(doc, f"{call}\n{shown} -> ([[1.0], [0.0]], {found})")
     return forward, backward
 
 

@@ -111,7 +111,20 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Return 1 - igamma(a, x), exact where that is tiny. See `igamma`."""
+    """Return 1 - igamma(a, x), exact where that is tiny. See `igamma`.
+
+    Args:
+      a: [...] floating, positive.
+      x: [...] of the dtype of `a`, 0 or more; shapes are broadcast.
+      name: name of the operation.
+
+    Returns:
+      [...] of the dtype of `a`.
+
+    >>> import math
+    >>> math.isclose(float(igammac(1.0, 50.0)), math.exp(-50.0), rel_tol=1e-5)
+    True
+    """
     return _igammac(a, x, name=name)
 
 
@@ -183,6 +196,10 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
       [...] of the dtype of `x`. It has a gradient by `q` only.
 
     Source: TensorFlow 1.15, ``tf.zeta``.
+
+    >>> import math
+    >>> math.isclose(float(zeta(2.0, 1.0)), math.pi**2 / 6, rel_tol=1e-6)
+    True
     """
     return _zeta(x, q, name=name)
 
@@ -253,6 +270,9 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
       [...] of the dtype of `x`.
 
     Source: TensorFlow 1.15, ``tf.math.reciprocal_no_nan``.
+
+    >>> reciprocal_no_nan([4.0, 0.0]).numpy().tolist()
+    [0.25, 0.0]
     """
     with name_scope(name, "reciprocal_no_nan", [x]) as scope:
         x = convert_to_tensor(x, name="x")

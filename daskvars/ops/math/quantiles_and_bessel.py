@@ -46,7 +46,18 @@ ndtri = unary(
 
 
 def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """Return the number of which `erfc` gives x, from 0 to 2. See `erfinv`."""
+    """Return the number of which `erfc` gives x, from 0 to 2. See `erfinv`.
+
+    Args:
+      x: [...] floating, from 0 to 2.
+      name: name of the operation.
+
+    Returns:
+      [...] of the dtype of `x`: infinity at 0, its negative at 2, NaN outside.
+
+    >>> [round(y, 4) for y in erfcinv([0.0, 0.5, 1.5, 3.0]).numpy().tolist()]
+    [inf, 0.4769, -0.4769, nan]
+    """
     x = convert_to_tensor(x, name="x")
     quantile = ndtri(multiply(x, number(0.5, x)))
     return multiply(quantile, number(-math.sqrt(0.5), x), name=name)

@@ -29,6 +29,7 @@ from daskvars.ops.math.division import floordiv, realdiv, truncatediv
 from daskvars.ops.math.scans import cumprod, static_axis
 from daskvars.ops.math.transcendental import exp
 from daskvars.ops.rules.axes import either, is_symbolic, operand_of
+from daskvars.surface.signatures import with_example
 
 
 def _reduced(
@@ -251,6 +252,7 @@ def _function(
     definition: OpDef,
     types: str,
     summary: str,
+    example: str,
     of_integers: Callable[..., Tensor] | None = None,
 ) -> ReductionFunction:
     """Return the function of a reduction, another one for integers where that is given."""
@@ -271,31 +273,59 @@ def _function(
         return apply(definition, x, name=name, axis=axes_of(axis, x), keepdims=bool(keepdims))
 
     reduce.__name__ = reduce.__qualname__ = function_name
-    reduce.__doc__ = REDUCTION.format(summary=summary, types=types, type=definition.type)
+    doc = REDUCTION.format(summary=summary, types=types, type=definition.type)
+    reduce.__doc__ = with_example(doc, example)
     return reduce
 
 
-reduce_sum = _function("reduce_sum", SUM, "any number", "Add up elements along axes.")
-reduce_prod = _function("reduce_prod", PROD, "any number", "Multiply elements along axes.")
+reduce_sum = _function(
+    "reduce_sum",
+    SUM,
+    "any number",
+    "Add up elements along axes.",
+    "reduce_sum([[1, 2], [3, 4]], axis=0).numpy().tolist() -> [4, 6]",
+)
+reduce_prod = _function(
+    "reduce_prod",
+    PROD,
+    "any number",
+    "Multiply elements along axes.",
+    "reduce_prod([[1, 2], [3, 4]], axis=1, keepdims=True).numpy().tolist() -> [[2], [12]]",
+)
 reduce_max = _function(
     "reduce_max",
     MAX,
     "real",
     "Return the largest element along axes. Its gradient is shared among equal ones.",
+    "reduce_max([[1, 5], [7, 2]], axis=-1).numpy().tolist() -> [5, 7]",
 )
 reduce_min = _function(
     "reduce_min",
     MIN,
     "real",
     "Return the smallest element along axes. Its gradient is shared among equal ones.",
+    "reduce_min([[1, 5], [7, 2]], axis=[0, 1]).numpy().tolist() -> 1",
 )
-reduce_all = _function("reduce_all", ALL, "bool", "Return whether all elements hold, along axes.")
-reduce_any = _function("reduce_any", ANY, "bool", "Return whether any element holds, along axes.")
+reduce_all = _function(
+    "reduce_all",
+    ALL,
+    "bool",
+    "Return whether all elements hold, along axes.",
+    "reduce_all([[True, False], [True, True]], axis=1).numpy().tolist() -> [False, True]",
+)
+reduce_any = _function(
+    "reduce_any",
+    ANY,
+    "bool",
+    "Return whether any element holds, along axes.",
+    "reduce_any([[True, False], [False, False]], axis=1).numpy().tolist() -> [True, False]",
+)
 reduce_logsumexp = _function(
     "reduce_logsumexp",
     LOGSUMEXP,
     "floating or complex",
     "Return log(sum(exp(elements))) along axes, without overflow.",
+    "round(float(reduce_logsumexp([1000.0, 1000.0])), 3) -> 1000.693",
 )
 
 
@@ -306,7 +336,12 @@ def _mean_of_integers(x: Tensor, axis: Any, keepdims: bool | None, name: str | N
 
 
 reduce_mean = _function(
-    "reduce_mean", MEAN, "any number", "Return the mean along axes.", _mean_of_integers
+    "reduce_mean",
+    MEAN,
+    "any number",
+    "Return the mean along axes; of integers without its fraction.",
+    "float(reduce_mean([1.0, 2.0])), int(reduce_mean([1, 2])) -> (1.5, 1)",
+    _mean_of_integers,
 )
 
 # -- positions ---------------------------------------------------------------------------------

@@ -460,5 +460,9 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
       [...] of the dtype of `x`.
+
+    >>> import math
+    >>> math.isclose(float(polygamma(1.0, 1.0)), math.pi**2 / 6, rel_tol=1e-6)
+    True
     """
     return apply(POLYGAMMA, a, x, name=name)

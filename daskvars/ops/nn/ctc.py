@@ -213,6 +213,12 @@ def ctc_beam_search_decoder(
       ValueError: the shapes do not fit, or there are more results than the beam is wide.
 
     Source: TensorFlow 1.15, ``tf.nn.ctc_beam_search_decoder``.
+
+    >>> import daskvars as dv
+    >>> sure = [[[9.0, 0.0, 0.0]], [[0.0, 0.0, 9.0]], [[0.0, 9.0, 0.0]]]
+    >>> (labels,), scores = ctc_beam_search_decoder(sure, [3])
+    >>> labels.values.numpy().tolist(), scores.shape.as_list()
+    ([0, 1], [1, 1])
     """
     if not 1 <= top_paths <= beam_width:
         raise ValueError(f"top_paths must be from 1 to beam_width {beam_width}, got {top_paths}")

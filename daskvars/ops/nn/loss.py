@@ -168,11 +168,21 @@ def softmax_cross_entropy_with_logits(
     """Return the cross entropy between labels and softmax(logits); labels get no gradient.
 
     Args:
-      labels: see `softmax_cross_entropy_with_logits_v2`, also for the other arguments.
+      labels: [...] of the dtype of `logits`: probabilities along the axis.
+      logits: [...] floating, unnormalised log-probabilities.
+      dim: the old name of `axis`, by default the last.
       name: name of the operation, by default "softmax_cross_entropy_with_logits_sg".
+      axis: the axis of the classes.
 
     Returns:
       [...], without the axis, of the dtype of `logits`.
+
+    Raises:
+      ValueError: labels or logits are missing or given by position, or the shapes do not fit.
+
+    >>> y = softmax_cross_entropy_with_logits(labels=[[1.0, 0.0]], logits=[[0.0, 0.0]])
+    >>> round(float(y[0]), 4)
+    0.6931
     """
     _check_given("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     axis = dim if axis is None else axis

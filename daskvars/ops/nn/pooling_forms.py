@@ -66,7 +66,7 @@ RANKS: list[dict[str, str]] = [
 
 
 def _pooling(
-    kind: str, rank: int, pool: Callable[..., Tensor], scope: str, example: str = ""
+    kind: str, rank: int, pool: Callable[..., Tensor], scope: str, example: str
 ) -> Callable[..., Tensor]:
     """Return the function of a kind of pooling in that many dimensions, made of that of images."""
     name, words = f"{kind}_pool{rank}d", RANKS[rank - 1]
@@ -149,7 +149,16 @@ max_pool1d = _pooling(
     [3.0, 3.0]
     """,
 )
-max_pool2d = _pooling("max", 2, max_pool, "max_pool2d")
+max_pool2d = _pooling(
+    "max",
+    2,
+    max_pool,
+    "max_pool2d",
+    """
+    >>> max_pool2d([[[[1.0], [2.0]], [[5.0], [3.0]]]], 2, 1, "VALID").numpy().tolist()
+    [[[[5.0]]]]
+    """,
+)
 max_pool3d = _pooling(
     "max",
     3,
@@ -162,9 +171,38 @@ max_pool3d = _pooling(
     7.0
     """,
 )
-avg_pool1d = _pooling("avg", 1, avg_pool, "avg_pool1d")
-avg_pool2d = _pooling("avg", 2, avg_pool, "avg_pool2d")
-avg_pool3d = _pooling("avg", 3, avg_pool, "AvgPool3D")
+avg_pool1d = _pooling(
+    "avg",
+    1,
+    avg_pool,
+    "avg_pool1d",
+    """
+    >>> avg_pool1d([[[1.0], [3.0], [5.0]]], 2, 2, "SAME").numpy().ravel().tolist()
+    [2.0, 5.0]
+    """,
+)
+avg_pool2d = _pooling(
+    "avg",
+    2,
+    avg_pool,
+    "avg_pool2d",
+    """
+    >>> avg_pool2d([[[[1.0], [2.0]], [[5.0], [4.0]]]], 2, 1, "VALID").numpy().tolist()
+    [[[[3.0]]]]
+    """,
+)
+avg_pool3d = _pooling(
+    "avg",
+    3,
+    avg_pool,
+    "AvgPool3D",
+    """
+    >>> import daskvars as dv
+    >>> volume = dv.reshape(dv.range(8.0), [1, 2, 2, 2, 1])
+    >>> avg_pool3d(volume, [1, 2, 2], 1, "VALID").numpy().ravel().tolist()
+    [1.5, 5.5]
+    """,
+)
 
 
 def pool(

@@ -29,6 +29,7 @@ from daskvars.ops.math.division import floormod
 from daskvars.ops.math.scans import whole_along
 from daskvars.ops.rules import axes
 from daskvars.shapes import Shape
+from daskvars.surface.signatures import with_example
 
 DEFAULT_GRAPH_SEED = 87654321  # TensorFlow's
 _LIMIT = 2**31 - 1
@@ -273,7 +274,7 @@ def _scaled(
         return add(multiply(drawn, width, name="mul"), middle, name=scope)
 
 
-def _normal(name: str, definition: OpDef, summary: str) -> Callable[..., Tensor]:
+def _normal(name: str, definition: OpDef, summary: str, example: str) -> Callable[..., Tensor]:
     """Return a function that draws normal numbers."""
     default = name
 
@@ -288,7 +289,7 @@ def _normal(name: str, definition: OpDef, summary: str) -> Callable[..., Tensor]
         return _scaled(definition, default, shape, mean, stddev, dtype, seed, name)
 
     normal.__name__ = normal.__qualname__ = name
-    normal.__doc__ = f"""{summary}
+    doc = f"""{summary}
 
     Args:
       shape: [rank] int32 or int64, the shape.
@@ -301,14 +302,23 @@ def _normal(name: str, definition: OpDef, summary: str) -> Callable[..., Tensor]
     Returns:
       [*shape] `dtype`.
     """
+    normal.__doc__ = with_example(doc, example)
     return normal
 
 
-random_normal = _normal("random_normal", RANDOM_NORMAL, "Return normally distributed numbers.")
+random_normal = _normal(
+    "random_normal",
+    RANDOM_NORMAL,
+    "Return normally distributed numbers.",
+    "draws = random_normal([10000], mean=5.0, stddev=2.0, seed=1).numpy()\n"
+    "round(float(draws.mean()), 1), round(float(draws.std()), 1) -> (5.0, 2.0)",
+)
 truncated_normal = _normal(
     "truncated_normal",
     TRUNCATED_NORMAL,
     "Return normal numbers that lie within two standard deviations of the mean.",
+    "draws = truncated_normal([10000], stddev=0.5, seed=1).numpy()\n"
+    "bool(0.9 < abs(draws).max() <= 1.0) -> True",
 )
 
 

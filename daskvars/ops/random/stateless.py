@@ -19,6 +19,7 @@ from daskvars.kernels.random import gamma_poisson as kernels
 from daskvars.ops.math.arithmetic import add, multiply, subtract
 from daskvars.ops.random.distributions import are_numbers, draws_of_classes, source
 from daskvars.ops.rules import axes
+from daskvars.surface.signatures import with_example
 
 
 def _source(type: str, kernel: Any, *bounds: str) -> OpDef:
@@ -135,7 +136,7 @@ def _normal(name: str, definition: OpDef, scope: str, summary: str) -> Callable[
             return _scaled(definition, shape, seed, dtype, full, mean, stddev, ("mean", "stddev"))
 
     normal.__name__ = normal.__qualname__ = name
-    normal.__doc__ = f"""{summary} that depend on `seed` and `shape` alone.
+    doc = f"""{summary} that depend on `seed` and `shape` alone.
 
     Args:
       shape: [rank] int32 or int64, the shape.
@@ -150,6 +151,8 @@ def _normal(name: str, definition: OpDef, scope: str, summary: str) -> Callable[
 
     Source: TensorFlow 1.15, ``tf.random.{name}``.
     """
+    draw = f"one, two = ({name}([3], seed=[1, 2]).numpy() for _ in range(2))"
+    normal.__doc__ = with_example(doc, f"{draw}\nbool((one == two).all()) -> True")
     return normal
 
 
@@ -189,6 +192,9 @@ def stateless_multinomial(
       [batch, num_samples] `output_dtype`.
 
     Source: TensorFlow 1.15, ``tf.random.stateless_multinomial``.
+
+    >>> stateless_multinomial([[0.0, 99.0], [99.0, 0.0]], 3, seed=[1, 2]).numpy().tolist()
+    [[1, 1, 1], [0, 0, 0]]
     """
     return apply(
         MULTINOMIAL,
@@ -207,6 +213,22 @@ def stateless_categorical(
     dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Draw classes with the probabilities softmax(logits). See `stateless_multinomial`."""
+    """Draw classes with the probabilities softmax(logits), as `seed` alone says.
+
+    Args:
+      logits: [batch, classes] floating, unnormalised log-probabilities.
+      num_samples: scalar integer, draws per row.
+      seed: [2] int32 or int64.
+      dtype: int32 or int64.
+      name: name of the operation, by default "stateless_categorical".
+
+    Returns:
+      [batch, num_samples] `dtype`.
+
+    See `stateless_multinomial`.
+
+    >>> stateless_categorical([[0.0, 99.0, 0.0]], 4, seed=[1, 2]).numpy().tolist()
+    [[1, 1, 1, 1]]
+    """
     name = name or "stateless_categorical"
     return stateless_multinomial(logits, num_samples, seed, dtype, name)

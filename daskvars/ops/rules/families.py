@@ -18,6 +18,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.rules.shapes import broadcasted, like_first
+from daskvars.surface.signatures import with_example
 
 Kernel = str | Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Tensor])
@@ -152,10 +153,8 @@ def _published(function: Function, name: str, doc: str, example: str) -> Functio
     """Name a function as if it were written where the family is used, so that it pickles."""
     function.__name__ = function.__qualname__ = name
     function.__module__ = sys._getframe(2).f_globals["__name__"]
-    if example:
-        call, _, shown = example.partition(" -> ")
-        doc = f"{doc.rstrip()}\n\n>>> print({call})\n{shown}\n"
-    function.__doc__ = doc
+    call, arrow, shown = example.partition(" -> ")
+    function.__doc__ = with_example(doc, f"print({call}){arrow}{shown}" if example else "")
     return function
 
 

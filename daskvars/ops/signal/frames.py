@@ -267,6 +267,13 @@ def inverse_stft(
       ValueError: a length is not a positive int.
 
     Source: TensorFlow 1.15, ``tf.signal.inverse_stft``.
+
+    >>> import daskvars as dv
+    >>> signal = dv.cos(dv.range(32.0))
+    >>> window = inverse_stft_window_fn(4)
+    >>> again = inverse_stft(stft(signal, 8, 4), 8, 4, window_fn=window)
+    >>> bool(dv.reduce_max(dv.abs(again - signal)[4:-4]) < 1e-5)
+    True
     """
     with name_scope(name, "inverse_stft", [stfts]) as scope:
         x = convert_to_tensor(stfts, dtype_hint=dtypes.complex64, name="stfts")
@@ -301,7 +308,15 @@ def inverse_stft_window_fn(
       A function of a length and a dtype: the weights by the sum of the squares of all weights that
       a sample is given.
 
+    Raises:
+      ValueError: `frame_step` is no positive int.
+
     Source: TensorFlow 1.15, ``tf.signal.inverse_stft_window_fn``.
+
+    >>> import daskvars as dv
+    >>> weights = inverse_stft_window_fn(2, dv.signal.hann_window)(4, dv.float32)
+    >>> weights.numpy().round(4).tolist()
+    [0.0, 1.0, 1.0, 1.0]
     """
     step = _length(frame_step, "frame_step")
 

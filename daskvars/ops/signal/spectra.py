@@ -435,9 +435,26 @@ def idct(
 ) -> Tensor:
     """Return what `dct` of the type gives the input of, but for a factor without "ortho".
 
+    Args:
+      input: [..., n] floating.
+      type: 1, 2 or 3, as it was for `dct`.
+      n: must be None.
+      axis: must be -1.
+      norm: None or "ortho"; without it the result is 2 n times as large, 2 (n - 1) for type 1.
+      name: name of the operation, by default "idct".
+
+    Returns:
+      [..., n] of the dtype of `input`.
+
+    Raises:
+      ValueError: an argument is another.
+
     See `dct`; `n` must be None.
 
     Source: TensorFlow 1.15, ``tf.signal.idct``.
+
+    >>> [round(x, 4) for x in idct(dct([1.0, 2.0], norm="ortho"), norm="ortho").numpy().tolist()]
+    [1.0, 2.0]
     """
     _check_cosine(type, axis, norm)
     if n is not None:

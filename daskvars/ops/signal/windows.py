@@ -83,7 +83,19 @@ def hamming_window(
 ) -> Tensor:
     """Return the weights of a Hamming window. See `hann_window`.
 
+    Args:
+      window_length: scalar integer.
+      periodic: scalar bool: one period of a wave, else symmetrical.
+      dtype: a float dtype.
+      name: name scope of the operations, by default "hamming_window".
+
+    Returns:
+      [window_length] `dtype`.
+
     Source: TensorFlow 1.15, ``tf.signal.hamming_window``.
+
+    >>> [round(x, 2) for x in hamming_window(4).numpy().tolist()]
+    [0.08, 0.54, 1.0, 0.54]
     """
     return _raised_cosine("hamming_window", name, window_length, periodic, dtype, 0.54)
 
@@ -119,6 +131,15 @@ def linear_to_mel_weight_matrix(
       ValueError: a number is not positive, or the edges are not in order.
 
     Source: TensorFlow 1.15, ``tf.signal.linear_to_mel_weight_matrix``.
+
+    >>> weights = linear_to_mel_weight_matrix(2, 5, 8000.0, 0.0, 4000.0)
+    >>> for frequency in weights.numpy().tolist():
+    ...     print(*(f"{weight:.2f}" for weight in frequency))
+    0.00 0.00
+    0.60 0.40
+    0.00 0.87
+    0.00 0.38
+    0.00 0.00
     """
     kind = _checked_mel(
         num_mel_bins, sample_rate, lower_edge_hertz, upper_edge_hertz, as_dtype(dtype).base_dtype
@@ -168,6 +189,10 @@ def mfccs_from_log_mel_spectrograms(
       ValueError: there are no bands.
 
     Source: TensorFlow 1.15, ``tf.signal.mfccs_from_log_mel_spectrograms``.
+
+    >>> flat = mfccs_from_log_mel_spectrograms([3.0, 3.0, 3.0, 3.0]).numpy()
+    >>> round(float(flat[0]), 4), bool(abs(flat[1:]).max() < 1e-5)
+    (8.4853, True)
     """
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]) as scope:
         x = convert_to_tensor(log_mel_spectrograms, dtype_hint=float32)

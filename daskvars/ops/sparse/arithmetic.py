@@ -133,7 +133,23 @@ def maximum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> Spar
 
 
 def minimum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> SparseTensor:
-    """Return the smaller of two sparse tensors' elements. See `maximum`."""
+    """Return the smaller of two sparse tensors' elements; what one lacks counts as zero there.
+
+    Args:
+      sp_a, sp_b: sparse tensors of real values and one shape.
+      name: name scope of the operations, by default "SparseSparseMinimum".
+
+    Returns:
+      A `SparseTensor` of the places of either, of the dtype of both.
+
+    Source: TensorFlow 1.15, ``tf.sparse.minimum``.
+
+    >>> import daskvars as dv
+    >>> a = dv.SparseTensor([[0], [2]], [5.0, -1.0], [3])
+    >>> b = dv.SparseTensor([[0], [1]], [2.0, 4.0], [3])
+    >>> dv.sparse.to_dense(dv.sparse.minimum(a, b)).numpy().tolist()
+    [2.0, 0.0, -1.0]
+    """
     return _extreme(sp_a, sp_b, name, "Minimum", arithmetic.minimum)
 
 

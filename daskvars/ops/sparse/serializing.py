@@ -132,6 +132,11 @@ def serialize_sparse(
       TypeError: it is no sparse tensor.
 
     Source: TensorFlow 1.15, ``tf.serialize_sparse``.
+
+    >>> import daskvars as dv
+    >>> strings = serialize_sparse(dv.SparseTensor([[1]], [7.0], [2]))
+    >>> strings.shape.as_list(), strings.dtype.name
+    ([3], 'string')
     """
     _check_strings(out_type)
     sparse = as_sparse(sp_input)
@@ -143,7 +148,22 @@ def serialize_many_sparse(
 ) -> Tensor:
     """Return each row of a sparse tensor as strings: [rows, 3]. See `serialize_sparse`.
 
+    Args:
+      sp_input: a `SparseTensor` of rank 2 or more.
+      name: name of the operation, by default "SerializeManySparse".
+      out_type: must be string.
+
+    Raises:
+      TypeError: it is no sparse tensor.
+      ValueError: `out_type` is another.
+
     Source: TensorFlow 1.15, ``tf.serialize_many_sparse``.
+
+    >>> import daskvars as dv
+    >>> sparse = dv.SparseTensor([[0, 1], [2, 0]], [5, 6], [3, 2])
+    >>> rows = serialize_many_sparse(sparse)
+    >>> rows.shape.as_list(), deserialize_many_sparse(rows, dv.int32).values.numpy().tolist()
+    ([None, 3], [5, 6])
     """
     _check_strings(out_type)
     sparse = as_sparse(sp_input)
@@ -171,6 +191,12 @@ def deserialize_many_sparse(
       InvalidArgumentError: (when run) they are no such strings, or of another dtype.
 
     Source: TensorFlow 1.15, ``tf.deserialize_many_sparse``.
+
+    >>> import daskvars as dv
+    >>> one = dv.SparseTensor([[1]], [7.0], [2])
+    >>> rows = dv.stack([serialize_sparse(one), serialize_sparse(one)])
+    >>> dv.sparse.to_dense(deserialize_many_sparse(rows, dv.float32)).numpy().tolist()
+    [[0.0, 7.0], [0.0, 7.0]]
     """
     kind = as_dtype(dtype).base_dtype
     where, what, shape = apply(DESERIALIZE_MANY_SPARSE, serialized_sparse, name=name, dtype=kind)

@@ -29,6 +29,7 @@ from daskvars.kernels.control import effects as effect_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.shapes import Shape
 from daskvars.surface.accepted import ACCEPTED, accepts
+from daskvars.surface.signatures import with_example
 
 
 def _handle(
@@ -325,7 +326,28 @@ class Scatter(Protocol):
     ) -> Tensor: ...
 
 
-def _scatter(type: str, mode: str, default: str) -> Scatter:
+SCATTER = """{summary}
+
+Args:
+  ref: the Variable, of rank 1 or more.
+  indices: [...] int32 or int64, rows.
+  updates: [*indices.shape, *ref.shape[1:]] of the dtype of the variable, or a scalar for all.
+  use_locking: {use_locking}
+  name: name of the operation, by default "{type}".
+
+Returns:
+  The variable's new value.
+
+Raises:
+  ValueError: the shapes do not fit.
+  InvalidArgumentError: (when run) an index is outside the variable's rows.
+"""
+SCATTER_EXAMPLE = """import daskvars as dv
+v = dv.Variable([4.0, 2.0, 4.0])
+dv.{name}(v, [0, 0], [2.0, 8.0]).numpy().tolist() -> {result}"""
+
+
+def _scatter(type: str, mode: str, summary: str, result: list[float]) -> Scatter:
     definition = OpDef(
         type,
         "ref:T, indices:I, updates:T",
@@ -347,38 +369,52 @@ def _scatter(type: str, mode: str, default: str) -> Scatter:
     ) -> Tensor:
         return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
 
-    scatter.__name__ = scatter.__qualname__ = default
+    scatter.__name__ = scatter.__qualname__ = f"scatter_{mode}"
+    doc = SCATTER.format(summary=summary, type=type, use_locking=ACCEPTED["use_locking"].text)
+    example = SCATTER_EXAMPLE.format(name=scatter.__name__, result=result)
+    scatter.__doc__ = with_example(doc, example)
     return scatter
 
 
-scatter_update = _scatter("ScatterUpdate", "update", "scatter_update")
-scatter_update.__doc__ = f"""Set rows of a variable: ``ref[indices] = updates``.
-
-Args:
-  ref: the Variable, of rank 1 or more.
-  indices: [...] int32 or int64, rows; where one occurs twice, the last update counts.
-  updates: [..., *ref.shape[1:]], the new rows.
-  use_locking: {ACCEPTED["use_locking"].text}
-  name: name of the operation.
-
-Returns:
-  The variable's new value.
-
-Raises:
-  InvalidArgumentError: (when run) an index is outside the variable's rows.
-"""
-scatter_add = _scatter("ScatterAdd", "add", "scatter_add")
-scatter_add.__doc__ = "Add to rows of a variable; repeated indices add up. See `scatter_update`."
-scatter_sub = _scatter("ScatterSub", "sub", "scatter_sub")
-scatter_sub.__doc__ = "Subtract from rows of a variable. See `scatter_add`."
-scatter_mul = _scatter("ScatterMul", "mul", "scatter_mul")
-scatter_mul.__doc__ = "Multiply rows of a variable. See `scatter_add`."
-scatter_div = _scatter("ScatterDiv", "div", "scatter_div")
-scatter_div.__doc__ = "Divide rows of a variable. See `scatter_add`."
-scatter_min = _scatter("ScatterMin", "min", "scatter_min")
-scatter_min.__doc__ = "Take the minimum with rows of a variable. See `scatter_add`."
-scatter_max = _scatter("ScatterMax", "max", "scatter_max")
-scatter_max.__doc__ = "Take the maximum with rows of a variable. See `scatter_add`."
+scatter_update = _scatter(
+    "ScatterUpdate",
+    "update",
+    "Set rows of a variable, ``ref[indices] = updates``; of two for one row the last counts.",
+    [8.0, 2.0, 4.0],
+)
+scatter_add = _scatter(
+    "ScatterAdd", "add", "Add to rows of a variable; repeated indices add up.", [14.0, 2.0, 4.0]
+)
+scatter_sub = _scatter(
+    "ScatterSub",
+    "sub",
+    "Subtract from rows of a variable, for repeated indices each.",
+    [-6.0, 2.0, 4.0],
+)
+scatter_mul = _scatter(
+    "ScatterMul",
+    "mul",
+    "Multiply rows of a variable, for repeated indices by each.",
+    [64.0, 2.0, 4.0],
+)
+scatter_div = _scatter(
+    "ScatterDiv",
+    "div",
+    "Divide rows of a variable, for repeated indices by each.",
+    [0.25, 2.0, 4.0],
+)
+scatter_min = _scatter(
+    "ScatterMin",
+    "min",
+    "Set rows of a variable to the smallest of themselves and the updates.",
+    [2.0, 2.0, 4.0],
+)
+scatter_max = _scatter(
+    "ScatterMax",
+    "max",
+    "Set rows of a variable to the largest of themselves and the updates.",
+    [8.0, 2.0, 4.0],
+)
 
 
 def _counted(inputs: Sequence[Spec], *, limit: int) -> tuple[Spec, ...]:

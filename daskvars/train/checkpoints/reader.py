@@ -114,8 +114,19 @@ class CheckpointReader(ShownInNotebooks, Mapping[str, Any]):
 def NewCheckpointReader(filepattern: str) -> CheckpointReader:
     """Return a reader of the checkpoint at a path.
 
+    Args:
+      filepattern: path of a checkpoint, a ``.zip`` of one, or the prefix of one of TensorFlow's.
+
     Raises:
       NotFoundError: nothing is there.
+
+    >>> import tempfile, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> path = dv.train.Saver({"net/w": dv.Variable([1.0, 2.0])}).save(None, place.name + "/m")
+    >>> reader = dv.train.NewCheckpointReader(path)
+    >>> reader.get_variable_to_shape_map(), reader.get_tensor("net/w").tolist()
+    ({'net/w': [2]}, [1.0, 2.0])
+    >>> place.cleanup()
     """
     path = os.fspath(filepattern)
     try:
@@ -155,6 +166,13 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
     Raises:
       NotFoundError: nothing is there.
       ValueError: the directory's record names no checkpoint.
+
+    >>> import tempfile, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> _ = dv.train.Saver({"w": dv.Variable([1.0, 2.0])}).save(None, place.name + "/m")
+    >>> load_checkpoint(place.name).get_tensor("w").tolist()
+    [1.0, 2.0]
+    >>> place.cleanup()
     """
     return NewCheckpointReader(checkpoint_path(ckpt_dir_or_file))
 
@@ -162,12 +180,31 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
 def load_variable(ckpt_dir_or_file: str, name: str) -> numpy.ndarray:
     """Return a tensor of a checkpoint, whole. See `load_checkpoint`.
 
+    Args:
+      ckpt_dir_or_file: see `load_checkpoint`.
+      name: name of the tensor.
+
     Raises:
       NotFoundError: there is none of that name (``:0`` at its end does not count).
+
+    >>> import tempfile, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> _ = dv.train.Saver({"w": dv.Variable([1.0, 2.0])}).save(None, place.name + "/m")
+    >>> load_variable(place.name, "w").tolist()
+    [1.0, 2.0]
+    >>> place.cleanup()
     """
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
-    """Return the (name, shape) of every tensor in a checkpoint, sorted. See `load_checkpoint`."""
+    """Return the (name, shape) of every tensor in a checkpoint, sorted. See `load_checkpoint`.
+
+    >>> import tempfile, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> saver = dv.train.Saver({"w": dv.Variable([1.0, 2.0]), "b": dv.Variable(0.0)})
+    >>> list_variables(saver.save(None, place.name + "/m"))
+    [('b', []), ('w', [2])]
+    >>> place.cleanup()
+    """
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())

@@ -38,6 +38,16 @@ class CheckpointState:
       all_model_checkpoint_paths: paths of all that are kept, oldest first.
       all_model_checkpoint_timestamps: when each was saved, seconds since 1970.
       last_preserved_timestamp: when a checkpoint was last kept for ever.
+
+    >>> import tempfile, os, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> saver = dv.train.Saver({"w": dv.Variable(1.0)}, max_to_keep=2)
+    >>> for step in range(3):
+    ...     _ = saver.save(None, place.name + "/m", step)
+    >>> state = dv.train.get_checkpoint_state(place.name)
+    >>> [os.path.basename(path) for path in state.all_model_checkpoint_paths]
+    ['m-1', 'm-2']
+    >>> place.cleanup()
     """
 
     model_checkpoint_path: str = ""
@@ -47,7 +57,15 @@ class CheckpointState:
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Return whether there is a complete checkpoint, or a file such as its graph, at the path."""
+    """Return whether there is a complete checkpoint, or a file such as its graph, at the path.
+
+    >>> import tempfile, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> path = dv.train.Saver({"w": dv.Variable(1.0)}).save(None, place.name + "/m")
+    >>> checkpoint_exists(path), checkpoint_exists(path + "-7")
+    (True, False)
+    >>> place.cleanup()
+    """
     is_file = os.path.isfile(checkpoint_prefix) and archive_path(checkpoint_prefix) is None
     return is_file or is_checkpoint(checkpoint_prefix)
 
@@ -73,8 +91,18 @@ def generate_checkpoint_state_proto(
 
     Where `save_dir` is relative, paths become relative to it.
 
+    Args:
+      save_dir: the directory.
+      model_checkpoint_path: path of the newest checkpoint.
+      all_model_checkpoint_paths: paths of all that are kept, oldest first.
+      all_model_checkpoint_timestamps: when each of them was saved, seconds since 1970.
+      last_preserved_timestamp: when a checkpoint was last kept for ever.
+
     Raises:
       ValueError: there are other numbers of paths and timestamps.
+
+    >>> generate_checkpoint_state_proto("run", "run/m-2", ["run/m-1"]).all_model_checkpoint_paths
+    ['m-1', 'm-2']
     """
     paths = list(all_model_checkpoint_paths or [])
     times = list(all_model_checkpoint_timestamps or [])
@@ -122,6 +150,15 @@ def update_checkpoint_state(
 
     Raises:
       RuntimeError: the newest checkpoint would have the path of the record.
+      ValueError: there are other numbers of paths and timestamps.
+
+    >>> import tempfile, pathlib
+    >>> place = tempfile.TemporaryDirectory()
+    >>> update_checkpoint_state(place.name, place.name + "/m-2", save_relative_paths=True)
+    >>> print(pathlib.Path(place.name, "checkpoint").read_text(), end="")
+    model_checkpoint_path: "m-2"
+    all_model_checkpoint_paths: "m-2"
+    >>> place.cleanup()
     """
     paths = list(all_model_checkpoint_paths or [])
     target = state_path(save_dir, latest_filename)
@@ -204,6 +241,14 @@ def get_checkpoint_state(
 
     Raises:
       ValueError: the file is there but is no such record.
+
+    >>> import tempfile, os, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> get_checkpoint_state(place.name)
+    >>> path = dv.train.Saver({"w": dv.Variable(1.0)}).save(None, place.name + "/m", 7)
+    >>> os.path.basename(get_checkpoint_state(place.name).model_checkpoint_path)
+    'm-7'
+    >>> place.cleanup()
     """
     directory = os.fspath(checkpoint_dir)
     path = state_path(directory, latest_filename)
@@ -233,7 +278,24 @@ def get_checkpoint_state(
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """Return the path of the newest checkpoint of a directory, or None."""
+    """Return the path of the newest checkpoint of a directory, or None.
+
+    Args:
+      checkpoint_dir: the directory.
+      latest_filename: name of its record, "checkpoint".
+
+    Raises:
+      ValueError: the record is there but is none.
+
+    >>> import tempfile, os, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> saver = dv.train.Saver({"w": dv.Variable(1.0)})
+    >>> for step in (1, 2):
+    ...     _ = saver.save(None, place.name + "/m", step)
+    >>> os.path.basename(latest_checkpoint(place.name))
+    'm-2'
+    >>> place.cleanup()
+    """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None or not is_checkpoint(state.model_checkpoint_path):
         return None
@@ -244,6 +306,13 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
     """Return when each of some checkpoints was written, seconds since 1970.
 
     Those that are not there are left out, and those that are not on a disk.
+
+    >>> import tempfile, time, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> path = dv.train.Saver({"w": dv.Variable(1.0)}).save(None, place.name + "/m")
+    >>> [time.time() - when < 3600 for when in get_checkpoint_mtimes([path, path + "-7"])]
+    [True]
+    >>> place.cleanup()
     """
     places = [(archive_path(p), local_path(p)) for p in checkpoint_prefixes]
     found = [
@@ -264,6 +333,14 @@ def remove_checkpoint(
       checkpoint_prefix: path of the checkpoint. Other files under it stay; one that ends in
         ``.zip`` is that file; of TensorFlow's, its index and files of data are deleted.
       meta_graph_suffix: ending of the file of its graph.
+
+    >>> import tempfile, daskvars as dv
+    >>> place = tempfile.TemporaryDirectory()
+    >>> path = dv.train.Saver({"w": dv.Variable(1.0)}).save(None, place.name + "/m")
+    >>> remove_checkpoint(path)
+    >>> checkpoint_exists(path)
+    False
+    >>> place.cleanup()
     """
     prefix = os.fspath(checkpoint_prefix)
     remove_file(meta_graph_filename(prefix, meta_graph_suffix))

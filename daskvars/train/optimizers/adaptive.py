@@ -90,6 +90,12 @@ class AdadeltaOptimizer(RuleOptimizer):
 
     Source: Zeiler 2012, "ADADELTA: An Adaptive Learning Rate Method"; TensorFlow 1.15,
     ``tf.train.AdadeltaOptimizer``.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable(1.0)
+    >>> dv.train.AdadeltaOptimizer(1.0).minimize(lambda: v * v, var_list=[v])
+    >>> round(float(v), 5)
+    0.99955
     """
 
     _argument_is: ClassVar[dict[str, str]] = {"learning_rate": "_lr"}
@@ -305,6 +311,12 @@ class AdamWOptimizer(AdamOptimizer):
 
     Source: Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization"; TensorFlow 1.15,
     ``tf.contrib.opt.AdamWOptimizer``.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable(1.0)
+    >>> dv.train.AdamWOptimizer(0.01, learning_rate=0.1).minimize(lambda: v * v, var_list=[v])
+    >>> round(float(v), 4)
+    0.89
     """
 
     def __init__(

@@ -126,6 +126,17 @@ def weighted_moving_average(
       [...] as `value`.
 
     Source: TensorFlow 1.15, ``moving_averages.weighted_moving_average``.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     x, weight = dv.placeholder(dv.float32, []), dv.placeholder(dv.float32, [])
+    ...     mean = weighted_moving_average(x, 0.5, weight)
+    ...     sess.run(dv.global_variables_initializer())
+    ...     for fed in ({x: 2.0, weight: 1.0}, {x: 8.0, weight: 1.0}, {x: 99.0, weight: 0.0}):
+    ...         float(sess.run(mean, fed))
+    2.0
+    6.0
+    6.0
     """
     collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
     with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:

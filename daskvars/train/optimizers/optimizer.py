@@ -50,7 +50,18 @@ class Optimizer(Trackable, ShownByArguments):
     Args:
       name: name of the operations and slots.
 
+    Raises:
+      ValueError: `name` is empty.
+
     Source: TensorFlow 1.15, ``tf.train.Optimizer``.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable([1.0, 2.0])
+    >>> optimizer = dv.train.GradientDescentOptimizer(0.5)
+    >>> pairs = optimizer.compute_gradients(lambda: dv.reduce_sum(v * v), [v])
+    >>> optimizer.apply_gradients([(dv.clip_by_norm(g, 2.0), w) for g, w in pairs])
+    >>> [round(x, 4) for x in v.numpy().tolist()]
+    [0.5528, 1.1056]
     """
 
     _always_shown = ("learning_rate",)

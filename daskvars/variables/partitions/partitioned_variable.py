@@ -43,6 +43,15 @@ class PartitionedVariable(WithOperators, ShownInNotebooks):
       TypeError: `variable_list` or `partitions` is no list.
       ValueError: there are no parts, or they have no slice information, or are parts of another
         shape, or their number is another.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.Session() as sess:
+    ...     w = dv.get_variable("w", [4, 2], partitioner=dv.fixed_size_partitioner(2))
+    ...     print(w.name, [(part.op.name, part.shape.as_list()) for part in w])
+    ...     sess.run(dv.global_variables_initializer())
+    ...     sess.run(dv.convert_to_tensor(w)).shape
+    w [('w/part_0', [2, 2]), ('w/part_1', [2, 2])]
+    (4, 2)
     """
 
     def __init__(

@@ -377,6 +377,12 @@ def get_local_variable(
 
     Local variables are kept by one process for itself; savers leave them out. Arguments are those
     of `get_variable`, in the same order; `trainable` is disregarded.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default(), dv.variable_scope("metric"):
+    ...     total = dv.get_local_variable("total", [], initializer=dv.zeros_initializer())
+    ...     total.name, total in dv.local_variables(), dv.trainable_variables()
+    ('metric/total:0', True, [])
     """
     keys = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
     return get_variable(name, shape, dtype, initializer, regularizer, False, keys, *args, **kwargs)

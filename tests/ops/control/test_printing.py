@@ -37,6 +37,29 @@ def test_arrays_print_as_in_tensorflow(sess, capsys, value, summarize, text):
     assert capsys.readouterr().err == text + "\n"
 
 
+# What TensorFlow 2.21 prints.
+@pytest.mark.parametrize(
+    "value, summarize, text",
+    [
+        (np.float32([1, -2.5, 1e10, np.nan]), None, "[1 -2.5 1e+10...]"),
+        (np.float32([1, -2.5, 1e10, np.nan]), -1, "[1 -2.5 1e+10 nan]"),
+        (np.arange(8).reshape(2, 2, 2), 3, "[[[0 1][2...]]...]"),
+        (np.arange(8).reshape(2, 2, 2), 4, "[[[0 1][2 3]]...]"),
+        (np.arange(4.0).reshape(2, 2), 4, "[[0 1][2 3]]"),
+        ([True, False], None, "[1 0]"),
+        ("text", None, "[text]"),
+        (np.zeros([0]), None, "[]"),
+    ],
+)
+def test_print_and_assert_show_arrays_as_tensorflow_does(sess, capsys, value, summarize, text):
+    x = tf.constant(value)
+    sess.run(tf.Print(x, [x], "x is ", summarize=summarize))
+    assert capsys.readouterr().err == f"x is {text}\n"
+    with pytest.raises(tf.errors.InvalidArgumentError) as found:
+        sess.run(tf.Assert(False, ["wrong:", x], summarize=summarize))
+    assert f"assertion failed: [wrong:] {text}" in str(found.value)
+
+
 def test_tensors_print_within_text_and_structures(sess, capsys):
     x = tf.constant([1, 2])
     op = tf.print("a", {"k": x, "b": [x[0]]}, None, x, sep="|", end="!", output_stream=sys.stdout)

@@ -17,7 +17,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.nn.convolution.families import CONV2D, CONV3D, DEPTHWISE, Convolution
 from daskvars.ops.rules.axes import as_operand, either
 from daskvars.surface.accepted import ACCEPTED
-from daskvars.surface.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family, with_example
 
 IMAGES = "[batch, {space}, inputs] floating, or in the order of `data_format`."
 GRADIENT = "[batch, {windows}, {outputs}], the gradient of the result."
@@ -110,7 +110,7 @@ def _forward(
 
 
 def _for_images(
-    family: Convolution, name: str, order: str, of: str, words: dict[str, str]
+    family: Convolution, name: str, order: str, of: str, words: dict[str, str], example: str
 ) -> Callable[..., Tensor]:
     """Return the function of a gradient with respect to images, of the function `of`."""
 
@@ -131,12 +131,12 @@ def _for_images(
     Returns:
       [batch, {words["space"]}, inputs] of the dtype of `out_backprop`.
     """
-    type = family.backward_images.type
+    type, doc = family.backward_images.type, with_example(doc, example)
     return CONVOLUTIONS.function(__name__, name, order, call, doc, type=type, **words)
 
 
 def _for_filter(
-    family: Convolution, name: str, order: str, of: str, words: dict[str, str]
+    family: Convolution, name: str, order: str, of: str, words: dict[str, str], example: str
 ) -> Callable[..., Tensor]:
     """Return the function of a gradient with respect to the filter, of the function `of`."""
 
@@ -150,7 +150,7 @@ def _for_filter(
     Returns:
       [{words["space"]}, inputs, {words["outputs_each"]}] of the dtype of `input`.
     """
-    type = family.backward_filter.type
+    type, doc = family.backward_filter.type, with_example(doc, example)
     return CONVOLUTIONS.function(__name__, name, order, call, doc, type=type, **words)
 
 
@@ -207,6 +207,9 @@ conv2d_backprop_input = _for_images(
     f"{WINDOW} filters",
     "conv2d",
     OF_IMAGES,
+    "dy, filter = [[[[1.0]]]], [[[[2.0]], [[3.0]]]]\n"
+    'conv2d_backprop_input([1, 1, 2, 1], filter, dy, 1, "VALID").numpy().ravel().tolist() -> '
+    "[2.0, 3.0]",
 )
 conv2d_backprop_filter = _for_filter(
     CONV2D,
@@ -214,6 +217,9 @@ conv2d_backprop_filter = _for_filter(
     f"input filter_sizes out_backprop strides=None padding=None use_cudnn_on_gpu {WINDOW}",
     "conv2d",
     OF_IMAGES,
+    "dy, images = [[[[2.0]]]], [[[[5.0], [7.0]]]]\n"
+    'conv2d_backprop_filter(images, [1, 2, 1, 1], dy, 1, "VALID").numpy().ravel().tolist() -> '
+    "[10.0, 14.0]",
 )
 conv2d_transpose = _transpose(
     CONV2D,
@@ -253,6 +259,9 @@ depthwise_conv2d_native_backprop_input = _for_images(
     f"input_sizes filter out_backprop strides padding {WINDOW}",
     "depthwise_conv2d_native",
     OF_CHANNELS,
+    "dy, filter = [[[[1.0, 1.0]]]], [[[[2.0], [3.0]]]]\n"
+    "dx = depthwise_conv2d_native_backprop_input([1, 1, 1, 2], filter, dy, 1, 'SAME')\n"
+    "dx.numpy().ravel().tolist() -> [2.0, 3.0]",
 )
 depthwise_conv2d_native_backprop_filter = _for_filter(
     DEPTHWISE,
@@ -260,6 +269,9 @@ depthwise_conv2d_native_backprop_filter = _for_filter(
     f"input filter_sizes out_backprop strides padding {WINDOW}",
     "depthwise_conv2d_native",
     OF_CHANNELS,
+    "dy, images = [[[[1.0, 2.0]]]], [[[[5.0, 7.0]]]]\n"
+    "dw = depthwise_conv2d_native_backprop_filter(images, [1, 1, 2, 1], dy, 1, 'SAME')\n"
+    "dw.numpy().ravel().tolist() -> [5.0, 14.0]",
 )
 depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
 depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
@@ -287,6 +299,9 @@ conv3d_backprop_filter = _for_filter(
     f"input filter_sizes out_backprop strides padding {WINDOW3D}",
     "conv3d",
     OF_VOLUMES,
+    "dy, volumes = [[[[[2.0]]]]], [[[[[5.0], [7.0]]]]]\n"
+    'conv3d_backprop_filter(volumes, [1, 1, 2, 1, 1], dy, 1, "VALID").numpy().ravel().tolist() -> '
+    "[10.0, 14.0]",
 )
 conv3d_backprop_filter_v2 = conv3d_backprop_filter
 conv3d_transpose = _transpose(
