@@ -91,7 +91,7 @@ def test_letters_and_lengths():
     assert int(dv.strings.length("ABcÉ")) == 5
     assert int(dv.strings.length("ABcÉ", unit="UTF8_CHAR")) == 4
     for change in (dv.strings.lower, dv.strings.upper):
-        with pytest.raises(InvalidArgumentError, match="only utf8 or '' .* received 'latin1'"):
+        with pytest.raises(InvalidArgumentError, match=r"only utf8 or '' .* received 'latin1'"):
             change("A", "latin1")
 
 

@@ -28,6 +28,19 @@ class ArrayProtocols:
             )
         return array_api
 
+    def copy(self) -> numpy.ndarray:
+        """Return the present value as an array of one's own, as the `copy` of NumPy's arrays does.
+
+        ``dask.array.from_array`` takes it of whatever has it, and then NumPy's word for all else.
+
+        >>> import daskvars as dv
+        >>> v = dv.Variable([1.0, 2.0])
+        >>> before, _ = v.copy(), v.assign([3.0, 4.0])
+        >>> before.tolist()
+        [1.0, 2.0]
+        """
+        return numpy.array(self)
+
     def __dlpack__(
         self,
         *,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import dask.array
 import dask.threaded
+import numpy
 from dask.array.optimization import optimize
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ class DaskCollection:
     def ndim(self) -> int | None:
         """The rank, None where it is not known: NumPy's and Dask's word."""
         return self.shape.ndims
+
+    @property
+    def _meta(self) -> numpy.ndarray:
+        """An empty array like the value: Dask's functions try themselves on it for their dtype."""
+        value: Any = self
+        return numpy.empty((0,) * (self.ndim or 0), value.dtype.base_dtype.as_numpy_dtype)
 
     def to_dask(self) -> dask.array.Array:
         """Return the present value as a dask array."""

@@ -44,10 +44,29 @@ def test_dask_functions_take_them(value):
     )
 
 
-def test_from_array_takes_a_tensor_and_warns_as_of_any_collection():
+def test_dask_functions_of_arrays_are_those_of_the_value(value):
+    assert da.sum(value).compute() == EXPECTED.sum()
+    joined = da.blockwise(np.add, "ij", value, "ij", da.ones((4, 3)), "ij", dtype="f4")
+    np.testing.assert_array_equal(joined.compute(), EXPECTED + 1)
+
+
+# from_array says of every collection that there are better ways; its blocks are arrays anyway.
+@pytest.mark.filterwarnings("ignore:Passing an object to dask.array.from_array")
+@pytest.mark.parametrize("options", [{}, {"chunks": 2}, {"chunks": (2, 3), "inline_array": True}])
+def test_from_array_takes_them_as_any_array(value, options):
+    found = da.from_array(value, **options)
+    assert found.dtype == EXPECTED.dtype and type(found._meta) is np.ndarray
+    assert type(found.compute()) is np.ndarray
+    assert found.sum().compute() == EXPECTED.sum()
+    np.testing.assert_array_equal(found.mean(axis=0).compute(), EXPECTED.mean(axis=0))
+    np.testing.assert_array_equal((found.T @ found).compute(), EXPECTED.T @ EXPECTED)
+    xarrays = xarray.DataArray(found, dims=("row", "column"))
+    np.testing.assert_array_equal(xarrays.max("row").compute(), EXPECTED.max(0))
+
+
+def test_from_array_warns_as_of_any_collection():
     with pytest.warns(UserWarning, match="already a Dask collection"):
-        found = da.from_array(dv.constant(EXPECTED))
-    np.testing.assert_array_equal(np.asarray(found.compute()), EXPECTED)
+        da.from_array(dv.constant(EXPECTED))
 
 
 def test_xarray_takes_the_array(value):
