@@ -563,6 +563,12 @@ class TextLineDataset(Dataset):
 
     Raises:
       NotFoundError: (when iterated) there is no such file.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "few.csv")
+    >>> size = path.write_text("x,y\\n1,2\\n3,4\\n")
+    >>> [line.numpy() for line in TextLineDataset(str(path)).skip(1)]
+    [b'1,2', b'3,4']
     """
 
     def __init__(
@@ -587,6 +593,12 @@ class FixedLengthRecordDataset(Dataset):
 
     Raises:
       InvalidArgumentError: (when iterated) a file has no whole number of records.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "pairs.bin")
+    >>> size = path.write_bytes(b"HEADaabbcc")
+    >>> [record.numpy() for record in FixedLengthRecordDataset(str(path), 2, header_bytes=4)]
+    [b'aa', b'bb', b'cc']
     """
 
     def __init__(
@@ -612,6 +624,13 @@ class TFRecordDataset(Dataset):
 
     Raises:
       DataLossError: (when iterated) a record is damaged.
+
+    >>> import os, tempfile, daskvars.v1 as tf
+    >>> path = os.path.join(tempfile.mkdtemp(), "few.tfrecord")
+    >>> with tf.python_io.TFRecordWriter(path) as writer:
+    ...     writer.write(b"one")
+    >>> [record.numpy() for record in TFRecordDataset([path, path])]
+    [b'one', b'one']
     """
 
     def __init__(
@@ -717,6 +736,14 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
 
     Args:
       dataset: made in a graph.
+
+    Source: TensorFlow 1.15, ``tf.data.make_one_shot_iterator``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     number = tf.data.make_one_shot_iterator(tf.data.Dataset.range(5, 9)).get_next()
+    ...     int(sess.run(number)), int(sess.run(number))
+    (5, 6)
     """
     return dataset.make_one_shot_iterator()
 
@@ -727,6 +754,15 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
     Args:
       dataset: made in a graph.
       shared_name: under which other iterators of the session are the same.
+
+    Source: TensorFlow 1.15, ``tf.data.make_initializable_iterator``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     iterator = tf.data.make_initializable_iterator(tf.data.Dataset.range(5, 9))
+    ...     sess.run(iterator.initializer)
+    ...     int(sess.run(iterator.get_next()))
+    5
     """
     return dataset.make_initializable_iterator(shared_name)
 
@@ -736,6 +772,11 @@ def get_output_types(dataset_or_iterator: Dataset | Iterator) -> Any:
 
     Args:
       dataset_or_iterator: whose elements they are.
+
+    Source: TensorFlow 1.15, ``tf.data.get_output_types``.
+
+    >>> get_output_types(Dataset.from_tensor_slices(([0.5, 1.5], ["a", "b"])))
+    (tf.float32, tf.string)
     """
     return dataset_or_iterator.output_types
 
@@ -745,6 +786,12 @@ def get_output_shapes(dataset_or_iterator: Dataset | Iterator) -> Any:
 
     Args:
       dataset_or_iterator: whose elements they are.
+
+    Source: TensorFlow 1.15, ``tf.data.get_output_shapes``.
+
+    >>> rows = Dataset.from_tensor_slices({"x": [[1, 2], [3, 4]], "y": [0, 1]})
+    >>> {name: shape.as_list() for name, shape in get_output_shapes(rows.batch(2)).items()}
+    {'x': [None, 2], 'y': [None]}
     """
     return dataset_or_iterator.output_shapes
 
@@ -754,5 +801,11 @@ def get_output_classes(dataset_or_iterator: Dataset | Iterator) -> Any:
 
     Args:
       dataset_or_iterator: whose elements they are.
+
+    Source: TensorFlow 1.15, ``tf.data.get_output_classes``.
+
+    >>> kinds = get_output_classes(Dataset.from_tensors({"x": 1.0}))
+    >>> kinds["x"].__name__
+    'Tensor'
     """
     return dataset_or_iterator.output_classes

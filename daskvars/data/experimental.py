@@ -83,6 +83,12 @@ def map_and_batch(
 
     Raises:
       ValueError: both numbers are given.
+
+    Source: TensorFlow 1.15, ``tf.data.experimental.map_and_batch``.
+
+    >>> squares = Dataset.range(5).apply(map_and_batch(lambda x: x * x, 2))
+    >>> [batch.numpy().tolist() for batch in squares]
+    [[0, 1], [4, 9], [16]]
     """
     calls: Any = num_parallel_calls
     if num_parallel_batches is not None:
@@ -111,6 +117,12 @@ def parallel_interleave(
       map_func: makes a dataset of an element.
       cycle_length: from how many datasets elements come in turn.
       block_length: how many come from one in its turn.
+
+    Source: TensorFlow 1.15, ``tf.data.experimental.parallel_interleave``.
+
+    >>> of_two = parallel_interleave(lambda n: Dataset.from_tensors(n).repeat(2), cycle_length=2)
+    >>> [int(x) for x in Dataset.range(3).apply(of_two)]
+    [0, 1, 0, 1, 2, 2]
     """
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
@@ -124,10 +136,23 @@ def shuffle_and_repeat(
       buffer_size: elements in the buffer.
       count: how often; None or -1 for without end.
       seed: int, of the shuffle.
+
+    Source: TensorFlow 1.15, ``tf.data.experimental.shuffle_and_repeat``.
+
+    >>> twice = Dataset.range(3).apply(shuffle_and_repeat(3, count=2, seed=1))
+    >>> found = [int(x) for x in twice]
+    >>> sorted(found[:3]), sorted(found[3:])
+    ([0, 1, 2], [0, 1, 2])
     """
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
 def unbatch() -> Transformation:
-    """Return a function that gives the rows of elements, as `Dataset.unbatch` does."""
+    """Return a function that gives the rows of elements, as `Dataset.unbatch` does.
+
+    Source: TensorFlow 1.15, ``tf.data.experimental.unbatch``.
+
+    >>> [int(x) for x in Dataset.from_tensor_slices([[1, 2], [3, 4]]).apply(unbatch())]
+    [1, 2, 3, 4]
+    """
     return lambda dataset: dataset.unbatch()

@@ -24,7 +24,15 @@ from daskvars.shapes import TensorShape
 
 
 class ReparameterizationType:
-    """Whether gradients flow through samples into parameters."""
+    """Whether gradients flow through samples into parameters.
+
+    Args:
+      rep_type: str, what it is called.
+
+    >>> import daskvars as dv
+    >>> dv.distributions.Normal(0.0, 1.0).reparameterization_type
+    <Reparameterization Type: FULLY_REPARAMETERIZED>
+    """
 
     def __init__(self, rep_type: str) -> None:
         self._rep_type = rep_type
@@ -51,6 +59,13 @@ class Distribution:
       dtype: of samples.
       reparameterization_type: `FULLY_REPARAMETERIZED` or `NOT_REPARAMETERIZED`.
       batch_shape, event_shape: TensorShape.
+
+    >>> import daskvars as dv
+    >>> both = dv.distributions.Normal([0.0, 1.0], 2.0)
+    >>> isinstance(both, dv.distributions.Distribution), both.sample(3, seed=1).shape.as_list()
+    (True, [3, 2])
+    >>> both.copy(scale=0.5).stddev().numpy().tolist()
+    [0.5, 0.5]
     """
 
     reparameterization_type: ClassVar[ReparameterizationType] = FULLY_REPARAMETERIZED

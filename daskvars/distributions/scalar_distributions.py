@@ -154,6 +154,11 @@ class Laplace(_OfTwo):
       loc: [...] floating, the mean.
       scale: [...] floating, positive.
       validate_args, allow_nan_stats, name: see `Distribution`.
+
+    >>> import daskvars as dv
+    >>> peak = dv.distributions.Laplace(1.0, 2.0)
+    >>> float(peak.prob(1.0)), float(peak.cdf(1.0)), float(peak.variance())
+    (0.25, 0.5, 8.0)
     """
 
     def __init__(
@@ -215,6 +220,11 @@ class Uniform(_OfTwo):
     Args:
       low, high: [...] floating.
       validate_args, allow_nan_stats, name: see `Distribution`.
+
+    >>> import daskvars as dv
+    >>> even = dv.distributions.Uniform(1.0, 3.0)
+    >>> float(even.prob(2.0)), float(even.prob(4.0)), float(even.cdf(1.5))
+    (0.5, 0.0, 0.25)
     """
 
     def __init__(
@@ -272,6 +282,11 @@ class Gamma(_OfTwo):
       concentration: [...] floating, positive, often called alpha.
       rate: [...] floating, positive, often called beta.
       validate_args, allow_nan_stats, name: see `Distribution`.
+
+    >>> import daskvars as dv
+    >>> waiting = dv.distributions.Gamma(3.0, 2.0)
+    >>> float(waiting.mean()), float(waiting.variance()), float(waiting.mode())
+    (1.5, 0.75, 1.0)
     """
 
     def __init__(
@@ -322,6 +337,11 @@ class Exponential(Gamma):
     Args:
       rate: [...] floating, positive.
       validate_args, allow_nan_stats, name: see `Distribution`.
+
+    >>> import daskvars as dv
+    >>> waiting = dv.distributions.Exponential(2.0)
+    >>> float(waiting.mean()), round(float(waiting.cdf(1.0)), 4)
+    (0.5, 0.8647)
     """
 
     def __init__(
@@ -364,6 +384,11 @@ class Beta(_OfTwo):
       concentration1: [...] floating, positive, often called alpha.
       concentration0: [...] floating, positive, often called beta.
       validate_args, allow_nan_stats, name: see `Distribution`.
+
+    >>> import daskvars as dv
+    >>> share = dv.distributions.Beta(2.0, 3.0)
+    >>> round(float(share.mean()), 4), round(float(share.prob(0.5)), 4)
+    (0.4, 1.5)
     """
 
     def __init__(
@@ -430,6 +455,11 @@ class StudentT(Distribution):
       loc: [...] floating, the mean where there is one.
       scale: [...] floating; its sign does not matter.
       validate_args, allow_nan_stats, name: see `Distribution`.
+
+    >>> import daskvars as dv
+    >>> wide = dv.distributions.StudentT(df=3.0, loc=1.0, scale=2.0)
+    >>> float(wide.mean()), round(float(wide.variance()), 4), round(float(wide.prob(1.0)), 4)
+    (1.0, 12.0, 0.1838)
     """
 
     def __init__(
@@ -503,6 +533,11 @@ class Bernoulli(Distribution):
 
     Raises:
       ValueError: both `logits` and `probs` are given, or neither.
+
+    >>> import daskvars as dv
+    >>> coin = dv.distributions.Bernoulli(probs=0.25)
+    >>> round(float(coin.prob(0)), 4), float(coin.mean()), float(coin.variance())
+    (0.75, 0.25, 0.1875)
     """
 
     reparameterization_type = NOT_REPARAMETERIZED

@@ -149,6 +149,11 @@ class Multinomial(_OfClasses):
     Raises:
       ValueError: both `logits` and `probs` are given, or neither; (sample) `total_count` is not one
         number that is known.
+
+    >>> import daskvars as dv
+    >>> votes = dv.distributions.Multinomial(4.0, probs=[0.25, 0.75])
+    >>> votes.mean().numpy().round(4).tolist(), round(float(votes.prob([2.0, 2.0])), 4)
+    ([1.0, 3.0], 0.2109)
     """
 
     _event_rank = 1
@@ -205,6 +210,11 @@ class Dirichlet(Distribution):
     Args:
       concentration: [..., size] floating, positive.
       validate_args, allow_nan_stats, name: see `Distribution`.
+
+    >>> import daskvars as dv
+    >>> shares = dv.distributions.Dirichlet([1.0, 3.0])
+    >>> shares.mean().numpy().tolist(), round(float(shares.prob([0.5, 0.5])), 4)
+    ([0.25, 0.75], 0.75)
     """
 
     _event_rank = 1
@@ -276,6 +286,11 @@ class DirichletMultinomial(Dirichlet):
 
     Raises:
       ValueError: (sample) `total_count` is not one number that is known.
+
+    >>> import daskvars as dv
+    >>> counts = dv.distributions.DirichletMultinomial(2.0, [1.0, 1.0])
+    >>> counts.mean().numpy().tolist(), round(float(counts.prob([1.0, 1.0])), 4)
+    ([1.0, 1.0], 0.3333)
     """
 
     reparameterization_type = NOT_REPARAMETERIZED
@@ -339,6 +354,11 @@ class MultivariateNormalDiag(Distribution):
 
     Raises:
       ValueError: neither is given.
+
+    >>> import daskvars as dv
+    >>> cloud = dv.distributions.MultivariateNormalDiag([0.0, 1.0], [1.0, 2.0])
+    >>> cloud.covariance().numpy().tolist(), round(float(cloud.log_prob([0.0, 1.0])), 4)
+    ([[1.0, 0.0], [0.0, 4.0]], -2.531)
     """
 
     _event_rank = 1

@@ -29,6 +29,15 @@ class Reduction:
     - `MEAN`: the sum divided by the sum of the weights
     - `SUM_OVER_BATCH_SIZE`: the sum divided by the number of losses
     - `SUM_BY_NONZERO_WEIGHTS`: the sum divided by the number of weights that are not zero
+
+    Source: TensorFlow 1.15, ``tf.losses.Reduction``.
+
+    >>> import daskvars as dv
+    >>> labels, found, weights = [1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 0.0]
+    >>> for kind in (dv.losses.Reduction.SUM, dv.losses.Reduction.SUM_BY_NONZERO_WEIGHTS):
+    ...     float(dv.losses.absolute_difference(labels, found, weights, reduction=kind))
+    3.0
+    1.5
     """
 
     NONE = "none"
@@ -59,6 +68,14 @@ def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> No
     Args:
       loss: the loss.
       loss_collection: name of the collection; None adds it to none.
+
+    Source: TensorFlow 1.15, ``tf.losses.add_loss``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     tf.losses.add_loss(tf.constant(2.0))
+    ...     float(sess.run(tf.losses.get_total_loss()))
+    2.0
     """
     if loss_collection and not builder_for((loss,)).is_eager:
         add_to_collection(loss_collection, loss)
@@ -70,19 +87,61 @@ def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES
     Args:
       scope: a regular expression that their names must begin with.
       loss_collection: name of the collection.
+
+    Returns:
+      A list of tensors, in the order in which they were made; empty in eager code.
+
+    Source: TensorFlow 1.15, ``tf.losses.get_losses``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     loss = tf.losses.mean_squared_error([1.0], [3.0], scope="error")
+    ...     tf.losses.get_losses(scope="err") == [loss], tf.losses.get_losses(scope="other")
+    (True, [])
     """
     return get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """Return the losses that regularizers of variables made. See `get_losses`."""
+    """Return the losses that regularizers of variables made. See `get_losses`.
+
+    Args:
+      scope: a regular expression that their names must begin with.
+
+    Returns:
+      A list of tensors, one for each variable that has a regularizer.
+
+    Source: TensorFlow 1.15, ``tf.losses.get_regularization_losses``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     w = tf.get_variable("w", [2], regularizer=tf.reduce_sum)
+    ...     [loss.name for loss in tf.losses.get_regularization_losses()]
+    ['w/Regularizer/Sum:0']
+    """
     return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Tensor:
-    """Return the sum of the regularization losses, [] float32; zero if there are none."""
+    """Return the sum of the regularization losses, [] float32; zero if there are none.
+
+    Args:
+      scope: a regular expression that the losses' names must begin with.
+      name: name of the operation.
+
+    Source: TensorFlow 1.15, ``tf.losses.get_regularization_loss``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     kind = {"initializer": tf.ones_initializer(), "regularizer": tf.reduce_sum}
+    ...     for name in ("a", "b"):
+    ...         w = tf.get_variable(name, [2], **kind)
+    ...     sess.run(tf.global_variables_initializer())
+    ...     float(sess.run(tf.losses.get_regularization_loss()))
+    4.0
+    """
     losses = get_regularization_losses(scope)
     return add_n(losses, name=name) if losses else constant(0.0)
 

@@ -46,6 +46,15 @@ def mean_iou(
       ValueError: the static shapes do not fit.
       InvalidArgumentError: (when run) there is no such class.
       RuntimeError: there is no graph.
+
+    Source: TensorFlow 1.15, ``tf.metrics.mean_iou``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.mean_iou([0, 0, 1, 1], [0, 1, 1, 1], num_classes=2)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     sess.run(update).tolist(), round(float(sess.run(value)), 4)
+    ([[1.0, 1.0], [0.0, 2.0]], 0.5833)
     """
     predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
     check_same_shape(predictions, labels)
@@ -84,6 +93,15 @@ def mean_per_class_accuracy(
     Returns:
       (value, update): [] float32; and [num_classes] float32, the accuracies so far. Its variables
       are "total" and "count".
+
+    Source: TensorFlow 1.15, ``tf.metrics.mean_per_class_accuracy``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.mean_per_class_accuracy([0, 0, 1, 1], [0, 1, 1, 1], 2)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     sess.run(update).tolist(), float(sess.run(value))
+    ([0.5, 1.0], 0.75)
     """
     labels, predictions = _flat(cast(labels, dtypes.int64)), _flat(predictions)
     check_same_shape(predictions, labels)

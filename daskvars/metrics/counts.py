@@ -6,7 +6,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.family import Metric, Pair, metric, metric_variable
+from daskvars.metrics.family import Metric, Pair, example, metric, metric_variable
 from daskvars.ops.array.constant import rank
 from daskvars.ops.checks.shape_assertions import assert_rank_in
 from daskvars.ops.control.dependencies import control_dependencies
@@ -35,7 +35,17 @@ def _counted(values: Tensor, weights: Any) -> Pair:
     return count.value(), assign_add(count, reduce_sum(values))
 
 
-def _count(name: str, words: str, label: bool, prediction: bool) -> Metric:
+def _count(name: str, words: str, label: bool, prediction: bool, found: str) -> Metric:
+    """Return a metric that counts.
+
+    Args:
+      name: its name.
+      words: what it counts.
+      label: the label that it counts.
+      prediction: the prediction that it counts.
+      found: what it is of the labels and predictions of its example.
+    """
+
     def count(
         labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None
     ) -> Pair:
@@ -55,14 +65,20 @@ def _count(name: str, words: str, label: bool, prediction: bool) -> Metric:
 
     Returns:
       (value, update), both [] float32; the local variable is "count".
+
+    {example(name, "[1, 1, 1, 1, 0, 0]", "[1, 1, 1, 0, 1, 1]", found)}
     """
     return metric()(count)
 
 
-true_positives = _count("true_positives", "labels of true were predicted", True, True)
-true_negatives = _count("true_negatives", "labels of false were predicted", False, False)
-false_positives = _count("false_positives", "labels of false were predicted true", False, True)
-false_negatives = _count("false_negatives", "labels of true were predicted false", True, False)
+true_positives = _count("true_positives", "labels of true were predicted", True, True, "3.0")
+true_negatives = _count("true_negatives", "labels of false were predicted", False, False, "0.0")
+false_positives = _count(
+    "false_positives", "labels of false were predicted true", False, True, "2.0"
+)
+false_negatives = _count(
+    "false_negatives", "labels of true were predicted false", True, False, "1.0"
+)
 
 
 def _share(labels: Any, predictions: Any, weights: Any, others: Metric) -> Pair:
@@ -105,5 +121,12 @@ def recall(labels: TensorLike, predictions: TensorLike, weights: TensorLike | No
     Args:
       labels: [...] converted to bool.
       predictions: of the shape of `labels`, converted to bool.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.recall([1, 1, 1, 0], [1, 0, 0, 0], weights=[2, 1, 1, 1])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
     """
     return _share(labels, predictions, weights, false_negatives)

@@ -135,6 +135,14 @@ def sensitivity_at_specificity(
 
     Raises:
       ValueError: `specificity` is not in [0, 1], or the static shapes do not fit.
+
+    >>> import daskvars.v1 as tf
+    >>> labels, scores = [0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9]
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.sensitivity_at_specificity(labels, scores, 0.5)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    1.0
     """
 
     def sensitivity(counts: Counts, name: str) -> Tensor:
@@ -163,6 +171,14 @@ def specificity_at_sensitivity(
 
     Raises:
       ValueError: `sensitivity` is not in [0, 1], or the static shapes do not fit.
+
+    >>> import daskvars.v1 as tf
+    >>> labels, scores = [0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9]
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.specificity_at_sensitivity(labels, scores, 1.0)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
     """
 
     def specificity(counts: Counts, name: str) -> Tensor:

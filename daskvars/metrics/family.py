@@ -89,6 +89,29 @@ def in_graphs(function: Metric) -> Metric:
     return checked
 
 
+def example(metric: str, labels: str, predictions: str, shown: str, others: str = "") -> str:
+    """Return the lines of a docstring that call a metric, update it once and show what that gives.
+
+    Args:
+      metric: its name.
+      labels, predictions: its first arguments, as code.
+      shown: what its update is, as a list.
+      others: its other arguments, as code.
+    """
+    lines = f"""
+    Source: TensorFlow 1.15, ``tf.metrics.{metric}``.
+
+    >>> import daskvars.v1 as tf
+    >>> labels, predictions = {labels}, {predictions}
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.{metric}(labels, predictions{others})
+    ...     sess.run(tf.local_variables_initializer())
+    ...     sess.run(update).tolist()
+    {shown}
+    """
+    return lines.strip()
+
+
 def popped_collections(given: dict[str, Any]) -> tuple[Any, Any]:
     """Take the collections for value and update out of a metric's arguments."""
     return given.pop("metrics_collections"), given.pop("updates_collections")

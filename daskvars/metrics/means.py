@@ -124,6 +124,15 @@ def mean_tensor(values: Any, weights: Any = None) -> Pair:
 
     Returns:
       (value, update), both [...] float32; its variables are "total_tensor" and "count_tensor".
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32, [2])
+    ...     value, update = tf.metrics.mean_tensor(x)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     _ = sess.run(update, {x: [1.0, 10.0]}), sess.run(update, {x: [3.0, 20.0]})
+    ...     sess.run(value).tolist()
+    [2.0, 15.0]
     """
     values = cast(values, dtypes.float32)
     total = metric_variable(values.shape, dtypes.float32, "total_tensor")
@@ -141,6 +150,13 @@ def percentage_below(values: TensorLike, threshold: TensorLike) -> Tensor:
     Args:
       values: [...] number.
       threshold: a number, or of the shape of `values`.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.percentage_below([1.0, 2.0, 3.0, 4.0], 2.5)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
     """
     return cast(less(values, threshold), dtypes.float32)
 
@@ -161,19 +177,43 @@ def accuracy(labels: Any, predictions: Any) -> Tensor:
 
 @averaged()
 def mean_absolute_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
-    """Return the mean of |predictions - labels|."""
+    """Return the mean of |predictions - labels|.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.mean_absolute_error([1.0, 2.0], [2.0, 4.0])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    1.5
+    """
     return absolute(subtract(predictions, labels))
 
 
 @averaged()
 def mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
-    """Return the mean of (predictions - labels)²."""
+    """Return the mean of (predictions - labels)².
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.mean_squared_error([1.0, 2.0], [2.0, 4.0])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    2.5
+    """
     return squared_difference(labels, predictions)
 
 
 @averaged(finish=sqrt)
 def root_mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
-    """Return the root of the mean of (predictions - labels)²."""
+    """Return the root of the mean of (predictions - labels)².
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.root_mean_squared_error([0.0, 0.0], [2.0, 2.0])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    2.0
+    """
     return squared_difference(labels, predictions)
 
 
@@ -185,6 +225,13 @@ def mean_relative_error(
 
     Args:
       normalizer: of the shape of `predictions`.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.mean_relative_error([1.0, 2.0], [2.0, 4.0], [1.0, 0.0])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
     """
     predictions, normalizer = remove_squeezable_dimensions(predictions, normalizer)
     check_same_shape(predictions, normalizer, "normalizer")
@@ -199,5 +246,12 @@ def mean_cosine_distance(labels: TensorLike, predictions: TensorLike, dim: int) 
 
     Args:
       dim: the axis of the vectors, which have length one.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.mean_cosine_distance([[1.0, 0.0]], [[0.6, 0.8]], dim=1)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     round(float(sess.run(update)), 4)
+    0.4
     """
     return reduce_sum(multiply(predictions, labels), [dim], keepdims=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.family import Metric, Pair, metric, metric_variable
+from daskvars.metrics.family import Metric, Pair, example, metric, metric_variable
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.reshaping import identity, reshape
 from daskvars.ops.checks.assertions import assert_greater_equal, assert_less_equal
@@ -75,7 +75,11 @@ def _count(
 
 
 def _at_thresholds(
-    name: str, summary: str, includes: Sequence[str], share: Callable[[Counts, str], Tensor]
+    name: str,
+    summary: str,
+    includes: Sequence[str],
+    share: Callable[[Counts, str], Tensor],
+    found: str,
 ) -> Metric:
     """Return a metric of counts for each threshold.
 
@@ -84,6 +88,7 @@ def _at_thresholds(
       summary: first line of its docstring.
       includes: keys of what it counts; its variables have their names.
       share: what it is from the counts, with the ending of its operation's name.
+      found: what it is of the labels, predictions and thresholds of its example.
     """
     scope = name if len(includes) > 1 else NAMES[includes[0]]
     variables = " and ".join(f'"{NAMES[key]}"' for key in includes)
@@ -113,38 +118,46 @@ def _at_thresholds(
       ValueError: the static shapes do not fit.
       InvalidArgumentError: a prediction is not in [0, 1].
       RuntimeError: there is no graph.
+
+    {example(name, "[1, 1, 0, 0]", "[0.9, 0.4, 0.6, 0.1]", found, ", [0.25, 0.5]")}
     """
     return metric(scope)(at_thresholds)
 
 
-def _counted(name: str, words: str, key: str) -> Metric:
+def _counted(name: str, words: str, key: str, found: str) -> Metric:
     summary = f"Return how many {words} there were in all runs"
-    return _at_thresholds(name, summary, (key,), lambda counts, _: counts[key])
+    return _at_thresholds(name, summary, (key,), lambda counts, _: counts[key], found)
 
 
-def _shared(name: str, summary: str, others: str) -> Metric:
+def _shared(name: str, summary: str, others: str, found: str) -> Metric:
     def share(counts: Counts, ending: str) -> Tensor:
         name_of_op = f"{name.partition('_')[0]}_{ending}"
         return div(counts["tp"], add(add(1e-7, counts["tp"]), counts[others]), name=name_of_op)
 
-    return _at_thresholds(name, summary, ("tp", others), share)
+    return _at_thresholds(name, summary, ("tp", others), share, found)
 
 
 true_positives_at_thresholds = _counted(
-    "true_positives_at_thresholds", "labels of true were predicted", "tp"
+    "true_positives_at_thresholds", "labels of true were predicted", "tp", "[2.0, 1.0]"
 )
 true_negatives_at_thresholds = _counted(
-    "true_negatives_at_thresholds", "labels of false were predicted", "tn"
+    "true_negatives_at_thresholds", "labels of false were predicted", "tn", "[1.0, 1.0]"
 )
 false_positives_at_thresholds = _counted(
-    "false_positives_at_thresholds", "labels of false were predicted true", "fp"
+    "false_positives_at_thresholds", "labels of false were predicted true", "fp", "[1.0, 1.0]"
 )
 false_negatives_at_thresholds = _counted(
-    "false_negatives_at_thresholds", "labels of true were predicted false", "fn"
+    "false_negatives_at_thresholds", "labels of true were predicted false", "fn", "[0.0, 1.0]"
 )
 precision_at_thresholds = _shared(
-    "precision_at_thresholds", "Return which part of what is predicted true is true", "fp"
+    "precision_at_thresholds",
+    "Return which part of what is predicted true is true",
+    "fp",
+    "[0.6666666865348816, 0.5]",
 )
 recall_at_thresholds = _shared(
-    "recall_at_thresholds", "Return which part of what is true is predicted true", "fn"
+    "recall_at_thresholds",
+    "Return which part of what is true is predicted true",
+    "fn",
+    "[1.0, 0.5]",
 )

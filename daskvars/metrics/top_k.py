@@ -194,6 +194,13 @@ def precision_at_top_k(
 
     Args:
       k: for the names of operations and variables only.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.precision_at_top_k([[1, 2]], [[2, 0, 3, 1]])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
     """
     return predictions_idx
 
@@ -214,7 +221,15 @@ def precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tenso
 
 @_share_at_k("precision", "false_positive")
 def sparse_precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
-    """Return `precision_at_k`, of which this is the old name."""
+    """Return `precision_at_k`, of which this is the old name.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.sparse_precision_at_k([[0]], [[0.3, 0.1, 0.6]], k=2)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
+    """
     return top_k(predictions, k)[1]
 
 
@@ -224,13 +239,28 @@ def recall_at_top_k(labels: TensorLike, predictions_idx: TensorLike, k: int | No
 
     Args:
       k: for the names of operations and variables only.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.recall_at_top_k([[1, 2]], [[2, 0]])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
     """
     return predictions_idx
 
 
 @_share_at_k("recall", "false_negative")
 def recall_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
-    """Return which part of the labels is among the k classes that score highest."""
+    """Return which part of the labels is among the k classes that score highest.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.recall_at_k([[0, 1]], [[0.3, 0.1, 0.6]], k=2)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
+    """
     return top_k(predictions, k)[1]
 
 
@@ -299,11 +329,27 @@ def _average(
 
 @_average_at_k
 def average_precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
-    """Return the mean of the precision at 1, 2, ... k, of those where a label is ranked."""
+    """Return the mean of the precision at 1, 2, ... k, of those where a label is ranked.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.average_precision_at_k([[0, 2]], [[0.3, 0.4, 0.6]], k=3)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     round(float(sess.run(update)), 4)
+    0.8333
+    """
     return top_k(predictions, k)[1]
 
 
 @_average_at_k
 def sparse_average_precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
-    """Return `average_precision_at_k`, of which this is the old name."""
+    """Return `average_precision_at_k`, of which this is the old name.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.sparse_average_precision_at_k([[0]], [[0.3, 0.6]], k=2)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
+    """
     return top_k(predictions, k)[1]

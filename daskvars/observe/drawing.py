@@ -28,6 +28,12 @@ class Drawing:
     Attributes:
       dot: it in Graphviz's language.
       text: it as lines of text.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default() as graph:
+    ...     total = dv.constant(1.0, name="a") + 2.0
+    >>> dv.observe.draw(graph).dot.splitlines()[0]
+    'digraph {'
     """
 
     dot: str

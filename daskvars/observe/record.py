@@ -35,6 +35,13 @@ class Record:
 
     Args:
       num_slices: how many slices are kept.
+
+    >>> import daskvars as dv
+    >>> with dv.observe.recorded() as record:
+    ...     float(dv.constant(1.0) + 2.0)
+    3.0
+    >>> record.metrics()["runs"]
+    1
     """
 
     def __init__(self, num_slices: int = NUM_SLICES) -> None:

@@ -77,6 +77,15 @@ def summary_iterator(path: str) -> Iterator[Event]:
       OSError: the file cannot be read; a symbolic link or a pipe is not.
       ValueError: it holds something else; what is not complete at its end is left out.
       UnimplementedError: it is TensorBoard's, and ``tensorboard`` is not installed.
+
+    >>> import glob, tempfile, daskvars.v1 as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> with tf.summary.FileWriter(folder) as writer:
+    ...     loss = tf.Summary.Value(tag="loss", simple_value=0.5)
+    ...     writer.add_summary(tf.Summary(value=[loss]), 7)
+    >>> (path,) = glob.glob(f"{folder}/*")
+    >>> [(e.step, v.tag, v.simple_value) for e in summary_iterator(path) for v in e.summary.value]
+    [(7, 'loss', 0.5)]
     """
     with open_bytes(path) as file:
         head = file.read(8)

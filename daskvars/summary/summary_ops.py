@@ -106,8 +106,18 @@ def histogram(
       name, collections, family: see `scalar`.
       values: [...] real.
 
+    Returns:
+      [] string: a `Summary` as JSON.
+
     Raises:
       InvalidArgumentError: (when run) there is a NaN or an infinity.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     weights = tf.summary.histogram("weights", [1.0, 2.0, 2.0])
+    ...     found = tf.Summary.FromString(sess.run(weights)).value[0]
+    >>> found.tag, found.histo.num, found.histo.sum
+    ('weights', 3.0, 5.0)
     """
     return _summarized(HISTOGRAM, name, values, collections, family)
 
@@ -131,8 +141,18 @@ def image(
       tensor: [batch, height, width, channels] real, of 1 (grey), 3 (RGB) or 4 (RGBA) channels.
       max_outputs: how many images of a batch.
 
+    Returns:
+      [] string: a `Summary` as JSON.
+
     Raises:
       ValueError: the tensor has another rank, or other channels.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     images = tf.summary.image("input", tf.zeros([1, 4, 6, 3]), max_outputs=1)
+    ...     found = tf.Summary.FromString(sess.run(images)).value[0]
+    >>> found.tag, found.image.height, found.image.width, found.image.encoded_image_string[1:4]
+    ('input/image', 4, 6, b'PNG')
     """
     return _summarized(IMAGE, name, tensor, collections, family, max_outputs=max_outputs)
 
@@ -155,8 +175,18 @@ def audio(
       sample_rate: [] float32, frames per second.
       max_outputs: how many clips of a batch.
 
+    Returns:
+      [] string: a `Summary` as JSON.
+
     Raises:
       ValueError: the tensor has another rank.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     clips = tf.summary.audio("noise", tf.zeros([2, 800]), sample_rate=8000)
+    ...     found = tf.Summary.FromString(sess.run(clips))
+    >>> [(value.tag, value.audio.sample_rate) for value in found.value]
+    [('noise/audio/0', 8000.0), ('noise/audio/1', 8000.0)]
     """
     rate = convert_to_tensor(sample_rate, float32, name="sample_rate")
     return _summarized(AUDIO, name, tensor, collections, family, rate, max_outputs=max_outputs)
@@ -169,8 +199,18 @@ def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Te
       name, collections: see `scalar`.
       tensor: [...] string.
 
+    Returns:
+      [] string: a `Summary` as JSON.
+
     Raises:
       ValueError: the tensor is no string.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     note = tf.summary.text("note", tf.constant("all is well"))
+    ...     found = tf.Summary.FromString(sess.run(note)).value[0]
+    >>> found.tag, found.tensor
+    ('note', {'dtype': 'string', 'shape': [], 'values': ['all is well']})
     """
     tensor = convert_to_tensor(tensor)
     if tensor.dtype.base_dtype is not string:
@@ -194,6 +234,16 @@ def tensor_summary(
       name, collections, family: see `scalar`.
       tensor: [...] of any dtype.
       summary_metadata: name of what shows it, a text.
+
+    Returns:
+      [] string: a `Summary` as JSON.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     kept = tf.summary.tensor_summary("sizes", [[1, 2]])
+    ...     found = tf.Summary.FromString(sess.run(kept)).value[0]
+    >>> found.tag, found.tensor
+    ('sizes', {'dtype': 'int32', 'shape': [1, 2], 'values': [1, 2]})
     """
     tensor = convert_to_tensor(tensor)
     return _summarized(
@@ -221,6 +271,13 @@ def merge(
 
     Raises:
       InvalidArgumentError: (when run) two of them have one tag.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     both = tf.summary.merge([tf.summary.scalar("a", 1.0), tf.summary.scalar("b", 2.0)])
+    ...     found = tf.Summary.FromString(sess.run(both))
+    >>> [(value.tag, value.simple_value) for value in found.value]
+    [('a', 1.0), ('b', 2.0)]
     """
     merged = apply(MERGE, *inputs, name=clean_name(name))
     return _collected(merged, collections or ())
@@ -234,9 +291,17 @@ def merge_all(
     Args:
       key: the collection that they are in.
       scope: regular expression that the start of a summary's name must match.
+      name: name of the operation.
 
     Returns:
       [] string, or None where there are none.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     loss, rate = tf.summary.scalar("loss", 0.5), tf.summary.scalar("rate", 0.1)
+    ...     found = tf.Summary.FromString(sess.run(tf.summary.merge_all(scope="loss")))
+    >>> [(value.tag, value.simple_value) for value in found.value]
+    [('loss', 0.5)]
     """
     found = builder_for(()).get_collection(key, scope)
     return merge(found, name=name) if found else None

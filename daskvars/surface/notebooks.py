@@ -15,8 +15,15 @@ from daskvars.surface.loading import load_until
 def html_of(value: object) -> str:
     """Return an object as HTML. What is text in it is escaped.
 
+    Args:
+      value: what is shown: a graph, a tensor, a variable, a session and others.
+
     Raises:
       TypeError: nobody registered how objects of this kind are drawn.
+
+    >>> import daskvars as dv
+    >>> "&lt;b&gt;" in html_of(dv.constant("<b>"))
+    True
     """
     raise TypeError(f"a {type(value).__name__} has no drawing")
 

@@ -31,6 +31,14 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
     Raises:
       SystemExit: always.
       AttributeError: the script has no `main`.
+
+    >>> import daskvars.v1 as tf
+    >>> try:
+    ...     tf.app.run(lambda argv: print(argv), ["program", "more"])
+    ... except SystemExit as error:
+    ...     print("exit code", error.code)
+    ['program', 'more']
+    exit code None
     """
     try:
         rest = flags.FLAGS(sys.argv if argv is None else argv, known_only=True)

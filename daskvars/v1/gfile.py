@@ -210,13 +210,31 @@ FastGFile = Open = GFile
 
 
 def Exists(filename: PathName) -> bool:
-    """Return whether there is a file or folder of that path."""
+    """Return whether there is a file or folder of that path.
+
+    Args:
+      filename: path or URL.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> Exists(folder), Exists(folder + "/nothing")
+    (True, False)
+    """
     there = _elsewhere(filename)
     return there[0].exists(there[1]) if there else os.path.exists(_local(filename))
 
 
 def IsDirectory(dirname: PathName) -> bool:
-    """Return whether there is a folder of that path."""
+    """Return whether there is a folder of that path.
+
+    Args:
+      dirname: path or URL.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     IsDirectory(file.name), IsDirectory(tempfile.gettempdir())
+    (False, True)
+    """
     there = _elsewhere(dirname)
     return there[0].isdir(there[1]) if there else os.path.isdir(_local(dirname))
 
@@ -224,9 +242,18 @@ def IsDirectory(dirname: PathName) -> bool:
 def MkDir(dirname: PathName) -> None:
     """Make a folder.
 
+    Args:
+      dirname: its path or URL.
+
     Raises:
       AlreadyExistsError: it exists.
       NotFoundError: the folder that it is to lie in does not exist.
+
+    >>> import os, tempfile
+    >>> folder = os.path.join(tempfile.mkdtemp(), "a")
+    >>> MkDir(folder)
+    >>> IsDirectory(folder)
+    True
     """
     there = _elsewhere(dirname)
     with _as_errors(dirname):
@@ -237,7 +264,21 @@ def MkDir(dirname: PathName) -> None:
 
 
 def MakeDirs(dirname: PathName) -> None:
-    """Make a folder and those that it lies in, as far as they do not exist."""
+    """Make a folder and those that it lies in, as far as they do not exist.
+
+    Args:
+      dirname: its path or URL.
+
+    Raises:
+      FailedPreconditionError: one of them is a file.
+
+    >>> import os, tempfile
+    >>> folder = os.path.join(tempfile.mkdtemp(), "a", "b")
+    >>> MakeDirs(folder)
+    >>> MakeDirs(folder)  # as it should be
+    >>> IsDirectory(folder)
+    True
+    """
     there = _elsewhere(dirname)
     with _as_errors(dirname):
         if there:
@@ -247,7 +288,21 @@ def MakeDirs(dirname: PathName) -> None:
 
 
 def Remove(filename: PathName) -> None:
-    """Delete a file. Raises NotFoundError where there is none."""
+    """Delete a file.
+
+    Args:
+      filename: its path or URL.
+
+    Raises:
+      NotFoundError: there is none.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.txt")
+    >>> path.touch()
+    >>> Remove(path)
+    >>> Exists(path)
+    False
+    """
     there = _elsewhere(filename)
     with _as_errors(filename):
         if there:
@@ -258,7 +313,21 @@ def Remove(filename: PathName) -> None:
 
 
 def DeleteRecursively(dirname: PathName) -> None:
-    """Delete a folder and all that is in it. Raises NotFoundError where there is none."""
+    """Delete a folder and all that is in it.
+
+    Args:
+      dirname: its path or URL.
+
+    Raises:
+      NotFoundError: there is none.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> MakeDirs(os.path.join(folder, "a", "b"))
+    >>> DeleteRecursively(folder)
+    >>> Exists(folder)
+    False
+    """
     there, path = _elsewhere(dirname), Path(_local(dirname))
     with _as_errors(dirname):
         if there:
@@ -271,7 +340,18 @@ def DeleteRecursively(dirname: PathName) -> None:
 
 
 def Glob(filename: PathName) -> list[str]:
-    """Return the sorted paths that match a pattern with ``*``, ``?`` and ``[...]``, or several."""
+    """Return the sorted paths that match a pattern with ``*``, ``?`` and ``[...]``, or several.
+
+    Args:
+      filename: the pattern, a path or URL, or a list of patterns.
+
+    >>> import os, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("b.txt", "a.txt", "c.csv"):
+    ...     (folder / name).touch()
+    >>> [os.path.basename(path) for path in Glob(str(folder / "*.txt"))]
+    ['a.txt', 'b.txt']
+    """
     patterns = filename if isinstance(filename, list | tuple) else [filename]
     return sorted(path for pattern in patterns for path in _matching(pattern))
 
@@ -285,7 +365,21 @@ def _matching(pattern: Any) -> list[str]:
 
 
 def ListDirectory(dirname: PathName) -> list[str]:
-    """Return the sorted names in a folder. Raises NotFoundError where there is no folder."""
+    """Return the sorted names in a folder.
+
+    Args:
+      dirname: its path or URL.
+
+    Raises:
+      NotFoundError: there is no such folder.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> MkDir(os.path.join(folder, "b"))
+    >>> MkDir(os.path.join(folder, "a"))
+    >>> ListDirectory(folder)
+    ['a', 'b']
+    """
     there = _elsewhere(dirname)
     if not IsDirectory(dirname):
         raise NotFoundError(None, None, f"Could not find directory {os.fsdecode(dirname)}")
@@ -302,6 +396,13 @@ def Walk(top: PathName, in_order: bool = True) -> Iterator[tuple[str, list[str],
     Args:
       top: the first folder; nothing is yielded where there is none.
       in_order: yield a folder before those in it, else after them.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp(), "top")
+    >>> MakeDirs(folder / "inner")
+    >>> (folder / "a.txt").touch()
+    >>> [(pathlib.Path(place).name, folders, files) for place, folders, files in Walk(folder)]
+    [('top', ['inner'], ['a.txt']), ('inner', [], [])]
     """
     there = _elsewhere(top)
     walked: Any = (
@@ -323,9 +424,22 @@ def Copy(
 ) -> None:
     """Copy a file.
 
+    Args:
+      oldpath: path or URL of the file.
+      newpath: path or URL of its copy.
+      overwrite: replace what is there.
+
     Raises:
       NotFoundError: there is no such file.
       AlreadyExistsError: there is one at the new path, and `overwrite` is not set.
+
+    >>> import os, tempfile, daskvars.v1 as tf
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.txt")
+    >>> with tf.gfile.GFile(path, "w") as file:
+    ...     file.write("words")
+    >>> Copy(path, path + ".old")
+    >>> tf.gfile.GFile(path + ".old").read()
+    'words'
     """
     _check_free(newpath, overwrite)
     with _as_errors(oldpath):
@@ -345,9 +459,21 @@ def Rename(
 
     Elsewhere than on this machine it may be a copy first, which others see meanwhile.
 
+    Args:
+      oldname: the path or URL that it has.
+      newname: the one that it gets.
+      overwrite: replace what is there.
+
     Raises:
       NotFoundError, AlreadyExistsError: as `Copy` does.
       UnimplementedError: the two are not in one file system.
+
+    >>> import os, pathlib, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> pathlib.Path(folder, "a.txt").touch()
+    >>> Rename(os.path.join(folder, "a.txt"), os.path.join(folder, "b.txt"))
+    >>> ListDirectory(folder)
+    ['b.txt']
     """
     _check_free(newname, overwrite)
     old, new = _elsewhere(oldname), _elsewhere(newname)
@@ -369,7 +495,20 @@ def _check_free(path: Any, overwrite: bool) -> None:
 
 
 def Stat(filename: PathName) -> FileStatistics:
-    """Return size, time of the last change and kind of a file. Raises NotFoundError."""
+    """Return size, time of the last change and kind of a file.
+
+    Args:
+      filename: its path or URL.
+
+    Raises:
+      NotFoundError: there is none.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.txt")
+    >>> num_bytes = path.write_bytes(b"words")
+    >>> Stat(path).length, Stat(path).is_directory
+    (5, False)
+    """
     there = _elsewhere(filename)
     with _as_errors(filename):
         if there is None:

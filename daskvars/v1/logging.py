@@ -109,7 +109,12 @@ def flush() -> None:
 
 
 def get_logger() -> logging.Logger:
-    """Return Python's logger of the messages."""
+    """Return Python's logger of the messages.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.get_logger().name
+    'daskvars'
+    """
     return _logger
 
 

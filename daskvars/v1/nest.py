@@ -13,7 +13,14 @@ __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pa
 def is_nested(seq: Any) -> bool:
     """Return whether a value is a list, a tuple or a dict.
 
+    Args:
+      seq: anything.
+
     Source: TensorFlow 1.15, ``tf.nest.is_nested``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.nest.is_nested({"a": 1}), tf.nest.is_nested("a")
+    (True, False)
     """
     return isinstance(seq, list | tuple | Mapping)
 
@@ -67,6 +74,10 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
       TypeError: they differ in the types of containers.
 
     Source: TensorFlow 1.15, ``tf.nest.assert_same_structure``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.nest.assert_same_structure([1, (2, 3)], ["a", ("b", "c")])
+    >>> tf.nest.assert_same_structure([1, 2], (1, 2), check_types=False)
     """
     try:
         nest.assert_same_structure(nest1, nest2)

@@ -28,6 +28,17 @@ class DatasetIterator(Trackable, Iterator[Any]):
       iteration: how many iterators of it were made before.
       caches: what the dataset's ``cache`` keeps.
       as_numpy: whether elements are arrays, not tensors.
+
+    Raises:
+      StopIteration: (next) there are no more elements.
+
+    >>> import daskvars as dv
+    >>> iterator = iter(dv.data.Dataset.range(5, 9))
+    >>> first, place = int(next(iterator)), iterator.state()
+    >>> other = iter(dv.data.Dataset.range(5, 9))
+    >>> other.restore(place)
+    >>> first, int(next(other))
+    (5, 6)
     """
 
     def __init__(

@@ -41,7 +41,11 @@ _LARGEST = 1 << 40  # bytes of a record: what says more is no length
 
 
 class TFRecordCompressionType:
-    """How a file of records is compressed, for `TFRecordOptions`."""
+    """How a file of records is compressed, for `TFRecordOptions`.
+
+    >>> TFRecordOptions(TFRecordCompressionType.ZLIB).compression_type
+    'ZLIB'
+    """
 
     NONE = 0
     ZLIB = 1
@@ -249,6 +253,13 @@ def tf_record_iterator(path: PathName, options: Any = None) -> Iterator[bytes]:
       DataLossError: a record is damaged; those before it were given.
 
     Source: TensorFlow 1.15, ``tf.python_io.tf_record_iterator``.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "few.tfrecord")
+    >>> with TFRecordWriter(path, TFRecordOptions("GZIP")) as writer:
+    ...     writer.write(b"one")
+    >>> list(tf_record_iterator(path, TFRecordOptions("GZIP")))
+    [b'one']
     """
     reader = RecordReader(path, compression_of(options))
     try:

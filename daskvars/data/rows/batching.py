@@ -29,6 +29,12 @@ class Batches:
 
     Attributes:
       num_batches: batches of an epoch.
+
+    >>> import numpy as np
+    >>> found = batches(np.arange(6), 2)
+    >>> first, place = next(found).tolist(), found.state
+    >>> found.num_batches, first, place
+    (3, [0, 1], {'epoch': 0, 'position': 1})
     """
 
     def __init__(

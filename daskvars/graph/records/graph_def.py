@@ -9,13 +9,13 @@ It is not in `daskvars.v1`, where the import of such records is, because `Graph.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from daskvars.graph.records.attribute_json import decode, encode, shape_json, shortened
+from daskvars.graph.records.json_record import JsonRecord
 from daskvars.graph.scopes.collections import Collections
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.surface.accepted import accepts
@@ -63,7 +63,7 @@ class NodeDef:
 
 
 @dataclass
-class GraphDef:
+class GraphDef(JsonRecord):
     """A graph as data: what `Graph.as_graph_def` gives and `import_graph_def` takes.
 
     Attributes:
@@ -77,6 +77,8 @@ class GraphDef:
     [('x', 'Placeholder', []), ('y', 'Tanh', ['x'])]
     """
 
+    what: ClassVar[str] = "a graph"
+
     node: list[NodeDef] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -84,7 +86,7 @@ class GraphDef:
         return {"format": FORMAT, "node": [vars(node) for node in self.node]}
 
     @classmethod
-    def from_json(cls, data: Any) -> GraphDef:
+    def from_json(cls, data: Any) -> Self:
         """Return the graph that JSON data describes.
 
         Raises:
@@ -93,35 +95,6 @@ class GraphDef:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"no graph in format {FORMAT} of daskvars: {shortened(data)}")
         return cls(nodes_of(data.get("node")))
-
-    def SerializeToString(self) -> bytes:
-        """Return the graph as JSON text."""
-        return json.dumps(self.to_json(), allow_nan=False, separators=(",", ":")).encode()
-
-    def ParseFromString(self, serialized: bytes) -> int:
-        """Become the graph that `SerializeToString` gave; return the number of bytes read.
-
-        Raises:
-          ValueError: it is no such text.
-        """
-        self.node = GraphDef.from_json(parsed(serialized, "a graph")).node
-        return len(serialized)
-
-    def ByteSize(self) -> int:
-        """Return the size of the graph as text, in bytes."""
-        return len(self.SerializeToString())
-
-    def CopyFrom(self, other: GraphDef) -> None:
-        """Become a copy of another graph."""
-        self.ParseFromString(other.SerializeToString())
-
-
-def parsed(text: bytes | str, what: str) -> Any:
-    """Return the JSON data of a text. Raises ValueError where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not {what} of daskvars: {error}") from None
 
 
 def nodes_of(data: Any) -> list[NodeDef]:

@@ -54,6 +54,13 @@ class ServingInputReceiver(_Received):
       ValueError: something is missing, or is no tensor.
 
     Source: TensorFlow 1.15, ``tf.estimator.export.ServingInputReceiver``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [None], "x")
+    ...     receiver = ServingInputReceiver({"x": x}, x)
+    ...     receiver.features["x"] is x, receiver.receiver_tensors["input"] is x
+    (True, True)
     """
 
     def __new__(
@@ -74,6 +81,12 @@ class TensorServingInputReceiver(_Received):
       ValueError: something is missing, or is no tensor.
 
     Source: TensorFlow 1.15, ``tf.estimator.export.TensorServingInputReceiver``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [None], "x")
+    ...     TensorServingInputReceiver(x, {"rows": x}).features is x
+    True
     """
 
     def __new__(
@@ -155,7 +168,18 @@ def build_parsing_serving_input_receiver_fn(
       feature_spec: as `parse_example` takes it.
       default_batch_size: how many examples; None for any number.
 
+    Returns:
+      A function of no arguments that returns a `ServingInputReceiver`: the features of serialized
+      examples, which are fed as [default_batch_size] string.
+
     Source: TensorFlow 1.15, ``tf.estimator.export.build_parsing_serving_input_receiver_fn``.
+
+    >>> import daskvars.v1 as tf
+    >>> features = {"x": tf.FixedLenFeature([2], tf.float32)}
+    >>> with tf.Graph().as_default():
+    ...     receiver = build_parsing_serving_input_receiver_fn(features)()
+    ...     receiver.receiver_tensors["examples"].name, receiver.features["x"].shape.as_list()
+    ('input_example_tensor:0', [None, 2])
     """
 
     def serving_input_receiver_fn() -> ServingInputReceiver:
@@ -170,7 +194,16 @@ def build_parsing_serving_input_receiver_fn(
 
 
 class ExportOutput(ShownByArguments):
-    """One use of an exported model: what is in ``EstimatorSpec.export_outputs``."""
+    """One use of an exported model: what is in ``EstimatorSpec.export_outputs``.
+
+    Source: TensorFlow 1.15, ``tf.estimator.export.ExportOutput``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     output = tf.estimator.export.PredictOutput({"double": tf.constant([2.0])})
+    ...     isinstance(output, tf.estimator.export.ExportOutput)
+    True
+    """
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> SignatureDef:
         """Return the signature of the use, for the tensors that are fed.
@@ -191,6 +224,13 @@ class PredictOutput(ExportOutput):
       ValueError: a name is no text, or a value no tensor.
 
     Source: TensorFlow 1.15, ``tf.estimator.export.PredictOutput``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [None], "x")
+    ...     signature = PredictOutput({"double": 2.0 * x}).as_signature_def({"x": x})
+    ...     list(signature.inputs), list(signature.outputs)
+    (['x'], ['double'])
     """
 
     def __init__(self, outputs: Any) -> None:
@@ -216,6 +256,13 @@ class RegressionOutput(ExportOutput):
       ValueError: it is not.
 
     Source: TensorFlow 1.15, ``tf.estimator.export.RegressionOutput``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     examples = tf.placeholder(tf.string, [None], "examples")
+    ...     output = RegressionOutput(tf.constant([0.5]))
+    ...     list(output.as_signature_def({"examples": examples}).outputs)
+    ['outputs']
     """
 
     def __init__(self, value: Tensor) -> None:
@@ -239,6 +286,13 @@ class ClassificationOutput(ExportOutput):
       ValueError: both are missing, or one is of another dtype.
 
     Source: TensorFlow 1.15, ``tf.estimator.export.ClassificationOutput``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     examples = tf.placeholder(tf.string, [None], "examples")
+    ...     output = tf.estimator.export.ClassificationOutput(scores=tf.constant([[0.1, 0.9]]))
+    ...     output.as_signature_def({"examples": examples}).method_name
+    'tensorflow/serving/classify'
     """
 
     def __init__(self, scores: Tensor | None = None, classes: Tensor | None = None) -> None:

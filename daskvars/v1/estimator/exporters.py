@@ -19,6 +19,15 @@ class Exporter(ShownByArguments):
     """What `EvalSpec.exporters` has: it is called after each evaluation.
 
     Source: TensorFlow 1.15, ``tf.estimator.Exporter``.
+
+    >>> import daskvars.v1 as tf
+    >>> class Noted(tf.estimator.Exporter):
+    ...     name = "noted"
+    ...     def export(self, estimator, export_path, checkpoint_path, eval_result, is_final):
+    ...         print("noted", eval_result["loss"])
+    >>> spec = tf.estimator.EvalSpec(lambda: None, exporters=Noted())
+    >>> spec.exporters[0].export(None, "export/noted", "model.ckpt-5", {"loss": 0.5}, True)
+    noted 0.5
     """
 
     @property
@@ -81,6 +90,11 @@ class FinalExporter(_SavedModelExporter):
       assets_extra: path -> file, see `Estimator.export_saved_model`.
 
     Source: TensorFlow 1.15, ``tf.estimator.FinalExporter``.
+
+    >>> import daskvars.v1 as tf
+    >>> exporter = tf.estimator.FinalExporter("last", lambda: None)
+    >>> exporter.export(None, "exports", "model.ckpt-5", {}, is_the_final_export=False) is None
+    True
     """
 
     def __init__(
@@ -121,6 +135,11 @@ class LatestExporter(_SavedModelExporter):
       ValueError: that number is not positive.
 
     Source: TensorFlow 1.15, ``tf.estimator.LatestExporter``.
+
+    >>> import daskvars.v1 as tf
+    >>> exporter = tf.estimator.LatestExporter("newest", lambda: None, exports_to_keep=2)
+    >>> tf.estimator.EvalSpec(lambda: None, exporters=exporter).exporters[0].name
+    'newest'
     """
 
     def __init__(
@@ -166,6 +185,13 @@ class BestExporter(_SavedModelExporter):
       ValueError: that number is not positive, or there is no function.
 
     Source: TensorFlow 1.15, ``tf.estimator.BestExporter``.
+
+    >>> import daskvars.v1 as tf
+    >>> by_accuracy = tf.estimator.BestExporter(
+    ...     serving_input_receiver_fn=lambda: None,
+    ...     compare_fn=lambda best, current: current["accuracy"] > best["accuracy"])
+    >>> by_accuracy.name
+    'best_exporter'
     """
 
     def __init__(

@@ -44,6 +44,15 @@ def numpy_input_fn(
       ValueError: `shuffle` is not said, or the numbers of rows differ.
 
     Source: TensorFlow 1.15, ``tf.estimator.inputs.numpy_input_fn``.
+
+    >>> import numpy as np, daskvars.v1 as tf
+    >>> rows = tf.estimator.inputs.numpy_input_fn(
+    ...     {"x": np.arange(3.0)}, np.array([0, 1, 1]), batch_size=2, shuffle=False)
+    >>> with tf.Graph().as_default():
+    ...     features, labels = rows()
+    ...     with tf.train.MonitoredSession() as sess:
+    ...         sess.run([features["x"], labels])
+    [array([0., 1.]), array([0, 1])]
     """
     if shuffle not in (True, False):
         raise ValueError(
@@ -105,6 +114,15 @@ def pandas_input_fn(
       ValueError: the indices differ, or `x` has a column of that name.
 
     Source: TensorFlow 1.15, ``tf.estimator.inputs.pandas_input_fn``.
+
+    >>> import pandas as pd, daskvars.v1 as tf
+    >>> table = pd.DataFrame({"x": [0.5, 1.5, 2.5]})
+    >>> rows = tf.estimator.inputs.pandas_input_fn(table, batch_size=2, shuffle=False)
+    >>> with tf.Graph().as_default():
+    ...     features = rows()
+    ...     with tf.train.MonitoredSession() as sess:
+    ...         sess.run(features["x"])
+    array([0.5, 1.5])
     """
     labels = None
     if y is not None:

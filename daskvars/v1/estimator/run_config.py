@@ -29,6 +29,11 @@ class RunConfig:
       ValueError: both steps and seconds between checkpoints are given.
 
     Source: TensorFlow 1.15, ``tf.estimator.RunConfig``.
+
+    >>> import daskvars.v1 as tf
+    >>> config = tf.estimator.RunConfig(save_checkpoints_steps=100, keep_checkpoint_max=3)
+    >>> config.save_checkpoints_secs, config.replace(tf_random_seed=7).keep_checkpoint_max
+    (None, 3)
     """
 
     model_dir: str | PathLike[str] | None = None

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 
 
 class ModeKeys:
-    """What a model is built for."""
+    """What a model is built for.
+
+    Source: TensorFlow 1.15, ``tf.estimator.ModeKeys``.
+
+    >>> ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT
+    ('train', 'eval', 'infer')
+    """
 
     TRAIN = "train"
     EVAL = "eval"
@@ -18,7 +24,17 @@ class ModeKeys:
 class WarmStartSettings(NamedTuple):
     """Values of another model that variables begin with: the arguments of `train.warm_start`.
 
+    Args:
+      ckpt_to_initialize_from: path of a checkpoint, or of a directory that has some.
+      vars_to_warm_start: a regular expression that the variables' names match, or several; or the
+        variables.
+      var_name_to_vocab_info: None, as of `train.warm_start`.
+      var_name_to_prev_var_name: variable's name -> its name in the checkpoint.
+
     Source: TensorFlow 1.15, ``tf.estimator.WarmStartSettings``.
+
+    >>> WarmStartSettings("model.ckpt-100", vars_to_warm_start="hidden/.*").vars_to_warm_start
+    'hidden/.*'
     """
 
     ckpt_to_initialize_from: str
@@ -47,6 +63,12 @@ class EstimatorSpec:
       ValueError: what the mode needs is missing, or the loss is no scalar.
 
     Source: TensorFlow 1.15, ``tf.estimator.EstimatorSpec``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.estimator.EstimatorSpec(tf.estimator.ModeKeys.TRAIN, loss=tf.constant(1.0))
+    Traceback (most recent call last):
+    ValueError: Missing train_op.
     """
 
     mode: str

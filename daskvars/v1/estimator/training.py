@@ -27,6 +27,11 @@ class TrainSpec:
       ValueError: `max_steps` is not positive.
 
     Source: TensorFlow 1.15, ``tf.estimator.TrainSpec``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.estimator.TrainSpec(lambda: None, max_steps=0)
+    Traceback (most recent call last):
+    ValueError: Must specify max_steps > 0, given: 0
     """
 
     input_fn: Callable[..., Any]
@@ -56,6 +61,10 @@ class EvalSpec:
       TypeError: an exporter is none.
 
     Source: TensorFlow 1.15, ``tf.estimator.EvalSpec``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.estimator.EvalSpec(lambda: None, steps=10, name="short").throttle_secs
+    600
     """
 
     input_fn: Callable[..., Any]
@@ -154,6 +163,20 @@ def train_and_evaluate(
       ValueError: an argument is of another kind.
 
     Source: TensorFlow 1.15, ``tf.estimator.train_and_evaluate``.
+
+    >>> import numpy as np, daskvars.v1 as tf
+    >>> def model_fn(features, labels, mode):
+    ...     loss = tf.losses.mean_squared_error(labels, tf.get_variable("w", []) * features)
+    ...     step = tf.train.GradientDescentOptimizer(0.1)
+    ...     step = step.minimize(loss, tf.train.get_or_create_global_step())
+    ...     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
+    >>> data = np.float32([1.0, 2.0])
+    >>> rows = tf.estimator.inputs.numpy_input_fn(data, 3 * data, shuffle=False, num_epochs=None)
+    >>> metrics, _ = tf.estimator.train_and_evaluate(
+    ...     tf.estimator.Estimator(model_fn), tf.estimator.TrainSpec(rows, max_steps=20),
+    ...     tf.estimator.EvalSpec(rows, steps=1))
+    >>> bool(metrics["loss"] < 1e-3), int(metrics["global_step"])
+    (True, 20)
     """
     for given, kind in ((estimator, Estimator), (train_spec, TrainSpec), (eval_spec, EvalSpec)):
         if not isinstance(given, kind):

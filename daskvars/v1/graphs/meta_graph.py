@@ -6,19 +6,19 @@ and numbers, each checked, and nothing else.
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.records.attribute_json import decode, encode, shortened
-from daskvars.graph.records.graph_def import GraphDef, parsed
+from daskvars.graph.records.graph_def import GraphDef
+from daskvars.graph.records.json_record import JsonRecord
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.state.stores.files import read_file, write_file
@@ -46,7 +46,7 @@ class MetaInfoDef:
 
 
 @dataclass
-class MetaGraphDef:
+class MetaGraphDef(JsonRecord):
     """A graph with what belongs to it, as data.
 
     Attributes:
@@ -56,7 +56,19 @@ class MetaGraphDef:
       meta_info_def: what is said of it.
       signature_def: what is fed and fetched, by key: of a saved model.
       asset_file_def: the files that a saved model brings.
+
+    Source: TensorFlow 1.15, ``tf.MetaGraphDef``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     w = tf.get_variable("w", [2])
+    ...     meta_graph = tf.train.export_meta_graph()
+    >>> copy = tf.MetaGraphDef.FromString(meta_graph.SerializeToString())
+    >>> len(copy.graph_def.node) == len(meta_graph.graph_def.node), sorted(copy.collection_def)
+    (True, ['trainable_variables', 'variables'])
     """
+
+    what: ClassVar[str] = "a meta graph"
 
     graph_def: GraphDef = field(default_factory=GraphDef)
     saver_def: SaverDef | None = None
@@ -84,7 +96,7 @@ class MetaGraphDef:
         }
 
     @classmethod
-    def from_json(cls, data: Any) -> MetaGraphDef:
+    def from_json(cls, data: Any) -> Self:
         """Return what JSON data describes. Raises ValueError where it is no such thing."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"no meta graph in format {FORMAT} of daskvars: {shortened(data)}")
@@ -108,20 +120,6 @@ class MetaGraphDef:
             assets_of(data.get("assets", [])),
         )
 
-    def SerializeToString(self) -> bytes:
-        """Return it as JSON text."""
-        return json.dumps(self.to_json(), allow_nan=False, separators=(",", ":")).encode()
-
-    def ParseFromString(self, serialized: bytes) -> int:
-        """Become what `SerializeToString` gave; return the number of bytes read.
-
-        Raises:
-          ValueError: it is no such text.
-        """
-        found = MetaGraphDef.from_json(parsed(serialized, "a meta graph"))
-        vars(self).update(vars(found))
-        return len(serialized)
-
 
 def read_meta_graph_file(filename: str) -> MetaGraphDef:
     """Return the meta graph in a file.
@@ -133,12 +131,10 @@ def read_meta_graph_file(filename: str) -> MetaGraphDef:
     content = read_file(path)
     if content is None:
         raise OSError(f"File {path} does not exist.")
-    found = MetaGraphDef()
     try:
-        found.ParseFromString(content)
+        return MetaGraphDef.FromString(content)
     except ValueError as error:
         raise OSError(f"Cannot parse file {path}: {error}") from None
-    return found
 
 
 # -- items of collections -----------------------------------------------------------------------

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from daskvars.graph.records.attribute_json import shortened
+from daskvars.graph.records.json_record import JsonRecord
 from daskvars.train.checkpoints.ops import SaverOps
 
 
 @dataclass
-class SaverDef:
+class SaverDef(JsonRecord):
     """What a `Saver` is, as plain data.
 
     Attributes:
@@ -25,6 +25,7 @@ class SaverDef:
       version: accepted; there is one format.
     """
 
+    what: ClassVar[str] = "a saver"
     LEGACY: ClassVar[int] = 0
     V1: ClassVar[int] = 1
     V2: ClassVar[int] = 2
@@ -56,7 +57,7 @@ class SaverDef:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Any) -> SaverDef:
+    def from_json(cls, data: Any) -> Self:
         """Return what JSON data describes. Raises ValueError where it is no such thing."""
         kinds = {field.name: type(field.default) for field in fields(cls)}
         if not isinstance(data, dict) or data.keys() != kinds.keys():
@@ -65,14 +66,6 @@ class SaverDef:
             if type(data[name]) is not kind and not (kind is float and type(data[name]) is int):
                 raise ValueError(f"saver: {name!r} is {shortened(data[name])}")
         return cls(**data)
-
-    def CopyFrom(self, other: SaverDef) -> None:
-        """Become a copy of another."""
-        self.__dict__.update(vars(other))
-
-    def SerializeToString(self) -> bytes:
-        """Return the fields as text."""
-        return json.dumps(self.to_json()).encode()
 
     def within(self, scope: str) -> SaverDef:
         """Return a copy whose operations are under a name scope."""

@@ -32,6 +32,13 @@ class TensorInfo:
       dtype: number of its dtype, `DType.as_datatype_enum`.
       tensor_shape: its static shape.
       coo_sparse: the parts of a sparse tensor.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [None, 4], "x")
+    ...     info = tf.saved_model.build_tensor_info(x)
+    >>> info.name, tf.as_dtype(info.dtype), [dim.size for dim in info.tensor_shape.dim]
+    ('x:0', tf.float32, [-1, 4])
     """
 
     name: str = ""
@@ -92,6 +99,13 @@ class SignatureDef:
     Attributes:
       inputs, outputs: name -> tensor.
       method_name: what kind of use it is, such as "tensorflow/serving/predict".
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [None], "x")
+    ...     signature = tf.saved_model.predict_signature_def({"rows": x}, {"double": 2.0 * x})
+    >>> signature.inputs["rows"].name, signature.method_name
+    ('x:0', 'tensorflow/serving/predict')
     """
 
     inputs: dict[str, TensorInfo] = field(default_factory=dict)

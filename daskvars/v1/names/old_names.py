@@ -79,22 +79,60 @@ initialize_all_variables = global_variables_initializer
 initialize_local_variables = local_variables_initializer
 
 
-def _cast_to(function_name: str, dtype: dtypes.DType, default: str) -> Any:
+def _cast_to(function_name: str, dtype: dtypes.DType, default: str, example: str) -> Any:
+    """Return a function that converts.
+
+    Args:
+      function_name: its name.
+      dtype: what it converts to.
+      default: the operation's name, by default.
+      example: a value -> the array that becomes of it.
+    """
+    value, _, found = example.partition(" -> ")
+
     def to_dtype(x: TensorLike, name: str = default) -> Any:
         return cast(x, dtype, name=name)
 
     to_dtype.__name__ = to_dtype.__qualname__ = function_name
-    to_dtype.__doc__ = f"Convert a tensor to {dtype.name}. See `cast`."
+    to_dtype.__doc__ = f"""Convert a tensor to {dtype.name}.
+
+    Args:
+      x: [...] number, or a sparse tensor.
+      name: name of the operation.
+
+    Returns:
+      The shape of `x` in {dtype.name}; a sparse tensor for one.
+
+    Raises:
+      TypeError: there is no conversion, as of strings.
+
+    Source: TensorFlow 1.15, ``tf.{function_name}``. See `cast`.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.{function_name}({value}))
+    {found}
+    """
     return to_dtype
 
 
-to_float = _cast_to("to_float", dtypes.float32, "ToFloat")
-to_double = _cast_to("to_double", dtypes.float64, "ToDouble")
-to_int32 = _cast_to("to_int32", dtypes.int32, "ToInt32")
-to_int64 = _cast_to("to_int64", dtypes.int64, "ToInt64")
-to_bfloat16 = _cast_to("to_bfloat16", dtypes.bfloat16, "ToBFloat16")
-to_complex64 = _cast_to("to_complex64", dtypes.complex64, "ToComplex64")
-to_complex128 = _cast_to("to_complex128", dtypes.complex128, "ToComplex128")
+to_float = _cast_to(
+    "to_float", dtypes.float32, "ToFloat", "[1, 2] -> array([1., 2.], dtype=float32)"
+)
+to_double = _cast_to("to_double", dtypes.float64, "ToDouble", "[1, 2] -> array([1., 2.])")
+to_int32 = _cast_to(
+    "to_int32", dtypes.int32, "ToInt32", "[1.9, -1.9] -> array([ 1, -1], dtype=int32)"
+)
+to_int64 = _cast_to("to_int64", dtypes.int64, "ToInt64", "[1.9, -1.9] -> array([ 1, -1])")
+to_bfloat16 = _cast_to(
+    "to_bfloat16", dtypes.bfloat16, "ToBFloat16", "[1.01] -> array([1.00781], dtype=bfloat16)"
+)
+to_complex64 = _cast_to(
+    "to_complex64", dtypes.complex64, "ToComplex64", "[1.5] -> array([1.5+0.j], dtype=complex64)"
+)
+to_complex128 = _cast_to(
+    "to_complex128", dtypes.complex128, "ToComplex128", "[1.5] -> array([1.5+0.j])"
+)
 
 
 def arg_max(
@@ -103,7 +141,24 @@ def arg_max(
     output_type: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Return the position of the largest element. The old name of `argmax`."""
+    """Return the position of the largest element along a dimension. The old name of `argmax`.
+
+    Args:
+      input: [...] number.
+      dimension: the dimension, which the result does not have.
+      output_type: int32 or int64, of the result.
+      name: name of the operation.
+
+    Raises:
+      InvalidArgumentError: there is no such dimension.
+
+    Source: TensorFlow 1.15, ``tf.arg_max``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.arg_max([[1, 5, 3], [6, 2, 4]], 1))
+    array([1, 0])
+    """
     return argmax(input, dimension, name=name, output_type=output_type)
 
 
@@ -113,14 +168,42 @@ def arg_min(
     output_type: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Return the position of the smallest element. The old name of `argmin`."""
+    """Return the position of the smallest element along a dimension. The old name of `argmin`.
+
+    Args:
+      input: [...] number.
+      dimension: the dimension, which the result does not have.
+      output_type: int32 or int64, of the result.
+      name: name of the operation.
+
+    Raises:
+      InvalidArgumentError: there is no such dimension.
+
+    Source: TensorFlow 1.15, ``tf.arg_min``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.arg_min([[1, 5, 3], [6, 2, 4]], 1))
+    array([0, 1])
+    """
     return argmin(input, dimension, name=name, output_type=output_type)
 
 
 def op_scope(
     values: Iterable[Any], name: str | None, default_name: str | None = None
 ) -> name_scope:
-    """Return ``name_scope(name, default_name, values)``, TensorFlow's older order of arguments."""
+    """Return ``name_scope(name, default_name, values)``, TensorFlow's older order of arguments.
+
+    Args:
+      values, name, default_name: as of `name_scope`.
+
+    Source: TensorFlow 1.15, ``tf.op_scope``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.op_scope([], None, "layer"):
+    ...     tf.constant(1.0, name="c").name
+    'layer/c:0'
+    """
     return name_scope(name, default_name, values)
 
 
@@ -131,7 +214,19 @@ def variable_op_scope(
     *args: Any,
     **kwargs: Any,
 ) -> variable_scope:
-    """Open a variable scope: an older order of the arguments of `variable_scope`."""
+    """Open a variable scope: an older order of the arguments of `variable_scope`.
+
+    Args:
+      values, name_or_scope, default_name: as of `variable_scope`.
+      *args, **kwargs: its other arguments.
+
+    Source: TensorFlow 1.15, ``tf.variable_op_scope``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.variable_op_scope([], None, "layer"):
+    ...     tf.get_variable("w", [2]).name
+    'layer/w:0'
+    """
     return variable_scope(name_or_scope, default_name, values, *args, **kwargs)
 
 
@@ -140,8 +235,22 @@ def convert_to_tensor_or_sparse_tensor(
 ) -> Tensor | SparseTensor:
     """Return a sparse tensor as such, anything else as a tensor. See `convert_to_tensor`.
 
+    Args:
+      value: a `SparseTensor`, or its value; or what `convert_to_tensor` takes.
+      dtype: of the result; None for that of the value.
+      name: name of the operation.
+
     Raises:
       TypeError: the sparse tensor has another dtype.
+
+    Source: TensorFlow 1.15, ``tf.convert_to_tensor_or_sparse_tensor``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     dense = tf.convert_to_tensor_or_sparse_tensor([1, 2])
+    ...     sparse = tf.convert_to_tensor_or_sparse_tensor(tf.SparseTensorValue([[0]], [1.0], [3]))
+    >>> type(dense).__name__, type(sparse).__name__, sparse.shape.as_list()
+    ('Tensor', 'SparseTensor', [3])
     """
     if not isinstance(value, SparseTensor | SparseTensorValue):
         return convert_to_tensor(value, dtype, name=name)

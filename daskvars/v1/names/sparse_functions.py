@@ -87,6 +87,15 @@ def sparse_split(
 
     Raises:
       ValueError: no dimension is given.
+
+    Source: TensorFlow 1.15, ``tf.sparse_split``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     row = tf.SparseTensor([[0, 0], [0, 3]], [1.0, 2.0], [1, 4])
+    ...     parts = tf.sparse_split(sp_input=row, num_split=2, axis=1)
+    ...     [sess.run(tf.sparse.to_dense(part)).tolist() for part in parts]
+    [[[1.0, 0.0]], [[0.0, 2.0]]]
     """
     along = axis if split_dim is None else split_dim
     if along is None:

@@ -22,7 +22,13 @@ __all__ = [
 
 
 def disable_v2_behavior() -> None:
-    """Do nothing: `daskvars.v1` behaves as TensorFlow 1."""
+    """Do nothing: `daskvars.v1` behaves as TensorFlow 1.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.disable_v2_behavior()
+    >>> tf.executing_eagerly()
+    False
+    """
 
 
 disable_control_flow_v2 = disable_eager_execution = disable_v2_behavior
@@ -34,8 +40,16 @@ def enable_eager_execution(
 ) -> None:
     """Say where eager execution is.
 
+    Args:
+      config, device_policy, execution_mode: TensorFlow's, not looked at.
+
     Raises:
       RuntimeError: always.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.enable_eager_execution()
+    Traceback (most recent call last):
+    RuntimeError: daskvars.v1 builds graphs. Eager code says `import daskvars as dv` ...
     """
     raise RuntimeError(
         "daskvars.v1 builds graphs. Eager code says `import daskvars as dv` and uses the same "
@@ -44,23 +58,55 @@ def enable_eager_execution(
 
 
 def enable_v2_behavior() -> None:
-    """Say where eager execution is. Raises RuntimeError."""
+    """Say where eager execution is.
+
+    Raises:
+      RuntimeError: always.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.enable_v2_behavior()
+    Traceback (most recent call last):
+    RuntimeError: daskvars.v1 builds graphs. Eager code says `import daskvars as dv` ...
+    """
     enable_eager_execution()
 
 
 def executing_eagerly() -> bool:
-    """Return False: what is called through `daskvars.v1` builds a graph."""
+    """Return False: what is called through `daskvars.v1` builds a graph.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.executing_eagerly()
+    False
+    """
     return False
 
 
 def enable_resource_variables() -> None:
-    """Do nothing: there is one kind of variable, whose reads are as consistent as theirs."""
+    """Do nothing: there is one kind of variable, whose reads are as consistent as theirs.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.enable_resource_variables()
+    >>> with tf.Graph().as_default():
+    ...     tf.get_variable("w", [2])
+    <tf.Variable 'w:0' shape=(2,) dtype=float32_ref>
+    """
 
 
 def disable_resource_variables() -> None:
-    """Do nothing: see `enable_resource_variables`."""
+    """Do nothing: see `enable_resource_variables`.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.disable_resource_variables()
+    >>> tf.resource_variables_enabled()
+    False
+    """
 
 
 def resource_variables_enabled() -> bool:
-    """Return False: variables print and compare as TensorFlow 1's reference variables."""
+    """Return False: variables print and compare as TensorFlow 1's reference variables.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.resource_variables_enabled()
+    False
+    """
     return False

@@ -221,7 +221,18 @@ class QueueBase:
       names: of each component, or None: then elements are dicts.
       queue_ref: the queue's handle, a string.
 
+    Raises:
+      ValueError: there are other numbers of shapes or names than of dtypes.
+
     Source: TensorFlow 1.15, ``tf.QueueBase``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     queues = [tf.FIFOQueue(4, tf.int32, shapes=[[]]) for _ in range(2)]
+    ...     chosen = tf.QueueBase.from_list(1, queues)
+    ...     sess.run(chosen.enqueue(7))
+    ...     int(sess.run(queues[0].size())), int(sess.run(queues[1].dequeue()))
+    (0, 7)
     """
 
     def __init__(
@@ -617,7 +628,18 @@ class RandomShuffleQueue(_NamedQueue):
         a dequeue waits for so many more, until the queue is closed.
       seed: int, see `set_random_seed`. The choices are not TensorFlow's.
 
+    Raises:
+      ValueError: `min_after_dequeue` is not less than the capacity, or there are other numbers of
+        shapes or names than of dtypes.
+
     Source: TensorFlow 1.15, ``tf.RandomShuffleQueue``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     queue = tf.RandomShuffleQueue(8, 0, tf.int32, shapes=[[]], seed=1)
+    ...     sess.run(queue.enqueue_many([[1, 2, 3, 4]]))
+    ...     sorted(sess.run(queue.dequeue_many(4)).tolist())
+    [1, 2, 3, 4]
     """
 
     type = "RandomShuffleQueueV2"

@@ -105,7 +105,20 @@ class ReaderBase:
 
     A reader is in the session's process and reads files there.
 
+    Args:
+      name: name of the operation.
+      **attrs: attributes of the operation that makes the reader.
+
+    Raises:
+      NotImplementedError: it is made itself, not one of its kinds.
+
     Source: TensorFlow 1.15, ``tf.ReaderBase``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     reader = tf.IdentityReader()
+    ...     isinstance(reader, tf.ReaderBase), int(sess.run(reader.num_records_produced()))
+    (True, 0)
     """
 
     type: ClassVar[str] = ""
@@ -215,6 +228,16 @@ class WholeFileReader(ReaderBase):
       name: name of the operation.
 
     Source: TensorFlow 1.15, ``tf.WholeFileReader``.
+
+    >>> import pathlib, tempfile, daskvars.v1 as tf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "words.txt")
+    >>> size = path.write_text("all of it")
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     names = tf.FIFOQueue(1, tf.string)
+    ...     name, text = tf.WholeFileReader().read(names)
+    ...     sess.run(names.enqueue(str(path)))
+    ...     sess.run(text)
+    b'all of it'
     """
 
     type = "WholeFileReaderV2"
@@ -230,6 +253,14 @@ class IdentityReader(ReaderBase):
       name: name of the operation.
 
     Source: TensorFlow 1.15, ``tf.IdentityReader``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     work = tf.FIFOQueue(1, tf.string)
+    ...     record = tf.IdentityReader().read(work)
+    ...     sess.run(work.enqueue("a"))
+    ...     tuple(sess.run(record))
+    (b'a', b'a')
     """
 
     type = "IdentityReaderV2"
@@ -249,6 +280,16 @@ class FixedLengthRecordReader(ReaderBase):
       encoding: "ZLIB" where files are compressed.
 
     Source: TensorFlow 1.15, ``tf.FixedLengthRecordReader``.
+
+    >>> import pathlib, tempfile, daskvars.v1 as tf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "pairs.bin")
+    >>> size = path.write_bytes(b"HEADaabb")
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     names = tf.FIFOQueue(1, tf.string)
+    ...     _, record = tf.FixedLengthRecordReader(2, header_bytes=4).read(names)
+    ...     sess.run(names.enqueue(str(path)))
+    ...     sess.run(record), sess.run(record)
+    (b'aa', b'bb')
     """
 
     type = "FixedLengthRecordReaderV2"
@@ -279,7 +320,21 @@ class TFRecordReader(ReaderBase):
       name: name of the operation.
       options: a `TFRecordOptions` that says how files are compressed, or its name.
 
+    Raises:
+      ValueError: there is no such compression.
+
     Source: TensorFlow 1.15, ``tf.TFRecordReader``.
+
+    >>> import os, tempfile, daskvars.v1 as tf
+    >>> path = os.path.join(tempfile.mkdtemp(), "few.tfrecord")
+    >>> with tf.python_io.TFRecordWriter(path) as writer:
+    ...     writer.write(b"one")
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     names = tf.FIFOQueue(1, tf.string)
+    ...     _, record = tf.TFRecordReader().read(names)
+    ...     sess.run(names.enqueue(path))
+    ...     sess.run(record)
+    b'one'
     """
 
     type = "TFRecordReaderV2"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.execution.session import Session
-from daskvars.graph.records.graph_def import parsed
+from daskvars.graph.records.json_record import parsed
 from daskvars.state.stores.files import read_file
 from daskvars.v1.graphs.graph_files import import_meta_graph
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
@@ -17,7 +17,17 @@ __all__ = ["contains_saved_model", "load", "maybe_saved_model_directory"]
 
 
 def maybe_saved_model_directory(export_dir: str | bytes) -> bool:
-    """Return whether there is a saved model in a directory: whole, as far as one file tells."""
+    """Return whether there is a saved model in a directory: whole, as far as one file tells.
+
+    Args:
+      export_dir: path of the directory.
+
+    Source: TensorFlow 1.15, ``tf.saved_model.maybe_saved_model_directory``.
+
+    >>> import tempfile, daskvars.v1 as tf
+    >>> tf.saved_model.maybe_saved_model_directory(tempfile.mkdtemp())
+    False
+    """
     return os.path.isfile(os.path.join(os.fsdecode(export_dir), constants.SAVED_MODEL_FILENAME_PB))
 
 

@@ -12,7 +12,17 @@ __all__ = ["main_op", "main_op_with_restore"]
 
 
 def main_op() -> Operation:
-    """Return an operation that initializes local variables and tables."""
+    """Return an operation that initializes local variables and tables.
+
+    Source: TensorFlow 1.15, ``tf.saved_model.main_op.main_op``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     count = tf.get_local_variable("count", initializer=3)
+    ...     sess.run(tf.saved_model.main_op.main_op())
+    ...     int(sess.run(count))
+    3
+    """
     return _main_op()
 
 
@@ -21,6 +31,16 @@ def main_op_with_restore(restore_op_name: str) -> Operation:
 
     Args:
       restore_op_name: name of that operation, ``saver.saver_def.restore_op_name``.
+
+    Source: TensorFlow 1.15, ``tf.saved_model.main_op.main_op_with_restore``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default() as graph, tf.Session() as sess:
+    ...     w = tf.get_variable("w", initializer=1.0)
+    ...     restored = w.assign(5.0, name="restore")
+    ...     sess.run(tf.saved_model.main_op.main_op_with_restore("restore"))
+    ...     float(sess.run(w))
+    5.0
     """
     return _main_op_with_restore(restore_op_name)
 

@@ -47,6 +47,15 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
     Raises:
       ValueError: there are none.
+
+    Source: TensorFlow 1.15, ``tf.saved_model.predict_signature_def``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [None], "x")
+    ...     signature = tf.saved_model.predict_signature_def({"rows": x}, {"double": 2.0 * x})
+    ...     signature.method_name, signature.inputs["rows"].name
+    ('tensorflow/serving/predict', 'x:0')
     """
     for what, found in (("inputs", inputs), ("outputs", outputs)):
         if not found:
@@ -67,6 +76,15 @@ def regression_signature_def(examples: Tensor, predictions: Tensor) -> Signature
 
     Raises:
       ValueError: one of them is missing, or of another dtype.
+
+    Source: TensorFlow 1.15, ``tf.saved_model.regression_signature_def``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     examples = tf.placeholder(tf.string, [None])
+    ...     signature = tf.saved_model.regression_signature_def(examples, tf.constant([0.5]))
+    ...     signature.method_name, list(signature.inputs)
+    ('tensorflow/serving/regress', ['inputs'])
     """
     if predictions is None:
         raise ValueError("Regression predictions cannot be None.")
@@ -90,6 +108,15 @@ def classification_signature_def(
 
     Raises:
       ValueError: examples or both others are missing, or something is of another dtype.
+
+    Source: TensorFlow 1.15, ``tf.saved_model.classification_signature_def``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     examples, scores = tf.placeholder(tf.string, [None]), tf.constant([[0.1, 0.9]])
+    ...     signature = tf.saved_model.classification_signature_def(examples, None, scores)
+    ...     signature.method_name, list(signature.outputs)
+    ('tensorflow/serving/classify', ['scores'])
     """
     given = _examples(examples, "Classification")
     if classes is None and scores is None:
@@ -117,7 +144,21 @@ def _examples(examples: Any, what: str) -> TensorInfo:
 
 
 def is_valid_signature(signature_def: SignatureDef | None) -> bool:
-    """Return whether a server could use a signature: its method, and what that takes and gives."""
+    """Return whether a server could use a signature: its method, and what that takes and gives.
+
+    Args:
+      signature_def: a `SignatureDef`, or None, which is none.
+
+    Source: TensorFlow 1.15, ``tf.saved_model.is_valid_signature``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [None])
+    ...     signature = tf.saved_model.predict_signature_def({"x": x}, {"y": x})
+    ...     other = tf.saved_model.build_signature_def(signature.inputs, {}, signature.method_name)
+    ...     [tf.saved_model.is_valid_signature(s) for s in (signature, other)]
+    [True, False]
+    """
     if signature_def is None:
         return False
     given = {k: as_dtype(info.dtype) for k, info in signature_def.inputs.items()}

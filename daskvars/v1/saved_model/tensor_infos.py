@@ -53,6 +53,15 @@ def get_tensor_from_tensor_info(
 
     Raises:
       KeyError: there is no such tensor.
+
+    Source: TensorFlow 1.15, ``tf.saved_model.get_tensor_from_tensor_info``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [None], "x")
+    ...     info = tf.saved_model.build_tensor_info(x)
+    ...     tf.saved_model.get_tensor_from_tensor_info(info) is x
+    True
     """
     found = builder_for(()) if graph is None else graph
     prefix = f"{import_scope}/" if import_scope else ""

@@ -18,6 +18,18 @@ class Benchmark(ShownByArguments):
     """A class of benchmarks: its methods whose names begin with "benchmark".
 
     ``tf.test.main()`` runs them with ``--benchmarks=REGEX``, which is searched in "Class.method".
+
+    Source: TensorFlow 1.15, ``tf.test.Benchmark``.
+
+    >>> import daskvars.v1 as tf
+    >>> class Sums(tf.test.Benchmark):
+    ...     def benchmark_small(self):
+    ...         with tf.Session() as sess:
+    ...             return self.run_op_benchmark(sess, tf.constant(1.0) + 2.0, min_iters=3)
+    >>> with tf.Graph().as_default():
+    ...     Sums().benchmark_small()["iters"]  # doctest: +ELLIPSIS
+    Sums: iters: 3, wall_time: ...
+    3
     """
 
     classes: ClassVar[list[type[Benchmark]]] = []

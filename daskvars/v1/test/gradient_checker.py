@@ -84,7 +84,17 @@ def compute_gradient_error(
 ) -> float:
     """Return the largest difference between the two Jacobians of `compute_gradient`.
 
+    Args:
+      x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict: as of
+        `compute_gradient`.
+
     Source: TensorFlow 1.15, ``tf.test.compute_gradient_error``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session():
+    ...     x = tf.constant([1.0, 2.0])
+    ...     tf.test.compute_gradient_error(x, [2], tf.square(x), [2]) < 1e-2
+    True
     """
     found = compute_gradient(
         x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict

@@ -121,6 +121,17 @@ def assert_equal_graph_def(
 
     Raises:
       TypeError: one of them is no graph.
+      AssertionError: the nodes differ.
+
+    >>> import daskvars.v1 as tf
+    >>> def graph_of(value):
+    ...     with tf.Graph().as_default() as graph:
+    ...         tf.constant(value, name="c")
+    ...     return graph.as_graph_def()
+    >>> tf.test.assert_equal_graph_def(graph_of(1.0), graph_of(1.0))
+    >>> tf.test.assert_equal_graph_def(graph_of(1.0), graph_of(2.0))
+    Traceback (most recent call last):
+    AssertionError: node 'c': found ...
     """
     for name, graph in {"actual": actual, "expected": expected}.items():
         if not isinstance(graph, GraphDef):

@@ -28,6 +28,18 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     Args:
       argv: the program's name and arguments, by default the command line.
+
+    Raises:
+      SystemExit: always.
+
+    Source: TensorFlow 1.15, ``tf.test.main``.
+
+    >>> import daskvars.v1 as tf
+    >>> try:
+    ...     tf.test.main(["benchmarks.py", "--benchmarks=nothing of that name"])
+    ... except SystemExit as error:
+    ...     print("exit code", error.code)
+    exit code None
     """
     arguments = list(sys.argv if argv is None else argv)
     chosen = [a.partition("=")[2] for a in arguments if a.startswith("--benchmarks=")]
@@ -40,7 +52,14 @@ _folders: list[str] = []  # of this process, made when it is first asked for
 
 
 def get_temp_dir() -> str:
-    """Return a folder for the tests of this process, which goes when it ends."""
+    """Return a folder for the tests of this process, which goes when it ends.
+
+    Source: TensorFlow 1.15, ``tf.test.get_temp_dir``.
+
+    >>> import os, daskvars.v1 as tf
+    >>> os.path.isdir(tf.test.get_temp_dir()), tf.test.get_temp_dir() == tf.test.get_temp_dir()
+    (True, True)
+    """
     if not _folders:
         script = Path(sys.argv[0] or "tests").stem
         _folders.append(tempfile.mkdtemp(prefix=script, dir=os.environ.get("TEST_TMPDIR")))
@@ -53,6 +72,12 @@ def test_src_dir_path(relative_path: str) -> str:
 
     Args:
       relative_path: its path from there.
+
+    Source: TensorFlow 1.15, ``tf.test.test_src_dir_path``.
+
+    >>> import os, daskvars.v1 as tf
+    >>> os.path.basename(tf.test.test_src_dir_path("data/few.csv"))
+    'few.csv'
     """
     root = os.environ.get("TEST_SRCDIR") or os.path.dirname(os.path.abspath(sys.argv[0]))
     return os.path.join(root, relative_path)
@@ -78,6 +103,12 @@ def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any =
 
     Raises:
       ValueError: there is a GPU, and it is asked for a capability that its worker does not tell.
+
+    Source: TensorFlow 1.15, ``tf.test.is_gpu_available``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.test.is_gpu_available() == bool(tf.test.gpu_device_name())
+    True
     """
     found = bool(gpu_device_name())
     if found and min_cuda_compute_capability is not None:
@@ -86,7 +117,12 @@ def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any =
 
 
 def is_built_with_cuda() -> bool:
-    """Return False: nothing was built; GPUs are used through CuPy, where that is installed."""
+    """Return False: nothing was built; GPUs are used through CuPy, where that is installed.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.test.is_built_with_cuda()
+    False
+    """
     return False
 
 
@@ -108,6 +144,15 @@ def create_local_cluster(
       protocol: as `Server` takes it.
       worker_config: configuration of the workers.
       ps_config: configuration of the parameter servers.
+
+    >>> import daskvars.v1 as tf
+    >>> workers, ps = tf.test.create_local_cluster(1, 1)
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_variable("v", initializer=2.0)
+    ...     with tf.Session(ps[0].target) as first, tf.Session(workers[0].target) as second:
+    ...         first.run(v.initializer)
+    ...         float(second.run(v))
+    2.0
     """
     ports = iter(_free_ports(num_workers + num_ps))
     spec = ClusterSpec(

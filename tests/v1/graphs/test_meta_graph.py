@@ -265,6 +265,22 @@ def test_damaged_collections_are_refused(item, message):
         tf.train.import_meta_graph(exported)
 
 
+def test_records_are_read_and_copied_as_protocol_buffers_are():
+    with tf.Graph().as_default():
+        tf.get_variable("w", [2])
+        meta_graph = tf.train.Saver().export_meta_graph()
+    for record in (meta_graph, meta_graph.graph_def, meta_graph.saver_def):
+        text, kind = record.SerializeToString(), type(record)
+        assert kind.FromString(text) == record
+        copy = kind()
+        copy.CopyFrom(record)
+        assert copy == record and copy.ByteSize() == len(text) == copy.ParseFromString(text)
+        with pytest.raises(ValueError, match=r"not a .* of daskvars"):
+            kind.FromString(text[:-1])
+        with pytest.raises(TypeError, match=f"{kind.__name__} takes another one"):
+            copy.CopyFrom(text)
+
+
 def test_a_graph_is_written_and_imported(tmp_path):
     with tf.Graph().as_default() as graph:
         tf.constant(7.0, name="c")

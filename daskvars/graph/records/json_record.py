@@ -1,0 +1,71 @@
+"""Records that are JSON as text, under the names that protocol buffers have for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar, Self
+
+
+class JsonRecord:
+    """A record that is written as JSON. A subclass has `to_json`, `from_json` and says what it is.
+
+    Attributes:
+      what: what it is, for errors: "a graph".
+    """
+
+    what: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """Return what JSON data describes. Raises ValueError where it is no such thing."""
+        raise NotImplementedError
+
+    def SerializeToString(self) -> bytes:
+        """Return it as JSON text."""
+        return json.dumps(self.to_json(), allow_nan=False, separators=(",", ":")).encode()
+
+    def ParseFromString(self, serialized: bytes) -> int:
+        """Become what `SerializeToString` gave; return the number of bytes read.
+
+        Raises:
+          ValueError: it is no such text.
+        """
+        vars(self).update(vars(self.FromString(serialized)))
+        return len(serialized)
+
+    @classmethod
+    def FromString(cls, s: bytes) -> Self:
+        """Return what `SerializeToString` gave.
+
+        Raises:
+          ValueError: it is no such text.
+        """
+        return cls.from_json(parsed(s, cls.what))
+
+    def ByteSize(self) -> int:
+        """Return the size of the text, in bytes."""
+        return len(self.SerializeToString())
+
+    def CopyFrom(self, other: Self) -> None:
+        """Become a copy of another.
+
+        Raises:
+          TypeError: it is of another class.
+        """
+        if not isinstance(other, type(self)):
+            raise TypeError(
+                f"CopyFrom() of a {type(self).__name__} takes another one, found {other!r}"
+            )
+        self.ParseFromString(other.SerializeToString())
+
+
+def parsed(text: bytes | str, what: str) -> Any:
+    """Return the JSON data of a text. Raises ValueError where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not {what} of daskvars: {error}") from None
