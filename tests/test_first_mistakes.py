@@ -620,7 +620,7 @@ def test_the_table_is_long():
     assert len(MISTAKES) >= 60
 
 
-@pytest.mark.parametrize("part", ["keras", "feature_column"])
+@pytest.mark.parametrize("part", ["keras"])
 def test_absent_parts_say_where_to_look(part):
     with pytest.raises(AttributeError, match=f"no '{part}': [a-z]+ "):
         getattr(tf, part)

@@ -77,10 +77,14 @@ class SparseTensor:
                     f"SparseTensor: {what} should have rank {rank}, got shape {shapes.show(shape)}"
                 )
         if places and count and not shapes.compatible(places[:1], count):
-            raise ValueError(f"SparseTensor: {places[0]} indices for {count[0]} values")
+            raise ValueError(
+                "SparseTensor: indices and values are of different numbers: Dimensions "
+                f"{places[0]} and {count[0]} are not compatible"
+            )
         if places and sizes and not shapes.compatible(places[1:], sizes):
             raise ValueError(
-                f"SparseTensor: indices of {places[1]} coordinates for a shape of {sizes[0]} sizes"
+                "SparseTensor: indices have other coordinates than the shape has sizes: Dimensions "
+                f"{places[1]} and {sizes[0]} are not compatible"
             )
 
     name: str = forwards("values.name", "The name of the values.")

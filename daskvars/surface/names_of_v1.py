@@ -18,7 +18,7 @@ NAMES_OF_V1 = {
         deserialize_many_sparse disable_control_flow_v2 disable_eager_execution
         disable_resource_variables disable_tensor_equality disable_v2_behavior
         disable_v2_tensorshape enable_eager_execution enable_resource_variables
-        enable_v2_behavior estimator executing_eagerly extract_image_patches
+        enable_v2_behavior estimator executing_eagerly feature_column extract_image_patches
         fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient
         fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient
         fake_quant_with_min_max_vars_per_channel

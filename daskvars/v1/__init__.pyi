@@ -210,6 +210,7 @@ from daskvars.ops.math.fake_quantization import fake_quant_with_min_max_vars as 
 from daskvars.ops.math.fake_quantization import fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient
 from daskvars.ops.math.fake_quantization import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
 from daskvars.ops.math.fake_quantization import fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient
+from daskvars.v1 import feature_column as feature_column
 from daskvars.ops.signal.spectra import fft as fft
 from daskvars.ops.signal.spectra import fft2d as fft2d
 from daskvars.ops.signal.spectra import fft3d as fft3d

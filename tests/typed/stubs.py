@@ -46,7 +46,7 @@ def _of_module(module: types.ModuleType) -> list[str]:
 
 def _names() -> Iterator[str]:
     own = {name for name, _ in namespaces()} | {"compat"}
-    rooms = {"contrib", "estimator", "lookup", "saved_model", "test"}
+    rooms = {"contrib", "estimator", "feature_column", "lookup", "saved_model", "test"}
     own |= {path.stem for path in FOLDER.glob("*.py")} | rooms
     yield "__version__: str"
     yield "__all__: list[str]"

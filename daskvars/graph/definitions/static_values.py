@@ -107,7 +107,10 @@ def _constant(tensor: Tensor, seen: ByIdentity[Any]) -> Any:
             if inputs[-1] is None:
                 break
         else:
-            result = compute(op.opdef, inputs, op.attrs)
+            try:
+                result = compute(op.opdef, inputs, op.attrs)
+            except (ValueError, TypeError, IndexError):
+                return None  # it fails in the run, which names the operation
             value = result[tensor.index] if op.multiple else result
     seen[tensor] = value
     return value

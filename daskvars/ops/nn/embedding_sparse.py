@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array import constant
 from daskvars.ops.array.joining import concat
@@ -120,12 +121,13 @@ def safe_embedding_lookup_sparse(
 ) -> Tensor:
     """Return `embedding_lookup_sparse` of ids of any rank, invalid and missing ones left out.
 
-    Ids below 0, and those of weights that are not above 0, are left out.
+    Ids below 0 are left out, and unless `combiner` is "sum" those of weights that are not above 0.
 
     Args:
       embedding_weights: the table, [vocabulary, ...]: a Variable, or a list of parts.
       sparse_ids: a `SparseTensor` [d0, ..., dn] of int32 or int64 ids.
-      sparse_weights: a `SparseTensor` of equal places and float values; None for ones.
+      sparse_weights: a `SparseTensor` of as many float values, which are at the places of the
+        ids; None for ones.
       combiner: "sum", "mean" or "sqrtn".
       default_id: the id of an entry without ids; by default it has the vector 0.
       name: name scope of the operations, by default "embedding_lookup".
@@ -154,13 +156,17 @@ def safe_embedding_lookup_sparse(
     with name_scope(name, "embedding_lookup", parts(ids)):
         shape, rank = ids.dense_shape, size_along(ids.dense_shape, 0)
         lead = shape[: rank - 1]
-        flat = concat([reduce_prod(lead)[None], shape[rank - 1 :]], 0)
+        known = ids.shape.as_list()[:-1] if ids.shape.ndims else None
+        ids = sparse_reshape(ids, concat([reduce_prod(lead)[None], shape[rank - 1 :]], 0))
         is_kept = greater_equal(ids.values, constant.zeros([], ids.dtype.base_dtype))
         if weights is not None:
-            nothing = constant.zeros([], weights.dtype.base_dtype)
-            is_kept = logical_and(is_kept, greater(weights.values, nothing))
-            weights = arranging.retain(sparse_reshape(weights, flat), is_kept)
-        kept = arranging.retain(sparse_reshape(ids, flat), is_kept)
+            if combiner != "sum":  # a mean has nothing to divide by, a sum may take away
+                nothing = constant.zeros([], weights.dtype.base_dtype)
+                is_kept = logical_and(is_kept, greater(weights.values, nothing))
+            weights = arranging.retain(
+                SparseTensor(ids.indices, weights.values, ids.dense_shape), is_kept
+            )
+        kept = arranging.retain(ids, is_kept)
         filled, is_empty = arranging.fill_empty_rows(kept, default_id or 0)
         if weights is not None:
             weights, _ = arranging.fill_empty_rows(weights, 1.0)
@@ -171,7 +177,6 @@ def safe_embedding_lookup_sparse(
             mask = reshape(is_empty, [-1] + [1] * (len(found.get_shape()) - 1))
             found = where_v2(mask, constant.zeros_like(found), found)
         result = reshape(found, concat([lead, constant.shape(found, out_type=lead.dtype)[1:]], 0))
-        known = ids.shape.as_list()[:-1] if ids.shape.ndims else None
         if known is not None:
             result.set_shape([*known, *found.get_shape().as_list()[1:]])
         return result

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.scopes.default_graph import in_graph
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.v1.queues.batching import batch as in_order
 from daskvars.v1.queues.producers import range_input_producer
@@ -68,6 +69,7 @@ def numpy_input_fn(
             f"Length of tensors in x and y is mismatched: {[array.shape for array in arrays]}"
         )
 
+    @in_graph
     def input_fn() -> Any:
         queue = range_input_producer(
             len(arrays[0]), num_epochs, bool(shuffle), capacity=queue_capacity

@@ -30,6 +30,7 @@ from daskvars.v1 import (
     app,
     contrib,
     estimator,
+    feature_column,
     flags,
     gfile,
     graphs,
@@ -129,7 +130,6 @@ _AS_IS = {
 _EAGER_ONLY = {"GradientTape", "config", "function", "profile", "reset", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
-    "feature_column": "use nn.embedding_lookup_sparse, and the numbers themselves",
     "keras": "use layers, losses, train and metrics",
 }
 NAMESPACES = (
@@ -277,6 +277,7 @@ V1_ONLY = {
     "app": app,
     "compat": _compat(),
     "contrib": _contrib(),
+    "feature_column": _namespace(feature_column),
     "flags": flags,
     "gfile": gfile,
     "graph_util": _namespace(graph_util),

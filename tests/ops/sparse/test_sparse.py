@@ -91,8 +91,8 @@ def test_what_is_fed_has_the_shape_that_was_promised():
     ("arguments", "problem"),
     [
         (([0, 1], [1.0, 2.0], [3]), "indices should have rank 2"),
-        (([[0], [1]], [1.0], [3]), "2 indices for 1 values"),
-        (([[0, 1]], [1.0], [3]), "2 coordinates for a shape of 1"),
+        (([[0], [1]], [1.0], [3]), "Dimensions 2 and 1 are not compatible"),
+        (([[0, 1]], [1.0], [3]), "Dimensions 2 and 1 are not compatible"),
     ],
 )
 def test_shapes_that_do_not_fit(arguments, problem):
