@@ -5,7 +5,6 @@ import numpy as np
 
 import daskvars as dv
 from daskvars.ops.array.broadcasting import sum_to_shape
-from daskvars.ops.math import fourier
 from daskvars.ops.math.arithmetic import nextafter, signbit
 from tests.ops.sample import Sample
 
@@ -159,9 +158,6 @@ OTHERS = [
         id="saturate",
     ),
     Sample("Conj", dv.conj, (complexes(4),), (0,)),
-    Sample("FourierTransform", lambda x: fourier.fft(x, 1), (complexes(4, 3),), (0,)),
-    Sample("FourierTransform", lambda x: fourier.fft(x, 0), (complexes(4),), (0,), id="first"),
-    Sample("InverseFourierTransform", lambda x: fourier.ifft(x, -1), (complexes(4, 3),), (0,)),
     Sample("Real", dv.real, (complexes(4),), (0,), id="part"),
     Sample("Imag", dv.imag, (complexes(4),), (0,), id="part"),
     Sample(

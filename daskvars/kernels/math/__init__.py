@@ -4,7 +4,6 @@
 - ``special``: gamma, beta, zeta, the error function and their kin: SciPy's, or CuPy's on a GPU.
 - ``nonlinearities``: activation functions and their gradients.
 - ``reduce``, ``row_sums``: folds along axes; rows and columns of matrices as products with ones.
-- ``fourier``: transforms along an axis.
 - ``fake_quantization``: numbers rounded as if they were integers of a few bits.
 - ``precision``: the dtypes to compute in, and the ends of their ranges.
 

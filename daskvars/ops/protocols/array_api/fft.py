@@ -19,13 +19,15 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array import constant as constants
 from daskvars.ops.array import joining, padding
-from daskvars.ops.math import casting, fourier
+from daskvars.ops.math import casting
+from daskvars.ops.protocols.array_api.movement import moveaxis
 from daskvars.ops.protocols.array_api.promotion import (
     as_dtype,
     check_device,
     numpy_dtype,
     sizes,
 )
+from daskvars.ops.signal import spectra
 
 # NumPy's functions of tensors are handed over to our ops, which type checkers cannot know.
 handed_over: Any = numpy
@@ -56,7 +58,8 @@ def _transformed(x: Tensor, n: int | None, axis: int, norm: str, inverse: bool) 
         raise ValueError(f"norm={norm!r}: one of {', '.join(NORMS)}")
     given = _of_size(_complex(x), n, axis)
     size = sizes(given)[axis]
-    found = (fourier.ifft if inverse else fourier.fft)(given, axis)  # norm "backward"
+    transform = spectra.ifft if inverse else spectra.fft  # norm "backward", along the last axis
+    found = moveaxis(transform(moveaxis(given, axis, -1)), -1, axis)
     if norm == "backward":
         return found
     factor = math.sqrt(size) if norm == "ortho" else size
