@@ -7,7 +7,9 @@ an op that a file names, the interpreter what records eager code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 _loaders: list[Callable[[], object]] = []
 
@@ -26,3 +28,19 @@ def load_until(is_there: Callable[[], object]) -> None:
         if is_there():
             break
         load()
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Have no garbage collected meanwhile.
+
+    Modules are no garbage. But so many objects come with those of this package that the collector
+    would go through all of Dask's and Zarr's, which takes half as long again as the import.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
