@@ -13,6 +13,7 @@ from daskvars.data.iterators.eager import DatasetIterator
 from daskvars.data.iterators.graph import Iterator
 from daskvars.data.nodes.ahead import Prefetched
 from daskvars.data.nodes.batches import Batched, PaddedBatched, Unbatched
+from daskvars.data.nodes.caching import CachedInFile
 from daskvars.data.nodes.elements import (
     as_component,
     classes_of,
@@ -25,7 +26,7 @@ from daskvars.data.nodes.elements import (
     types_of,
 )
 from daskvars.data.nodes.files import FixedLength, Lines, Matching, Records
-from daskvars.data.nodes.mapping import Filtered, Interleaved, Mapped
+from daskvars.data.nodes.mapping import Filtered, Interleaved, Mapped, Parts
 from daskvars.data.nodes.node import Node
 from daskvars.data.nodes.ordering import (
     Cached,
@@ -40,7 +41,8 @@ from daskvars.data.nodes.ordering import (
 from daskvars.data.nodes.sources import Generated, Range, Slices, Tensors
 from daskvars.data.records.tfrecords import PathName
 from daskvars.dtypes import int64, string
-from daskvars.errors import UnimplementedError
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -134,12 +136,21 @@ class Dataset:
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
-        """Return a dataset of the rows of a sparse tensor, itself sparse tensors.
+        """Return a dataset of the rows of a sparse tensor: of each indices, values and shape.
 
         Args:
-          sparse_tensor: a `SparseTensor` of rank 1 at least.
+          sparse_tensor: a `SparseTensor` of rank 1 at least. `from_tensor_slices` of it is a
+            dataset of rows that are sparse tensors themselves.
+
+        >>> import daskvars as dv
+        >>> rows = dv.SparseTensor([[0, 2], [1, 0]], [5, 7], [2, 3])
+        >>> for part in next(iter(Dataset.from_sparse_tensor_slices(rows))):
+        ...     print(part.numpy().tolist())
+        [[2]]
+        [5]
+        [3]
         """
-        return Dataset(Slices(as_component(sparse_tensor)))
+        return Dataset(Parts(Slices(as_component(sparse_tensor))))
 
     @staticmethod
     def from_generator(
@@ -335,8 +346,9 @@ class Dataset:
 
         Args:
           batch_size: elements of a batch.
-          padded_shapes: the shape for each component, in the structure of elements; None or -1 in
-            it for the largest size in the batch. By default that everywhere.
+          padded_shapes: the shape for each component, in the structure of elements, a tensor [rank]
+            where a run tells it; None or -1 in it for the largest size in the batch. By default
+            that everywhere.
           padding_values: a scalar for each component; by default 0, or the empty string.
           drop_remainder: leave out the last batch if it is smaller.
 
@@ -383,7 +395,7 @@ class Dataset:
     def shuffle(
         self,
         buffer_size: TensorLike,
-        seed: int | None = None,
+        seed: TensorLike | None = None,
         reshuffle_each_iteration: bool | None = None,
     ) -> Dataset:
         """Return a dataset of the elements in a random order.
@@ -393,7 +405,8 @@ class Dataset:
 
         Args:
           buffer_size: elements in the buffer; with as many as there are, all orders are as likely.
-          seed: int; without it, and without `set_random_seed`, an order that nobody knows before.
+          seed: int, or a tensor; without it, and without `set_random_seed`, an order that nobody
+            knows before.
           reshuffle_each_iteration: whether each repetition, and each further iterator in eager
             code, has an order of its own; by default it has.
 
@@ -404,7 +417,7 @@ class Dataset:
         [0, 1, 2, 3]
         """
         size, is_anew = _integer(buffer_size), reshuffle_each_iteration is not False
-        return self._with(lambda: Shuffled(self.node, size, get_seed(seed), is_anew))
+        return self._with(lambda: Shuffled(self.node, size, _seeds(seed), is_anew))
 
     def repeat(self, count: TensorLike | None = None) -> Dataset:
         """Return a dataset of all elements again and again.
@@ -473,24 +486,20 @@ class Dataset:
         return self._with(lambda: Zipped((numbers, self.node)))
 
     def cache(self, filename: Any = "") -> Dataset:
-        """Return a dataset that keeps its elements in memory, once all were gone through.
+        """Return a dataset that keeps its elements, once all were gone through.
 
         Args:
-          filename: must be empty: to keep elements in files, write them with `TFRecordWriter`, or
-            into a Zarr array.
+          filename: scalar string. Elements are kept in a file of TFRecords whose name begins so,
+            a record for each tensor, and are read from it wherever it is there; TensorFlow's
+            format is another. By default, and where it is empty, they are kept in memory.
 
         Raises:
-          UnimplementedError: it is the name of a file.
+          AlreadyExistsError: (when iterated) the file is being written.
         """
-        if filename not in ("", b"", None):
-            raise UnimplementedError(
-                None,
-                None,
-                f"cache({filename!r}) would keep elements in a file: write them once with "
-                "TFRecordWriter, or into a Zarr array, and make a dataset of that; cache() keeps "
-                "them in memory",
-            )
-        return self._with(lambda: Cached(self.node))
+        prefix = _strings(_path_text("" if filename is None else filename))
+        if not isinstance(prefix, Tensor) and not prefix[()]:
+            return self._with(lambda: Cached(self.node))
+        return self._with(lambda: CachedInFile(self.node, prefix))
 
     def prefetch(self, buffer_size: TensorLike) -> Dataset:
         """Return a dataset whose next elements are prepared in a thread while others are used.
@@ -652,6 +661,15 @@ def _integer(value: Any) -> Any:
     return found if isinstance(found, Tensor) else dtypes.to_numpy(found, int64)
 
 
+def _seeds(seed: TensorLike | None) -> tuple[Any, Any]:
+    """Return the seeds of the graph and of a shuffle."""
+    if seed is None:
+        return get_seed(None)
+    found = as_component(seed)
+    # A seed of one's own has that of the graph beside it, whatever it is.
+    return (get_seed(1)[0], found) if isinstance(found, Tensor) else get_seed(int(found))
+
+
 def _strings(value: Any) -> Any:
     found = as_component(value)
     return found if isinstance(found, Tensor) else dtypes.to_numpy(found, string)
@@ -685,7 +703,7 @@ def _path_text(given: Any) -> Any:
     return str(given) if hasattr(given, "__fspath__") else given
 
 
-def _padded_shapes(node: Node, given: Any) -> list[Shape]:
+def _padded_shapes(node: Node, given: Any) -> list[Shape | Tensor]:
     specs = flatten(node.structure)
     if given is None:
         return [spec.shape for spec in specs]
@@ -694,7 +712,13 @@ def _padded_shapes(node: Node, given: Any) -> list[Shape]:
     return [_padded_shape(item) for item in items]
 
 
-def _padded_shape(item: Any) -> Shape:
+def _padded_shape(item: Any) -> Shape | Tensor:
+    if isinstance(item, Tensor) or hasattr(item, "_as_graph_element"):
+        tensor = convert_to_tensor(item)
+        known = constant_value(tensor)
+        if known is None:
+            return tensor
+        item = known
     if isinstance(item, list | tuple):
         item = [None if n == -1 else n for n in item]
     elif isinstance(item, numpy.ndarray):

@@ -48,7 +48,10 @@ def to_number(xp: ArrayModule, text: Any, *, dtype: DType) -> numpy.ndarray:
 
     def parsed(item: bytes) -> float:
         try:
-            number = kind(item) if b"_" not in item else None
+            if kind is float and b"0x" in item.lower():
+                number: Any = float.fromhex(item.decode())
+            else:
+                number = kind(item) if b"_" not in item else None
         except ValueError:
             number = None
         if number is None or not (kind is float or dtype.min <= number <= dtype.max):

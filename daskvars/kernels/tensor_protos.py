@@ -8,6 +8,7 @@ its dtype (1), its shape (2) and its elements, as they are in memory (4) or one 
 from __future__ import annotations
 
 import itertools
+import re
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -115,7 +116,9 @@ def decode(data: bytes, dtype: DType) -> np.ndarray:
         return _decoded(data, dtype)
     except (IndexError, ValueError, struct.error) as error:
         raise InvalidArgumentError(
-            None, None, f"Unable to parse tensor proto of {len(data)} bytes: {error or 'it is cut'}"
+            None,
+            None,
+            f"Unable to parse tensor proto of {len(data)} bytes: {error or 'it is cut'}",
         ) from None
 
 
@@ -249,23 +252,44 @@ def serialize_many_sparse(
     return out
 
 
+_DTYPE_FOUND = re.compile(r"Type mismatch between parsed tensor \((\w+)\)")
+
+
+def _sparse_row(number: int, three: list[bytes], dtype: DType) -> list[np.ndarray]:
+    """Return places, values and shape of what is a row of others."""
+    int64 = as_dtype(np.int64)
+    kinds = zip(three, (int64, dtype, int64), strict=True)
+    try:
+        return [decode(item, kind) for item, kind in kinds]
+    except InvalidArgumentError as error:
+        text = f"Could not parse serialized proto of SparseTensor[{number}]: {error.message}"
+        found = _DTYPE_FOUND.match(error.message)
+        if found:
+            text = (
+                f"Requested SparseTensor of type {dtype.name} but "
+                f"SparseTensor[{number}].values.dtype() == {found[1]}"
+            )
+        raise InvalidArgumentError(None, None, text) from None
+
+
 @host_kernel
 def deserialize_many_sparse(
     xp: ArrayModule, serialized: Any, *, dtype: DType
 ) -> tuple[Any, Any, Any]:
     """Give (places, values, shape) of sparse tensors as the rows of one."""
-    int64 = as_dtype(np.int64)
-    rows = [
-        [decode(item, kind) for item, kind in zip(three, (int64, dtype, int64), strict=True)]
-        for three in serialized.tolist()
-    ]
+    rows = [_sparse_row(number, three, dtype) for number, three in enumerate(serialized.tolist())]
     if not rows:
         raise InvalidArgumentError(None, None, "Must have at least 1 serialized element, got none")
-    ranks = {len(shape) for _, _, shape in rows}
-    if len(ranks) > 1:
-        raise InvalidArgumentError(
-            None, None, f"Inconsistent rank across SparseTensors: {sorted(ranks)}"
-        )
+    ranks = [len(shape) for _, _, shape in rows]
+    for number, rank in enumerate(ranks):
+        if rank != ranks[0]:
+            raise InvalidArgumentError(
+                None,
+                None,
+                "Inconsistent shape across SparseTensors: rank prior to "
+                f"SparseTensor[{number}] was: {ranks[0]} but rank of SparseTensor[{number}] is: "
+                f"{rank}",
+            )
     places = [
         np.concatenate([np.full((len(where), 1), number, np.int64), where], axis=1)
         for number, (where, _, _) in enumerate(rows)

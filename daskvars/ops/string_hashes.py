@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.dtypes import int64
+from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise
@@ -84,7 +85,8 @@ def string_to_hash_bucket_strong(
       [...] int64, from 0 to ``num_buckets - 1``.
 
     Raises:
-      ValueError: there are no buckets, or the key is no two such numbers.
+      ValueError: there are no buckets.
+      InvalidArgumentError: the key is no two such numbers.
       ImportError: in the run: the extra ``strings`` is not installed.
 
     Source: TensorFlow 1.15, ``tf.string_to_hash_bucket_strong``.
@@ -94,7 +96,11 @@ def string_to_hash_bucket_strong(
     """
     numbers = tuple(int(number) for number in key)
     if len(numbers) != 2 or not all(0 <= number < 1 << 64 for number in numbers):
-        raise ValueError(f"key should be two numbers from 0 to 2**64 - 1, got {list(key)}")
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Key must have 2 elements, numbers from 0 to 2**64 - 1, got {list(key)}",
+        )
     return apply(STRONG, input, name=name, num_buckets=_checked(num_buckets), secret=numbers)
 
 

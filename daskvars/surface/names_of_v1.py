@@ -11,30 +11,32 @@ from daskvars.errors import did_you_mean
 # Module -> what only TensorFlow 1 has under its name. A test compares it with `daskvars.v1`.
 NAMES_OF_V1 = {
     "daskvars": """
-        Event FIFOQueue FixedLengthRecordReader GraphDef HistogramProto IdentityReader
-        MetaGraphDef NodeDef PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue
-        ReaderBase SessionLog Summary TFRecordReader TextLineReader VERSION WholeFileReader
-        all_variables app arg_max arg_min compat contrib convert_to_tensor_or_sparse_tensor
-        deserialize_many_sparse disable_control_flow_v2 disable_eager_execution
-        disable_resource_variables disable_tensor_equality disable_v2_behavior
-        disable_v2_tensorshape enable_eager_execution enable_resource_variables
-        enable_v2_behavior estimator executing_eagerly feature_column extract_image_patches
-        fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient
-        fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient
-        fake_quant_with_min_max_vars_per_channel
-        fake_quant_with_min_max_vars_per_channel_gradient fft fft2d fft3d flags get_logger gfile
-        graph_util ifft ifft2d ifft3d import_graph_def initialize_all_tables
-        initialize_all_variables initialize_local_variables initialize_variables io logging
-        lookup manip matrix_square_root nest op_scope python_io resource_variables_enabled
-        saved_model serialize_many_sparse serialize_sparse sparse_add sparse_concat
-        sparse_fill_empty_rows sparse_mask sparse_matmul sparse_maximum sparse_merge
-        sparse_minimum sparse_placeholder sparse_reduce_max sparse_reduce_max_sparse
-        sparse_reduce_sum sparse_reduce_sum_sparse sparse_reorder sparse_reset_shape
-        sparse_reshape sparse_retain sparse_segment_mean sparse_segment_sqrt_n
-        sparse_segment_sum sparse_slice sparse_softmax sparse_split sparse_tensor_dense_matmul
-        sparse_tensor_to_dense sparse_to_indicator sparse_transpose spectral tables_initializer
-        test to_bfloat16 to_complex128 to_complex64 to_double to_float to_int32 to_int64
-        variable_op_scope
+        ConditionalAccumulator ConditionalAccumulatorBase Event FIFOQueue
+        FixedLengthRecordReader GraphDef HistogramProto IdentityReader MetaGraphDef NodeDef
+        PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase SessionLog
+        SparseConditionalAccumulator Summary TFRecordReader TextLineReader VERSION
+        WholeFileReader all_variables app arg_max arg_min compat contrib
+        convert_to_tensor_or_sparse_tensor deserialize_many_sparse disable_control_flow_v2
+        disable_eager_execution disable_resource_variables disable_tensor_equality
+        disable_v2_behavior disable_v2_tensorshape enable_eager_execution
+        enable_resource_variables enable_v2_behavior estimator executing_eagerly
+        extract_image_patches fake_quant_with_min_max_args
+        fake_quant_with_min_max_args_gradient fake_quant_with_min_max_vars
+        fake_quant_with_min_max_vars_gradient fake_quant_with_min_max_vars_per_channel
+        fake_quant_with_min_max_vars_per_channel_gradient feature_column fft fft2d fft3d
+        flags get_logger gfile graph_util ifft ifft2d ifft3d import_graph_def
+        initialize_all_tables initialize_all_variables initialize_local_variables
+        initialize_variables io logging lookup manip matrix_square_root nest op_scope
+        python_io resource_variables_enabled saved_model serialize_many_sparse
+        serialize_sparse sparse_add sparse_concat sparse_fill_empty_rows sparse_mask
+        sparse_matmul sparse_maximum sparse_merge sparse_minimum sparse_placeholder
+        sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum
+        sparse_reduce_sum_sparse sparse_reorder sparse_reset_shape sparse_reshape
+        sparse_retain sparse_segment_mean sparse_segment_sqrt_n sparse_segment_sum
+        sparse_slice sparse_softmax sparse_split sparse_tensor_dense_matmul
+        sparse_tensor_to_dense sparse_to_indicator sparse_transpose spectral
+        tables_initializer test to_bfloat16 to_complex128 to_complex64 to_double to_float
+        to_int32 to_int64 variable_op_scope
     """,
     "daskvars.nn": """
         all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler

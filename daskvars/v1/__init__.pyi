@@ -5,6 +5,8 @@ __all__: list[str]
 from daskvars import AUTO_REUSE as AUTO_REUSE
 from daskvars import AggregationMethod as AggregationMethod
 from daskvars import Assert as Assert
+from daskvars.v1.queues.accumulators import ConditionalAccumulator as ConditionalAccumulator
+from daskvars.v1.queues.accumulators import ConditionalAccumulatorBase as ConditionalAccumulatorBase
 from daskvars import ConfigProto as ConfigProto
 from daskvars import DType as DType
 from daskvars import DeviceSpec as DeviceSpec
@@ -43,6 +45,7 @@ from daskvars import RunMetadata as RunMetadata
 from daskvars import RunOptions as RunOptions
 from daskvars import Session as Session
 from daskvars.summary.records import SessionLog as SessionLog
+from daskvars.v1.queues.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
 from daskvars import SparseTensor as SparseTensor
 from daskvars import SparseTensorValue as SparseTensorValue
 from daskvars import Spec as Spec

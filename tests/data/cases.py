@@ -6,6 +6,8 @@ Run as a program by a Python that has TensorFlow, this file writes it:
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import json
 import os
 import sys
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 
 CASES: dict[str, Any] = {}
+Pair = collections.namedtuple("Pair", ["first", "second"])
 
 
 def case(function: Any) -> Any:
@@ -426,6 +429,76 @@ def sharded_beyond(tf):
 @case
 def cached(tf):
     return tf.data.Dataset.range(3).cache().repeat(2)
+
+
+@case
+def cached_in_a_file(tf):
+    words = tf.data.Dataset.from_tensor_slices((["a", "b", "c"], [[1.5], [2.5], [3.5]]))
+    prefix = os.path.join(tempfile.mkdtemp(), "kept")
+    return words.cache(prefix).repeat(3).skip(1)
+
+
+@case
+def cached_in_a_file_that_is_there(tf):
+    prefix = os.path.join(tempfile.mkdtemp(), "kept")
+    with tf.Graph().as_default(), tf.Session() as session:
+        element = tf.data.Dataset.range(3).cache(prefix).make_one_shot_iterator().get_next()
+        for _ in range(3):
+            session.run(element)
+        with contextlib.suppress(tf.errors.OutOfRangeError):
+            session.run(element)
+    return tf.data.Dataset.range(100).cache(prefix)
+
+
+@case
+def cached_where_a_tensor_says(tf):
+    empty = tf.placeholder_with_default("", [])
+    return tf.data.Dataset.range(3).cache(empty).repeat(2)
+
+
+@case
+def padded_to_a_tensor(tf):
+    rows = tf.data.Dataset.range(1, 6).map(lambda x: tf.fill([x], x))
+    return rows.padded_batch(2, tf.placeholder_with_default(np.array([-1]), [1]))
+
+
+@case
+def padded_to_a_constant(tf):
+    rows = tf.data.Dataset.range(1, 4).map(lambda x: (tf.fill([x], x), x))
+    return rows.padded_batch(2, (tf.constant([4], tf.int64), tf.constant([], tf.int64)))
+
+
+@case
+def padded_to_a_tensor_that_is_too_long(tf):
+    rows = tf.data.Dataset.range(1, 4).map(lambda x: tf.fill([x], x))
+    return rows.padded_batch(2, tf.constant([3, 4], tf.int64))
+
+
+@case
+def shuffled_by_a_tensor(tf):
+    seed = tf.placeholder_with_default(np.int64(3), [])
+    one = tf.data.Dataset.range(9).shuffle(4, seed=seed, reshuffle_each_iteration=False)
+    two = tf.data.Dataset.range(9).shuffle(4, seed=3, reshuffle_each_iteration=False)
+    return tf.data.Dataset.zip((one, two)).map(lambda a, b: tf.equal(a, b))
+
+
+@case
+def rows_of_a_sparse_tensor_in_parts(tf):
+    st = tf.SparseTensor([[0, 0], [0, 2], [2, 1]], [1.0, 2.0, 3.0], [3, 4])
+    return tf.data.Dataset.from_sparse_tensor_slices(st)
+
+
+@case
+def lists_of_tensors(tf):
+    return tf.data.Dataset.range(1, 4).flat_map(
+        lambda x: tf.data.Dataset.from_tensors([x, x * x]).repeat(x)
+    )
+
+
+@case
+def named_tuples_are_given_whole(tf):
+    pairs = tf.data.Dataset.from_tensor_slices(([1, 2], [3, 4]))
+    return pairs.map(Pair).map(lambda pair: pair._replace(second=pair.first * 10))
 
 
 @case

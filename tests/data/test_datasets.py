@@ -12,7 +12,13 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.data import Dataset, TFRecordDataset, TFRecordWriter, tf_record_iterator
 from daskvars.data.records.tfrecords import RecordReader
-from daskvars.errors import DataLossError, NotFoundError, UnimplementedError
+from daskvars.errors import (
+    AlreadyExistsError,
+    DataLossError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnimplementedError,
+)
 
 
 def values(dataset):
@@ -91,7 +97,6 @@ def test_random_numbers_are_new_in_each_element_and_repetition():
         (lambda: Dataset.range(3).flat_map(lambda x: x), TypeError, "must return a `Dataset`"),
         (lambda: Dataset.range(3).apply(lambda d: 3), TypeError, "must return a Dataset, got 3"),
         (lambda: Dataset.from_generator([1], dv.int32), TypeError, "must be callable"),
-        (lambda: Dataset.range(3).cache("file"), UnimplementedError, "TFRecordWriter"),
         (lambda: TFRecordDataset(Dataset.range(3)), TypeError, "dataset of scalar strings"),
         (lambda: TFRecordDataset("x", "BZIP"), None, ""),
         (lambda: Dataset.range(3).make_one_shot_iterator(), RuntimeError, "for element in"),
@@ -174,3 +179,36 @@ def test_the_compression_of_files_may_be_a_tensor(tmp_path):
         element = iterator.get_next()
         sess.run(iterator.initializer, {kind: "GZIP"})
         assert sess.run(element) == b"one"
+
+
+def test_a_file_of_elements_is_written_by_one_and_complete_or_not_there(tmp_path):
+    prefix = str(tmp_path / "kept")
+    dataset = Dataset.range(3).cache(prefix)
+    writing = iter(dataset)
+    assert int(next(writing)) == 0
+    with pytest.raises(AlreadyExistsError, match="concurrent caching iterator"):
+        next(iter(Dataset.range(3).cache(prefix)))
+    assert [int(n) for n in writing] == [1, 2]
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.tfrecord"]
+    assert [int(n) for n in Dataset.range(0).cache(prefix)] == [0, 1, 2]
+
+
+def test_a_file_of_sparse_elements_and_strings_has_them_whole(tmp_path):
+    rows = dv.SparseTensor([[0, 2], [1, 0]], [5.0, 7.0], [2, 3])
+    dataset = Dataset.from_tensor_slices((rows, ["a", ""])).cache(str(tmp_path / "kept"))
+    for _ in range(2):
+        (first, a), (second, b) = dataset
+        assert (a.numpy(), b.numpy()) == (b"a", b"")
+        assert [dv.sparse.to_dense(sp).numpy().tolist() for sp in (first, second)] == [
+            [0.0, 0.0, 5.0],
+            [7.0, 0.0, 0.0],
+        ]
+    assert dataset.output_shapes[0].as_list() == [3]
+
+
+def test_an_iterator_of_another_dtype_is_no_iterator_of_a_handle():
+    with tf.Graph().as_default(), tf.Session() as session:
+        handle = tf.data.Dataset.from_tensors([1.0]).make_one_shot_iterator().string_handle()
+        element = tf.data.Iterator.from_string_handle(handle, tf.int32, [None]).get_next()
+        with pytest.raises(InvalidArgumentError, match=r"float32.*int32"):
+            session.run(element)

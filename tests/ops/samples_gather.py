@@ -240,6 +240,7 @@ FOLDED = [
     *folds_of_every_rank("sum"),
     *folds_of_every_rank("max"),
     Sample("GatherOrZero", segments.gather_or_zero, (TABLE, ints(4, -1, 0, 4)), (0,)),
+    Sample("SortedSegmentIds", lambda ids: segments.in_order(ids, 9), (ORDERED,)),
     Sample("SegmentSum", segments.segment_sum, (ROWS, ORDERED), (0,)),
     Sample("SegmentSum", lambda x: segments.segment_sum(x, ORDERED), (ROWS,), (0,), id="known"),
     Sample("SegmentMean", segments.segment_mean, (ROWS, ORDERED), (0,)),

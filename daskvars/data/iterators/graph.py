@@ -161,7 +161,21 @@ def _next(call: Call, handle: Any, *arrays: Any, _specs: Sequence[Spec]) -> tupl
         raise OutOfRangeError(None, call.op.name, "End of sequence") from None
     call.undo(lambda: cursor.give_back(element))
     found = arrays_of(element)
-    for array, spec in zip(found, _specs, strict=False):
+    if len(found) != len(_specs):
+        raise InvalidArgumentError(
+            None,
+            call.op.name,
+            f"the next element is of {len(found)} tensors, but the iterator was declared with "
+            f"{len(_specs)}",
+        )
+    for array, spec in zip(found, _specs, strict=True):
+        if array.dtype != spec.dtype.np:
+            raise InvalidArgumentError(
+                None,
+                call.op.name,
+                f"the next element has a component of dtype {array.dtype}, but the iterator was "
+                f"declared with {spec.dtype.name}",
+            )
         if not shapes.compatible(spec.shape, array.shape):
             raise InvalidArgumentError(
                 None,
@@ -502,7 +516,9 @@ def _check_capturable(tensors: Sequence[Tensor]) -> None:
             )
         if any(output.spec.dtype.is_ref for output in op.outputs):
             raise ValueError(
-                f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value: a "
-                "one-shot iterator begins by itself; use make_initializable_iterator()"
+                "`Dataset.make_one_shot_iterator()` does not support datasets that capture "
+                "stateful objects, such as a `Variable` or `LookupTable`. In these cases, use "
+                "`Dataset.make_initializable_iterator()`. (Cannot capture a stateful node "
+                f"(name:{op.name}, type:{op.type}) by value: the iterator begins by itself)"
             )
         stack.extend(tensor.op for tensor in op.inputs)

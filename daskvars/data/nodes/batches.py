@@ -23,6 +23,7 @@ from daskvars.data.nodes.sources import RowReader, column_of
 from daskvars.errors import DataLossError, InvalidArgumentError, OpError
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensorValue
+from daskvars.graph.tensor import Tensor
 from daskvars.shapes import Shape
 
 
@@ -122,10 +123,11 @@ def stacked(elements: Sequence[Element]) -> Element:
     Raises:
       InvalidArgumentError: their shapes differ.
     """
-    return tuple(_stack(parts) for parts in zip(*elements, strict=True))
+    columns = enumerate(zip(*elements, strict=True))
+    return tuple(_stack(parts, component) for component, parts in columns)
 
 
-def _stack(parts: Sequence[Any]) -> Any:
+def _stack(parts: Sequence[Any], component: int) -> Any:
     if isinstance(parts[0], SparseTensorValue):
         return _stacked_sparse(parts)
     first = parts[0]
@@ -134,8 +136,9 @@ def _stack(parts: Sequence[Any]) -> Any:
             raise InvalidArgumentError(
                 None,
                 None,
-                "Cannot batch tensors with different shapes in component. First element had shape "
-                f"{list(first.shape)} and element {number} had shape {list(part.shape)}. "
+                f"Cannot batch tensors with different shapes in component {component}. First "
+                f"element had shape {list(first.shape)} and element {number} had shape "
+                f"{list(part.shape)}. "
                 "padded_batch() makes them alike",
             )
     found = numpy.empty((len(parts), *first.shape), first.dtype)
@@ -162,7 +165,8 @@ class PaddedBatched(Batched):
       input: the elements.
       size: how many are in a batch.
       is_remainder_dropped: whether a last, smaller batch is left out.
-      padded: the shape for each component, None for the largest of the batch.
+      padded: the shape for each component, in which None is the largest of the batch; or a tensor
+        [rank], in which -1 is.
       padding: what they are filled up with.
     """
 
@@ -171,13 +175,16 @@ class PaddedBatched(Batched):
         input: Node,
         size: Any,
         is_remainder_dropped: bool,
-        padded: Sequence[Shape],
+        padded: Sequence[Shape | Tensor],
         padding: Sequence[Any],
     ) -> None:
         specs = flatten(input.structure)
         if any(isinstance(spec, SparseSpec) for spec in specs):
             raise TypeError("padded_batch() takes dense components; batch() takes sparse ones too")
-        for spec, shape in zip(specs, padded, strict=True):
+        sizes = [_static(shape) if isinstance(shape, Tensor) else shape for shape in padded]
+        for spec, shape, given in zip(specs, sizes, padded, strict=True):
+            if shape is None and isinstance(given, Tensor):
+                continue
             if shape is None or (spec.shape is not None and len(shape) != len(spec.shape)):
                 raise ValueError(
                     f"The padded shape {shapes.show(shape)} is not compatible with the "
@@ -185,30 +192,49 @@ class PaddedBatched(Batched):
                 )
         super().__init__(input, size, is_remainder_dropped)
         self._padded, self._padding = padded, padding
+        self.operands = (size, *[shape for shape in padded if isinstance(shape, Tensor)])
         known = int(size) if self._drops and not hasattr(size, "graph") else None
         self.structure = pack(
             input.structure,
             [
-                Spec(spec.dtype, (known, *(shape or ())))
-                for spec, shape in zip(specs, padded, strict=True)
+                Spec(spec.dtype, None if shape is None else (known, *shape))
+                for spec, shape in zip(specs, sizes, strict=True)
             ],
         )
 
     def elements(self, pass_: Pass) -> Elements:
         source = read_elements(self.inputs[0], pass_)
-        return _Batches(source, self.size(pass_), self._drops, self._filled)
+        padded = [
+            _sizes(pass_.value(shape)) if isinstance(shape, Tensor) else shape
+            for shape in self._padded
+        ]
 
-    def _filled(self, elements: Sequence[Element]) -> Element:
-        return tuple(
-            _fill_up(parts, shape, value)
-            for parts, shape, value in zip(
-                zip(*elements, strict=True), self._padded, self._padding, strict=True
-            )
-        )
+        def filled(elements: Sequence[Element]) -> Element:
+            columns = zip(zip(*elements, strict=True), padded, self._padding, strict=True)
+            return tuple(_fill_up(parts, shape, value) for parts, shape, value in columns)
+
+        return _Batches(source, self.size(pass_), self._drops, filled)
+
+
+def _static(shape: Tensor) -> Shape:
+    """Return what is known of a padded shape that a run tells."""
+    rank = shape.spec.shape[0] if shape.spec.shape else None
+    return None if rank is None else (None,) * rank
+
+
+def _sizes(shape: numpy.ndarray) -> Shape:
+    return tuple(None if size < 0 else int(size) for size in shape)
 
 
 def _fill_up(parts: Sequence[numpy.ndarray], shape: Shape, value: Any) -> numpy.ndarray:
     assert shape is not None
+    if len(shape) != parts[0].ndim:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"The padded shape {shapes.show(shape)} is not compatible with an element of shape "
+            f"{list(parts[0].shape)}",
+        )
     largest = [max(sizes) for sizes in zip(*[part.shape for part in parts], strict=True)]
     sizes = tuple(m if n is None else n for n, m in zip(shape, largest, strict=True))
     if any(m > n for n, m in zip(sizes, largest, strict=True)):

@@ -125,10 +125,20 @@ def as_component(value: Any) -> Any:
         return sparse_value(*value)
     if isinstance(value, STORED):
         return value
-    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element") or _has_tensors(value):
         tensor = convert_to_tensor(value)
         return to_numpy(tensor.numpy()) if hasattr(tensor, "numpy") else tensor
     return to_numpy(value)
+
+
+def _has_tensors(value: Any) -> bool:
+    """Return whether a list is of tensors, which together are one."""
+    if not isinstance(value, list):
+        return False
+    return any(
+        isinstance(item, Tensor) or hasattr(item, "_as_graph_element") or _has_tensors(item)
+        for item in value
+    )
 
 
 def sparse_value(indices: Any, values: Any, dense_shape: Any) -> SparseTensorValue:

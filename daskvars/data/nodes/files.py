@@ -144,8 +144,9 @@ class FixedLength(OfFiles):
             raise InvalidArgumentError(
                 None,
                 None,
-                f"Excess bytes of {found % size} in input file {path}: between {header} bytes of "
-                f"header and {footer} of footer are {found}, no multiple of the {size} of a record",
+                f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
+                f'"{path}" has body length {found} bytes, which is not an exact multiple of the '
+                f"record length ({size} bytes).",
             )
         file.seek(header)
         return _FixedLength(file, size, found // size)

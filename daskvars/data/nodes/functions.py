@@ -115,7 +115,9 @@ class Traced:
             self.graph.inputs.extend(self._parameters)
             parts = components_of(specs, self._parameters, SparseTensor)
             given = pack(structure, parts)
-            self.returned = function(*given) if is_tuple(structure) else function(given)
+            # What has names is given whole, as TensorFlow does.
+            is_plain = is_tuple(structure) and not hasattr(structure, "_fields")
+            self.returned = function(*given) if is_plain else function(given)
         self._here = threading.local()
         self._executable: Executable | None = None
         self._making = threading.Lock()

@@ -9,7 +9,12 @@ from typing import Any
 
 from daskvars import config, dtypes
 from daskvars.data.nodes.elements import Element, flatten
-from daskvars.data.nodes.functions import DatasetFunction, ElementFunction
+from daskvars.data.nodes.functions import (
+    DatasetFunction,
+    ElementFunction,
+    arrays_of,
+    tensors_of,
+)
 from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
 from daskvars.errors import InvalidArgumentError
 
@@ -50,6 +55,22 @@ class Mapped(Node):
             return _Map(source, call)
         calls = int(pass_.value(self._calls))
         return _ParallelMap(source, call, config.thread_count() if calls == AUTOTUNE else calls)
+
+
+class Parts(Node):
+    """The tensors that components are made of, each a component: of a sparse one three."""
+
+    def __init__(self, input: Node) -> None:
+        self.inputs = (input,)
+        specs = [spec for each in flatten(input.structure) for spec in tensors_of(each)]
+        self.structure = tuple(specs)
+
+    def count(self, pass_: Pass) -> float | None:
+        return self.inputs[0].count(pass_)
+
+    def elements(self, pass_: Pass) -> Elements:
+        source = read_elements(self.inputs[0], pass_)
+        return _Map(source, lambda element, number: tuple(arrays_of(element)))
 
 
 class _Map(Elements):

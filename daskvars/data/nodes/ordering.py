@@ -19,6 +19,7 @@ from daskvars.data.nodes.node import (
     read_elements,
 )
 from daskvars.errors import InvalidArgumentError
+from daskvars.graph.tensor import Tensor
 
 
 class OfOne(Node):
@@ -47,12 +48,13 @@ class Shuffled(OfOne):
     Args:
       input: the elements.
       size: of the buffer.
-      seeds: of the graph and of the shuffle, (None, None) for another order in each program.
+      seeds: of the graph and of the shuffle, which may be a tensor; (None, None) for another order
+        in each program.
       is_anew: whether each time through has an order of its own.
     """
 
     def __init__(self, input: Node, size: Any, seeds: tuple[Any, Any], is_anew: bool) -> None:
-        super().__init__(input, size)
+        super().__init__(input, size, *[seed for seed in seeds if isinstance(seed, Tensor)])
         self._seeds, self._is_anew = seeds, is_anew
         if self.rows is not None and self.rows.is_stored:
             self.rows = None  # a buffer of rows, read one after the other, not of their places
@@ -69,7 +71,10 @@ class Shuffled(OfOne):
 
     def elements(self, pass_: Pass) -> Elements:
         begun = pass_.begin(self)
-        seed = self._seeds if self._seeds != (None, None) else pass_.entropy
+        seed: Any = pass_.entropy
+        if self._seeds[0] is not None:
+            given = [pass_.value(each) for each in self._seeds]
+            seed = tuple(int(each) for each in given)
         times = (pass_.iteration, begun) if self._is_anew else (0, 0)
         digest = hashlib.blake2b(f"{seed} {times}".encode(), digest_size=16).digest()
         draws = numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest, "little")))

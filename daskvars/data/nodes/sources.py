@@ -13,12 +13,12 @@ import zarr
 from daskvars.data.nodes.elements import (
     STORED,
     Element,
-    check_fits,
     flatten,
     map_structure,
     nest_like,
     row_of,
     spec_of,
+    types_of,
 )
 from daskvars.data.nodes.node import Elements, InTurn, Node, Pass, Rows
 from daskvars.data.rows.sources import joined
@@ -26,6 +26,7 @@ from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensorValue
+from daskvars.shapes import compatible, show
 
 KEPT_BLOCKS = 4  # of a stored array that are in memory at once
 
@@ -266,12 +267,20 @@ class Generated(Node):
             values = nest_like(self.structure, item, "an element")
             pairs = zip(flatten(self.structure), values, strict=True)
             found = [(spec, to_numpy(value, spec.dtype)) for spec, value in pairs]
-            for spec, array in found:
-                check_fits(spec, array, "an element")
         except (TypeError, ValueError) as error:
             raise InvalidArgumentError(
                 None,
                 None,
-                f"`generator` yielded an element that is not what was declared: {error}",
+                "`generator` yielded an element that could not be converted to the expected type. "
+                f"The expected type was {types_of(self.structure)}, but the yielded element was "
+                f"{item!r}: {error}",
             ) from None
+        for spec, array in found:
+            if not compatible(spec.shape, array.shape):
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"`generator` yielded an element of shape {array.shape} where an element of "
+                    f"shape {show(spec.shape)} was expected.",
+                )
         return tuple(array for _, array in found)

@@ -20,6 +20,7 @@ import fsspec
 import google_crc32c
 
 from daskvars.errors import (
+    AlreadyExistsError,
     DataLossError,
     FailedPreconditionError,
     NotFoundError,
@@ -32,6 +33,7 @@ PathName: TypeAlias = str | bytes | PathLike[str]
 _LENGTH = struct.Struct("<Q")
 _SUM = struct.Struct("<I")
 _ERRORS: list[tuple[type[OSError], type[Exception]]] = [
+    (FileExistsError, AlreadyExistsError),
     (FileNotFoundError, NotFoundError),
     (PermissionError, PermissionDeniedError),
     (IsADirectoryError, FailedPreconditionError),

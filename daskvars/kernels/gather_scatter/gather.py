@@ -197,11 +197,41 @@ FOLDS: dict[str, Callable[..., Any]] = {
 }
 
 
+def check_segment_ids(xp: ArrayModule, ids: Array, *, num_segments: int) -> Array:
+    """Give the ids of segments [n], which must not decrease, and be in [0, num_segments).
+
+    Raises:
+        InvalidArgumentError: they do, or are not.
+    """
+    if not ids.size:
+        return ids
+    if num_segments <= 0:
+        raise InvalidArgumentError(None, None, "segment ids must be >= 0")
+    if ids[-1] >= num_segments:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"segment ids must be < num_segments: the last one is {int(ids[-1])} of {num_segments}",
+        )
+    falls = xp.flatnonzero(ids[1:] < ids[:-1])
+    outside = xp.flatnonzero((ids < 0) | (ids >= num_segments))
+    # What comes first is told of, and of a segment first whether the next one is behind it.
+    if len(outside) and (not len(falls) or outside[0] < falls[0]):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Segment id {int(ids[outside[0]])} out of range [0, {num_segments}), possibly "
+            "because 'segment_ids' input is not sorted.",
+        )
+    if len(falls):
+        raise InvalidArgumentError(None, None, "segment ids are not increasing")
+    return ids
+
+
 def sorted_segments(xp: ArrayModule, data: Array, ids: Array, *, fold: str) -> Array:
     """Give the segments of `data`, whose ids must not decrease, each folded into one row."""
     count = int(ids[-1]) + 1 if ids.size else 0
-    if ids.size and (int(ids[0]) < 0 or (ids[1:] < ids[:-1]).any()):
-        raise InvalidArgumentError(None, None, "segment ids are not increasing")
+    check_segment_ids(xp, ids, num_segments=count)
     return FOLDS[fold](xp, data, ids, num_segments=count)
 
 

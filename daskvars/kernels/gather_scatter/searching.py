@@ -80,14 +80,35 @@ def repeated_places(xp: ArrayModule, repeats: Any, *, size: int) -> Array:
     return xp.repeat(xp.arange(size), repeats)
 
 
-def in_order(xp: ArrayModule, coordinates: Array) -> Array:
-    """Give coordinates [n, rank]; raise where a row is not after the one before it."""
+def in_order(xp: ArrayModule, coordinates: Array, *, sizes: Sequence[int], check: bool) -> Array:
+    """Give coordinates [n, rank]; raise where they are not in a shape, or (`check`) not in order.
+
+    Raises:
+        InvalidArgumentError: a row is outside, or not after the one before it.
+    """
+    extents = [int(size) for size in sizes]
+    if coordinates.shape[1] == len(extents):
+        _check_inside(xp, coordinates, extents, check)
+    if not check:
+        return coordinates
     steps = coordinates[1:] - coordinates[:-1]
     if steps.size:
         first = (steps != 0).argmax(axis=1)[:, None]
         leading = xp.take_along_axis(steps, first, axis=1)[:, 0]
         _check_order(coordinates, xp.flatnonzero(leading <= 0), leading)
     return coordinates
+
+
+def _check_inside(xp: ArrayModule, coordinates: Array, sizes: list[int], check: bool) -> None:
+    outside = ((coordinates < 0) | (coordinates >= xp.asarray(sizes))).any(axis=1)
+    if not outside.any():
+        return
+    row = int(xp.flatnonzero(outside)[0])
+    found = coordinates[row].tolist()
+    text = f"indices[{row}] = {found} is out of bounds: need 0 <= index < {sizes}"
+    if not check:
+        text = f"Indices are not valid (out of bounds).  Shape: {sizes}; invalid index: {text}"
+    raise InvalidArgumentError(None, None, text)
 
 
 def _check_order(coordinates: Array, wrong: Sequence[int], leading: Any) -> None:

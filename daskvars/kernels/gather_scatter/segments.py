@@ -132,7 +132,7 @@ def segment_counts(
     xp: ArrayModule, ids: Array, *, num_segments: int, offset: int = 0, size: int | None = None
 ) -> Array:
     """Return the number of rows of each segment, [num_segments] int64."""
-    flat, _ = segment_rows(xp, ids.reshape(-1), None, num_segments, offset, size)
+    flat, _ = segment_rows(xp, ids, None, num_segments, offset, size)
     return xp.bincount(flat, minlength=num_segments).astype(np.int64, copy=False)
 
 
@@ -168,9 +168,7 @@ def segment_reduce(
 ) -> Array:
     """Combine the rows of each segment; ``empty`` where a segment has none."""
     tail = data.shape[ids.ndim :]
-    flat, rows = segment_rows(
-        xp, ids.reshape(-1), data.reshape(ids.size, *tail), num_segments, offset, size
-    )
+    flat, rows = segment_rows(xp, ids, data.reshape(ids.size, *tail), num_segments, offset, size)
     out = xp.full((num_segments, *tail), empty, data.dtype)
     if flat.size:
         combined, unique = combine_rows(xp, combine, rows, flat)
@@ -186,17 +184,19 @@ def segment_rows(
     offset: int,
     size: int | None,
 ) -> tuple[Array, Any]:
-    """Return the ids, counted from ``offset``, and the rows that belong to one part."""
+    """Return the ids [n], counted from ``offset``, and the rows [n, ...] that are of one part."""
+    shape, ids = ids.shape, ids.reshape(-1)
     if not ids.size:
         return ids, rows
     whole = num_segments if size is None else size
     low, high = int(ids.min()), int(ids.max())
     if high >= whole:
         place = int(xp.flatnonzero(ids >= whole)[0])
+        position = ",".join(str(int(index)) for index in np.unravel_index(place, shape))
         raise InvalidArgumentError(
             None,
             None,
-            f"segment_ids[{place}] = {int(ids[place])} is out of range [0, {whole}): "
+            f"segment_ids[{position}] = {int(ids[place])} is out of range [0, {whole}): "
             "raise num_segments or drop the row with a negative id",
         )
     if low >= offset and high < offset + num_segments:

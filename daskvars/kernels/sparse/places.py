@@ -56,19 +56,26 @@ def reshaped(xp: ArrayModule, places: Array, shape: Array, new_shape: Array) -> 
     sizes, wanted = shape.tolist(), new_shape.tolist()
     total = math.prod(sizes)
     free = [i for i, size in enumerate(wanted) if size == -1]
-    if len(free) > 1 or any(size < -1 for size in wanted):
+    if len(free) > 1:
         raise InvalidArgumentError(
-            None, None, f"new_shape {wanted} should have sizes >= 0, and at most one of -1"
+            None, None, f"only one output dimension may be -1, not both {free[0]} and {free[1]}"
         )
+    if any(size < -1 for size in wanted):
+        raise InvalidArgumentError(None, None, f"new_shape {wanted} should have sizes >= 0")
     if free:
         others = math.prod(size for size in wanted if size != -1)
         wanted[free[0]] = total // others if others else 0
     if math.prod(wanted) != total:
+        kind, needs = (
+            ("SparseTensor", f"requires a multiple of {others}")
+            if free
+            else ("tensor", f"has {math.prod(wanted)}")
+        )
         raise InvalidArgumentError(
             None,
             None,
-            f"Input to reshape is a SparseTensor with {total} dense values, but the requested "
-            f"shape {new_shape.tolist()} has {math.prod(wanted)}",
+            f"Input to reshape is a {kind} with {total} dense values, but the requested shape "
+            f"{needs}. input_shape={sizes} output_shape={new_shape.tolist()}",
         )
     flat = xp.zeros(len(places), places.dtype)
     for axis, step in enumerate(_steps(sizes)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy
 
@@ -28,17 +29,18 @@ def _sparse(texts: numpy.ndarray, split: Callable[[bytes], list[bytes]]) -> Part
 
 @host_kernel
 def split_at_characters(
-    xp: ArrayModule, texts: numpy.ndarray, *, characters: bytes, skip_empty: bool
+    xp: ArrayModule, texts: numpy.ndarray, delimiters: Any, *, skip_empty: bool
 ) -> Parts:
     """Give the pieces between any of some characters; single bytes where there are none of these.
 
     Example:
         >>> import numpy as np
         >>> texts = np.array([b"a,b;c", b""], object)
-        >>> found = split_at_characters(np, texts, characters=b",;", skip_empty=True)
+        >>> found = split_at_characters(np, texts, b",;", skip_empty=True)
         >>> found[1].tolist(), found[2].tolist()
         ([b'a', b'b', b'c'], [2, 3])
     """
+    characters = delimiters if isinstance(delimiters, bytes) else delimiters.item()
     first, others = characters[:1], [bytes([other]) for other in characters[1:]]
 
     def split(text: bytes) -> list[bytes]:

@@ -23,6 +23,7 @@ from daskvars.graph.definitions.patterns import Elementwise, Opaque, Source
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.kernels.control.effects import unreachable
@@ -409,7 +410,7 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
     """Return the shape of a tensor as a tensor: a constant where it is known already.
 
     Args:
-      input: [...] any dtype.
+      input: [...] any dtype, or a `SparseTensor`.
       name: name of the operation, by default "Shape".
       out_type: int32 or int64.
 
@@ -421,6 +422,9 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
     [1, 3]
     """
     with name_scope(name, "Shape", [input]) as scope:
+        if isinstance(input, SparseTensor):
+            sizes = input.dense_shape
+            return apply(opdef("Cast"), sizes, name=scope, dtype=as_dtype(out_type))
         input = convert_to_tensor(input, name="input")
         out_type = as_dtype(out_type)
         if shapes.is_known(input.spec.shape):

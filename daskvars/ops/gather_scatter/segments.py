@@ -32,7 +32,10 @@ from daskvars.surface.signatures import with_example
 def _unsorted(inputs: Sequence[Spec], *, num_segments: Any, **attrs: Any) -> Spec:
     data, ids = inputs[0].shape, inputs[1].shape
     if num_segments is not None and num_segments < 0:
-        raise ValueError(f"num_segments must not be negative, got {num_segments}")
+        raise ValueError(
+            "Cannot specify a negative value for num_segments: it must not be negative, got "
+            f"{num_segments}"
+        )
     if data is None or ids is None:
         return Spec(inputs[0].dtype, None)
     if len(ids) > len(data) or not shapes.compatible(data[: len(ids)], ids):
@@ -269,10 +272,14 @@ def unsorted_segment_sqrt_n(
 # -- sorted ids --------------------------------------------------------------------------------
 
 
+def _vector(ids: Spec, **attrs: Any) -> Spec:
+    if ids.shape is not None and len(ids.shape) != 1:
+        raise ValueError(f"segment_ids should be a vector, got shape {shapes.show(ids.shape)}")
+    return ids
+
+
 def _sorted(inputs: Sequence[Spec], **attrs: Any) -> Spec:
-    data, ids = inputs[0].shape, inputs[1].shape
-    if ids is not None and len(ids) != 1:
-        raise ValueError(f"segment_ids should be a vector, got shape {shapes.show(ids)}")
+    data, ids = inputs[0].shape, _vector(inputs[1]).shape
     if data == ():
         raise ValueError("Shape must be at least rank 1 but is rank 0: data needs rows")
     if data is not None and ids is not None and not shapes.compatible(data[:1], ids):
@@ -281,6 +288,27 @@ def _sorted(inputs: Sequence[Spec], **attrs: Any) -> Spec:
             f"and {shapes.show(data)}"
         )
     return Spec(inputs[0].dtype, None if data is None else (None, *data[1:]))
+
+
+SORTED_IDS = OpDef(
+    "SortedSegmentIds",
+    "segment_ids:I",
+    infer=lambda inputs, **attrs: _vector(inputs[0]),
+    pattern=Opaque(view=True),
+    kernel=gather_kernels.check_segment_ids,
+    operands=("num_segments",),
+    gradient=NO_GRADIENT,
+)
+
+
+def in_order(segment_ids: Tensor, num_segments: TensorLike) -> Tensor:
+    """Return ids [n] as they are; a run fails where they decrease, or are not below a number.
+
+    Args:
+      segment_ids: [n] int32 or int64.
+      num_segments: scalar integer, more than any id.
+    """
+    return apply(SORTED_IDS, segment_ids, num_segments=axes.as_operand(num_segments))
 
 
 def _sorted_extreme_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
@@ -339,7 +367,7 @@ def _sorted_function(
     def function(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
         result = apply(definition, data, segment_ids, name=name, fold=type)
         ids = constant_value(result.op.inputs[1])
-        if ids is not None and ids.size and result.spec.shape is not None:
+        if ids is not None and ids.size and ids[-1] >= 0 and result.spec.shape is not None:
             result.set_shape((int(ids[-1]) + 1, *result.spec.shape[1:]))
         return result
 

@@ -13,15 +13,18 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
+from daskvars.graph.records import attribute_kinds
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.gather_scatter import searching as kernels
 from daskvars.ops.array import constant
+from daskvars.ops.array.joining import stack
 from daskvars.ops.array.repeating import broadcast_to, tile
 from daskvars.ops.array.reshaping import expand_dims, identity, reshape
 from daskvars.ops.array.slicing import size_along
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.gather_scatter.scatter import tensor_scatter_update
+from daskvars.ops.rules import axes
 
 # -- repeat ------------------------------------------------------------------------------------
 
@@ -103,10 +106,12 @@ def _places(size: Any, repeats: Tensor) -> Any:
 IN_ORDER = OpDef(
     "CoordinatesInOrder",
     "indices:I",
-    infer=lambda inputs: inputs[0],
+    infer=lambda inputs, **attrs: inputs[0],
     pattern=Opaque(view=True),
     kernel=kernels.in_order,
     gradient=NO_GRADIENT,
+    operands=("sizes",),
+    attributes={"sizes": attribute_kinds.INTS, "check": attribute_kinds.BOOL},
 )
 
 
@@ -143,19 +148,31 @@ def sparse_to_dense(
     with name_scope(name, "SparseToDense", [sparse_indices, sparse_values]) as scope:
         values = convert_to_tensor(sparse_values, name="sparse_values")
         default = convert_to_tensor(default_value, values.dtype.base_dtype, name="default_value")
-        indices = _as_rows(convert_to_tensor(sparse_indices, name="sparse_indices"))
-        if validate_indices:
-            indices = apply(IN_ORDER, indices)
+        indices = _as_rows(convert_to_tensor(sparse_indices, name="sparse_indices"), output_shape)
+        indices = inside(indices, output_shape, validate_indices)
         if values.spec.shape == ():
             values = broadcast_to(values, [size_along(indices, 0)])
         dense = constant.fill(output_shape, default)
         return identity(tensor_scatter_update(dense, indices, values), name=scope)
 
 
-def _as_rows(indices: Tensor) -> Tensor:
-    """Return places as rows of coordinates [n, rank]."""
+def inside(indices: Tensor, sizes: TensorLike, in_order: bool = False) -> Tensor:
+    """Return places as they are; a run fails where they are not in a tensor of some sizes.
+
+    Args:
+      indices: [n, rank] int32 or int64.
+      sizes: [rank], of the tensor.
+      in_order: whether they must be in order, and each once.
+    """
+    return apply(IN_ORDER, indices, sizes=axes.as_operand(sizes), check=bool(in_order))
+
+
+def _as_rows(indices: Tensor, sizes: TensorLike) -> Tensor:
+    """Return places as rows of coordinates [n, rank], in a tensor of some sizes."""
     shape = indices.spec.shape
-    if shape is None or len(shape) > 2:
+    if shape is None:
+        return reshape(indices, stack([-1, size_along(convert_to_tensor(sizes), 0)]))
+    if len(shape) > 2:
         raise ValueError(
             f"sparse_indices should be a scalar, vector, or matrix, got {shapes.show(shape)}"
         )

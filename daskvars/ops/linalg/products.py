@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
-from daskvars.dtypes import int32
+from daskvars.dtypes import bfloat16, float32, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
@@ -123,6 +123,14 @@ MATMUL = _define_product("MatMul")
 BATCH_MATMUL = _define_product("BatchMatMulV2")
 
 
+def _widened(a: TensorLike, b: TensorLike) -> tuple[TensorLike, TensorLike]:
+    """Return matrices of which one is bfloat16 and the other float32 both as float32."""
+    kinds = {getattr(getattr(each, "dtype", None), "base_dtype", None) for each in (a, b)}
+    if kinds != {bfloat16, float32}:
+        return a, b
+    return cast(a, float32), cast(b, float32)
+
+
 @accepts("a_is_sparse", "b_is_sparse")
 def matmul(
     a: TensorLike,
@@ -139,7 +147,8 @@ def matmul(
 
     Args:
       a: [..., m, k] any number.
-      b: [..., k, n] of the dtype of `a`; leading dimensions are broadcast.
+      b: [..., k, n] of the dtype of `a`; leading dimensions are broadcast. A bfloat16 matrix is
+        multiplied by a float32 one as float32.
       transpose_a: `a` is [..., k, m].
       transpose_b: `b` is [..., n, k].
       adjoint_a: as `transpose_a`, and conjugated.
@@ -162,7 +171,7 @@ def matmul(
         if both:
             raise ValueError(f"Only one of transpose_{letter} and adjoint_{letter} can be True.")
     with name_scope(name, "MatMul", [a, b]) as scope:
-        a, b = same_dtype(a, b, scope)
+        a, b = same_dtype(*_widened(a, b), scope)
         ranks = [None if t.spec.shape is None else len(t.spec.shape) for t in (a, b)]
         return apply(
             MATMUL if ranks == [2, 2] else BATCH_MATMUL,

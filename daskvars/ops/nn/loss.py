@@ -208,7 +208,7 @@ def _sparse_specs(inputs: Sequence[Spec]) -> tuple[Spec, ...]:
     if labels is not None and len(labels) != len(rows):
         raise ValueError(
             f"Rank mismatch: Rank of labels (received {len(labels)}) should equal rank of logits "
-            f"minus 1 (received {len(logits)})."
+            f"minus 1 (received {len(logits)}){'; labels must be 1-D' if len(rows) == 1 else ''}."
         )
     if not shapes.compatible(labels, rows):
         raise ValueError(

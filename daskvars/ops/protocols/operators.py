@@ -72,6 +72,11 @@ def _named(method: str, operator: Operator) -> Operator:
     return operator
 
 
+def _product(x: TensorLike, y: Any) -> Any:
+    """``x * y``, where `y` may be sparse, which has the product then."""
+    return NotImplemented if isinstance(y, SparseTensor) else arithmetic.multiply(x, y, name="mul")
+
+
 def _forward(method: str, function: Operator, name: str) -> Operator:
     def operator(x: TensorLike, y: TensorLike) -> Tensor:
         return function(x, y, name=name)
@@ -119,6 +124,7 @@ def identity_hash(x: Any) -> int:
 OPERATORS: dict[str, Any] = {
     **{f"__{method}__": _forward(method, *entry) for method, entry in _BINARY.items()},
     **{f"__r{method}__": _reflected(f"r{method}", *entry) for method, entry in _BINARY.items()},
+    "__mul__": _named("mul", _product),
     "__neg__": _single("neg", arithmetic.negative),
     "__abs__": _single("abs", arithmetic.abs),
     "__pos__": _single("pos", reshaping.identity),
@@ -162,6 +168,7 @@ override_operators(Tensor)
 # Of the operators, a sparse tensor has those that leave what is absent absent.
 SPARSE_OPERATORS: dict[str, Operator] = {
     "__mul__": _with_dense("mul", arithmetic.multiply, "SparseDenseCwiseMul"),
+    "__rmul__": _with_dense("rmul", arithmetic.multiply, "SparseDenseCwiseMul"),
     "__truediv__": _with_dense("truediv", division.truediv, "SparseDenseCwiseDiv"),
     "__div__": _with_dense("div", division.div, "SparseDenseCwiseDiv"),
 }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daskvars.dtypes import int64
+from daskvars.dtypes import float32, int64
+from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -20,6 +21,7 @@ from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.gather_scatter import segments
 from daskvars.ops.gather_scatter.gather import boolean_mask, gather
 from daskvars.ops.gather_scatter.scatter import gather_nd, scatter_nd, tensor_scatter_add
+from daskvars.ops.gather_scatter.spreading import inside
 from daskvars.ops.linalg.products import matmul as dense_matmul
 from daskvars.ops.math import arithmetic
 from daskvars.ops.math.casting import cast, conj
@@ -46,8 +48,17 @@ def _is_sparse(value: Any) -> bool:
 
 def _together(a: SparseTensor, b: SparseTensor, function: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return the places of two sparse tensors, and of the elements of each which of them it is."""
+    if None not in (a.shape.ndims, b.shape.ndims) and a.shape.ndims != b.shape.ndims:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Operands do not have the same ranks; got shapes: {a.shape} and {b.shape} in "
+            f"{function}()",
+        )
     check = assert_equal(
-        a.dense_shape, b.dense_shape, message=f"{function}() of sparse tensors of different shapes"
+        a.dense_shape,
+        b.dense_shape,
+        message=f"Operands' shapes do not match: {function}() of sparse tensors",
     )
     with control_dependencies([check]):
         places, which = distinct(dense_concat([a.indices, b.indices], 0))
@@ -87,7 +98,8 @@ def add(
         sparse = as_sparse(sp)
         with name_scope(None, "SparseTensorDenseAdd", parts(sparse)):
             other = convert_to_tensor(dense, sparse.values.dtype.base_dtype)
-            return tensor_scatter_add(other, sparse.indices, sparse.values)
+            places = inside(sparse.indices, constant.shape(other))
+            return tensor_scatter_add(other, places, sparse.values)
     first, second = as_sparse(a), as_sparse(b)
     with name_scope(None, "SparseAdd", parts(first, second)):
         places, of_first, of_second = _together(first, second, "add")
@@ -216,6 +228,7 @@ def sparse_dense_matmul(
       [m, n] of the dtype of the values.
 
     Raises:
+      ValueError: the sizes are known not to fit.
       InvalidArgumentError: (when run) the sizes do not fit.
 
     Source: TensorFlow 1.15, ``tf.sparse.sparse_dense_matmul``.
@@ -238,6 +251,7 @@ def sparse_dense_matmul(
             dense = dense_transpose(dense, conjugate=True)
         out, into = (1, 0) if adjoint_a else (0, 1)
         values = conj(sp.values) if adjoint_a else sp.values
+        _check_inner(sp, into, dense)
         check = assert_equal(
             sp.dense_shape[into],
             constant.shape(dense, out_type=int64)[0],
@@ -247,6 +261,16 @@ def sparse_dense_matmul(
             rows = gather(dense, sp.indices[:, into])
         return segments.unsorted_segment_sum(
             values[:, None] * rows, sp.indices[:, out], sp.dense_shape[out]
+        )
+
+
+def _check_inner(sp: SparseTensor, into: int, dense: Any) -> None:
+    """Raise ValueError where the sizes along which matrices are multiplied are known to differ."""
+    known, rows = sp.shape.as_list() if sp.shape.ndims == 2 else [None, None], dense.shape
+    if rows.ndims == 2 and None not in (known[into], rows[0].value) and known[into] != rows[0]:
+        raise ValueError(
+            f"Dimensions must be equal, but are {known[into]} and {rows[0]} for "
+            f"sparse_dense_matmul() of matrices {sp.shape} and {rows}"
         )
 
 
@@ -262,12 +286,20 @@ def sparse_matmul(
 ) -> Tensor:
     """Multiply two dense matrices, of which some elements may be zero. See `matmul`.
 
+    Args:
+      a, b: matrices, as of `matmul`, each float32 or bfloat16.
+
+    Returns:
+      [m, n] float32.
+
     Source: TensorFlow 1.15, ``tf.sparse_matmul``.
 
     >>> sparse_matmul([[0.0, 2.0]], [[1.0], [3.0]]).numpy().tolist()
     [[6.0]]
     """
-    return dense_matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+    with name_scope(name, "SparseMatMul", [a, b]) as scope:
+        x, y = (cast(convert_to_tensor(each, dtype_hint=float32), float32) for each in (a, b))
+        return dense_matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b, name=scope)
 
 
 # -- reductions --------------------------------------------------------------------------------
@@ -277,7 +309,11 @@ def _reduced_axes(axis: Any, rank: int) -> list[int]:
     wanted = range(rank) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     for each in wanted:
         if not -rank <= each < rank:
-            raise ValueError(f"a sparse tensor of rank {rank} has no axis {each}")
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Invalid reduction dimension {each}, for input with {rank} dimensions",
+            )
     return sorted({each % rank for each in wanted})
 
 

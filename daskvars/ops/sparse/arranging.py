@@ -8,10 +8,11 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.dtypes import int32, int64
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.static_values import partial_value
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array import constant
+from daskvars.ops.array import constant, ranges
 from daskvars.ops.array.joining import concat as dense_concat
 from daskvars.ops.array.joining import stack
 from daskvars.ops.array.repeating import broadcast_to
@@ -171,11 +172,11 @@ def concat(
     inputs = [as_sparse(each) for each in sp_inputs]
     if len(inputs) == 1:
         return inputs[0]
-    rank = known_rank(inputs[0], "concat")
-    if not -rank <= axis < rank:
+    rank = next((each.shape.ndims for each in inputs if each.shape.ndims is not None), None)
+    if rank is not None and not -rank <= axis < rank:
         raise ValueError(f"concat() of sparse tensors of rank {rank}: there is no axis {axis}")
     with name_scope(name, "SparseConcat", parts(*inputs)):
-        unit = constant.constant([int(i == axis % rank) for i in range(rank)], int64)
+        unit = _unit(inputs[0], axis, rank)
         others = [each.dense_shape * (1 - unit) for each in inputs]
         whole = others[0]
         if expand_nonconcat_dim:
@@ -187,12 +188,12 @@ def concat(
                 assert_equal(
                     each,
                     whole,
-                    message="concat() of sparse tensors whose other sizes differ; "
+                    message="Input shapes must match along the other dimensions; "
                     "expand_nonconcat_dim=True takes the largest",
                 )
                 for each in others[1:]
             ]
-        offset: Any = constant.zeros([rank], int64)
+        offset: Any = constant.zeros_like(unit)
         places = []
         with control_dependencies(checks):
             for each in inputs:
@@ -203,7 +204,20 @@ def concat(
             dense_concat([each.values for each in inputs], 0),
             whole + offset,
         )
-        return joined if axis % rank == 0 else reorder(joined)
+        found = joined if axis == 0 or axis == -(rank or 0) else reorder(joined)
+        if rank is not None:
+            found.indices.set_shape([None, rank])
+            found.dense_shape.set_shape([rank])
+        return found
+
+
+def _unit(sp: SparseTensor, axis: int, rank: int | None) -> Tensor:
+    """Return zeros [rank], and one at an axis; the rank may not be known."""
+    if rank is not None:
+        return constant.constant([int(i == axis % rank) for i in range(rank)], int64)
+    found = size_along(sp.dense_shape, 0)
+    place = axis if axis >= 0 else found + axis
+    return cast(equal(ranges.range(found), place), int64)
 
 
 def transpose(
@@ -297,7 +311,17 @@ def reset_shape(sp_input: SparseLike, new_shape: TensorLike | None = None) -> Sp
         rank, wanted = sp.shape.ndims, sizes.get_shape().with_rank(1).as_list()[0]
         if None not in (rank, wanted) and rank != wanted:
             raise ValueError(
-                f"reset_shape() of a sparse tensor of rank {rank}: the new shape has {wanted} sizes"
+                f"Dimensions {wanted} and {rank} are not compatible: reset_shape() of a sparse "
+                f"tensor of rank {rank}, and the new shape has {wanted} sizes"
+            )
+        known = partial_value(sizes)
+        smallest = sp.shape.as_list() if rank is not None else []
+        if known is not None and any(
+            None not in (new, old) and new < old for new, old in zip(known, smallest, strict=False)
+        ):
+            raise ValueError(
+                f"Requested new_shape should have dimension sizes >= sp_input.shape.  Found "
+                f"new_shape ({list(known)}), sp_input.shape ({smallest})."
             )
         check = assert_less_equal(
             sp.dense_shape, sizes, message="reset_shape(): the new shape is smaller"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from daskvars.dtypes import int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -151,6 +153,20 @@ RESHAPE = OpDef(
 )
 
 
+def _check_reshape(sp: SparseTensor, wanted: Any) -> None:
+    """Raise ValueError where a shape is known not to be one of the elements of a sparse tensor."""
+    if wanted is None or not sp.shape.is_fully_defined():
+        return
+    sizes = wanted.tolist()
+    if sizes.count(-1) > 1:
+        raise ValueError(f"At most one dimension can be inferred (-1). Found: {sizes}")
+    total, count = sp.shape.num_elements() or 0, math.prod(n for n in sizes if n != -1)
+    if total % count if -1 in sizes and count else total != count:
+        raise ValueError(
+            f"Cannot reshape a tensor with {total} elements to shape {sizes} ({count} elements)."
+        )
+
+
 def reshape(sp_input: SparseLike, shape: TensorLike, name: str | None = None) -> SparseTensor:
     """Return the elements of a sparse tensor in another shape.
 
@@ -161,6 +177,7 @@ def reshape(sp_input: SparseLike, shape: TensorLike, name: str | None = None) ->
 
     Raises:
       TypeError: `sp_input` is no sparse tensor.
+      ValueError: `shape` is known to have another number of elements, or has several sizes of -1.
       InvalidArgumentError: (when run) `shape` has another number of elements.
 
     Source: TensorFlow 1.15, ``tf.sparse.reshape``.
@@ -172,5 +189,7 @@ def reshape(sp_input: SparseLike, shape: TensorLike, name: str | None = None) ->
     """
     sp = as_sparse(sp_input)
     with name_scope(name, "SparseReshape", parts(sp)):
-        places, sizes = apply(RESHAPE, sp.indices, sp.dense_shape, as_int64(shape))
+        wanted = as_int64(shape)
+        _check_reshape(sp, constant_value(wanted))
+        places, sizes = apply(RESHAPE, sp.indices, sp.dense_shape, wanted)
         return SparseTensor(places, sp.values, sizes)

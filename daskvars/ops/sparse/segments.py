@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -53,10 +54,11 @@ def _segment(
         num_segments: TensorLike | None = None,
     ) -> Tensor:
         with name_scope(name, type, [data, indices, segment_ids]):
-            rows = gather(data, convert_to_tensor(indices))
+            rows = gather(data, convert_to_tensor(indices, dtype_hint=int32))
+            ids = convert_to_tensor(segment_ids, dtype_hint=int32)
             if num_segments is None:
-                return of_sorted(rows, segment_ids)
-            return of_any(rows, segment_ids, num_segments)
+                return of_sorted(rows, ids)
+            return of_any(rows, segments.in_order(ids, num_segments), num_segments)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = DOC.format(summary=summary, type=type, function=name, shown=shown)

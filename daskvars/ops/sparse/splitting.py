@@ -11,6 +11,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import TensorLike
 from daskvars.kernels.sparse import splitting as kernels
@@ -19,15 +20,20 @@ from daskvars.ops.rules.axes import either
 
 
 def _pieces(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, Spec, Spec]:
+    if len(inputs) > 1 and inputs[1].shape:
+        raise ValueError(
+            f"Shape must be rank 0 but is rank {len(inputs[1].shape)}: delimiter must be a "
+            "scalar, whose characters separate"
+        )
     shape = inputs[0].shape
     rank = None if shape is None else len(shape) + 1
     return Spec(int64, (None, rank)), Spec(string, (None,)), Spec(int64, (rank,))
 
 
-def _split_op(type: str, kernel: Any, **kinds: kinds_of.Kind) -> OpDef:
+def _split_op(type: str, signature: str, kernel: Any, **kinds: kinds_of.Kind) -> OpDef:
     return OpDef(
         type,
-        "input:S",
+        signature,
         infer=_pieces,
         pattern=Opaque(),
         kernel=kernel,
@@ -38,12 +44,12 @@ def _split_op(type: str, kernel: Any, **kinds: kinds_of.Kind) -> OpDef:
 
 STRING_SPLIT = _split_op(
     "StringSplit",
+    "input:S, delimiter:S",
     kernels.split_at_characters,
-    characters=kinds_of.BYTES,
     skip_empty=kinds_of.BOOL,
 )
 STRING_SPLIT_V2 = _split_op(
-    "StringSplitV2", kernels.split, separator=kinds_of.BYTES, maxsplit=kinds_of.INT
+    "StringSplitV2", "input:S", kernels.split, separator=kinds_of.BYTES, maxsplit=kinds_of.INT
 )
 
 
@@ -57,9 +63,9 @@ def _check_result(result_type: str) -> None:
 
 def string_split(
     source: TensorLike,
-    sep: str | None = None,
+    sep: TensorLike | None = None,
     skip_empty: bool = True,
-    delimiter: str | None = None,
+    delimiter: TensorLike | None = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor:
@@ -67,7 +73,7 @@ def string_split(
 
     Args:
       source: [n] string.
-      sep: characters, by default " "; "" makes a piece of each byte.
+      sep: scalar string, characters, by default " "; "" makes a piece of each byte.
       skip_empty: leave pieces without a character out.
       delimiter: another name of `sep`.
       result_type: must be "SparseTensor".
@@ -77,7 +83,7 @@ def string_split(
       [n, pieces of the longest] sparse string.
 
     Raises:
-      ValueError: `source` is not of rank 1, or another result is wanted.
+      ValueError: `source` is not of rank 1, `sep` no scalar, or another result is wanted.
 
     Source: TensorFlow 1.15, ``tf.string_split``.
 
@@ -93,14 +99,12 @@ def string_split(
             f"string_split() needs texts of rank 1, got rank {rank}; see strings.split"
         )
     characters = either(sep, delimiter, "sep", "delimiter")
-    found = apply(
-        STRING_SPLIT,
-        texts,
-        name=name,
-        characters=(" " if characters is None else characters).encode(),
-        skip_empty=bool(skip_empty),
-    )
-    return SparseTensor(*found)
+    with name_scope(name, "StringSplit", [texts, characters]) as scope:
+        delimiters = convert_to_tensor(
+            " " if characters is None else characters, dtype=string, name="delimiter"
+        )
+        found = apply(STRING_SPLIT, texts, delimiters, name=scope, skip_empty=bool(skip_empty))
+        return SparseTensor(*found)
 
 
 def split(

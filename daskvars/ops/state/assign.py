@@ -24,9 +24,11 @@ from daskvars.graph.definitions.patterns import (
     Source,
 )
 from daskvars.graph.interpreter import apply
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike
 from daskvars.kernels.control import effects as effect_kernels
 from daskvars.kernels.gather_scatter import segments as segment
+from daskvars.ops.array.reshaping import identity
 from daskvars.shapes import Shape
 from daskvars.surface.accepted import ACCEPTED, accepts
 from daskvars.surface.signatures import with_example
@@ -443,4 +445,8 @@ def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tenso
     >>> int(count_up_to(v, 3)), int(v)
     (0, 1)
     """
-    return apply(COUNT_UP_TO, handle_of(ref), name=name, limit=limit)[1]
+    with name_scope(name, "CountUpTo", [ref]) as scope:
+        # What has the name gives the value from before: the first output of an update is the new
+        # one.
+        _, before = apply(COUNT_UP_TO, handle_of(ref), name="Update", limit=limit)
+        return identity(before, name=scope)

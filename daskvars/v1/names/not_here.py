@@ -9,9 +9,9 @@ from daskvars.errors import did_you_mean
 # Namespace ("" for the top) -> names of TensorFlow 1.15 that are not here.
 NOT_HERE = {
     "": """
-        AttrValue ConditionalAccumulator ConditionalAccumulatorBase CriticalSection
+        AttrValue CriticalSection
         IndexedSlicesSpec LMDBReader LogMessage Module NameAttrList OptionalSpec QUANTIZED_DTYPES
-        RaggedTensor RaggedTensorSpec SparseConditionalAccumulator SparseFeature SparseTensorSpec
+        RaggedTensor RaggedTensorSpec SparseFeature SparseTensorSpec
         SummaryMetadata TensorArraySpec TensorInfo TensorSpec TypeSpec audio autograph
         decode_compressed decode_json_example delete_session_tensor dequantize distribute
         extract_volume_patches fingerprint get_session_handle get_session_tensor guarantee_const

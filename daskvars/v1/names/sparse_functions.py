@@ -69,10 +69,13 @@ __all__ = [
 ]
 
 
+_KEYWORDS = object()
+
+
 def sparse_split(
-    *,
-    sp_input: SparseLike,
-    num_split: int,
+    keyword_required: Any = _KEYWORDS,
+    sp_input: SparseLike | None = None,
+    num_split: int | None = None,
     axis: int | None = None,
     name: str | None = None,
     split_dim: int | None = None,
@@ -80,13 +83,14 @@ def sparse_split(
     """Return a sparse tensor in parts along a dimension. See `sparse.split`.
 
     Args:
+      keyword_required: nothing: arguments are given by name.
       sp_input: a `SparseTensor`.
       num_split: how many parts.
       axis: the dimension. `split_dim` is the same.
       name: name scope of the operations.
 
     Raises:
-      ValueError: no dimension is given.
+      ValueError: an argument is missing, or is not given by name.
 
     Source: TensorFlow 1.15, ``tf.sparse_split``.
 
@@ -98,8 +102,14 @@ def sparse_split(
     [[[1.0, 0.0]], [[0.0, 2.0]]]
     """
     along = axis if split_dim is None else split_dim
+    if keyword_required is not _KEYWORDS:
+        raise ValueError("Keyword arguments are required for this function.")
+    if sp_input is None:
+        raise ValueError("sp_input is required")
+    if num_split is None:
+        raise ValueError("num_split is required")
     if along is None:
-        raise ValueError("sparse_split() needs an axis")
+        raise ValueError("axis is required")
     return _split(sp_input, num_split, along, name)
 
 

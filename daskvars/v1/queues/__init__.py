@@ -1,6 +1,8 @@
 """Input pipelines of queues: threads that run one part of a graph to feed another.
 
 - ``queue_ops``: `FIFOQueue` and its kin; ``elements``: what they are while a program runs.
+- ``accumulators``: gradients of several runs, added up; ``accumulated``: these while a program
+  runs.
 - ``packed_sparse``: sparse tensors as components of an element.
 - ``readers``: records out of files whose names are in a queue; ``work``: what those are in a run.
 - ``pipelines`` (`tf.train`'s names): ``producers`` of rows, ``batching`` of elements. Their threads
@@ -12,6 +14,11 @@ waits holds nothing that the step needs. What an enqueue or dequeue needs is run
 done when it fails.
 """
 
+from daskvars.v1.queues.accumulators import (
+    ConditionalAccumulator,
+    ConditionalAccumulatorBase,
+    SparseConditionalAccumulator,
+)
 from daskvars.v1.queues.queue_ops import (
     FIFOQueue,
     PaddingFIFOQueue,
@@ -29,6 +36,8 @@ from daskvars.v1.queues.readers import (
 )
 
 __all__ = [
+    "ConditionalAccumulator",
+    "ConditionalAccumulatorBase",
     "FIFOQueue",
     "FixedLengthRecordReader",
     "IdentityReader",
@@ -37,6 +46,7 @@ __all__ = [
     "QueueBase",
     "RandomShuffleQueue",
     "ReaderBase",
+    "SparseConditionalAccumulator",
     "TFRecordReader",
     "TextLineReader",
     "WholeFileReader",

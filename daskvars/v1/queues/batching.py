@@ -50,7 +50,7 @@ def _columns_of(tensors_list: Sequence[Elements], where: str) -> list[tuple[Any,
         raise ValueError(f"Expected at least one set of tensors in {where}.")
     keys = [sorted(e, key=str) if isinstance(e, Mapping) else None for e in tensors_list]
     if any(found != keys[0] for found in keys):
-        raise ValueError(f"Expected dicts of the same keys in {where}: {keys}")
+        raise ValueError(f"Dictionaries must have the same keys in {where}: {keys}")
     rows = [_components_of(elements, where) for elements in tensors_list]
     kinds = [[(type(part).__name__, part.dtype.base_dtype) for part in row] for row in rows]
     if any(found != kinds[0] for found in kinds):

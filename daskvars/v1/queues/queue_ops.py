@@ -34,7 +34,7 @@ from daskvars.v1.queues.elements import (
 
 # What a dequeue gives: a tensor, several, or by name.
 Dequeued: TypeAlias = Any
-_HANDLE = Spec(string, ())
+HANDLE = Spec(string, ())
 
 
 def name_as_array(name: str) -> numpy.ndarray:
@@ -151,7 +151,7 @@ _MAKERS = {
     type: OpDef(
         type,
         "",
-        infer=lambda inputs, **attrs: _HANDLE,
+        infer=lambda inputs, **attrs: HANDLE,
         pattern=HostCall(),
         kernel=_make_queue,
         gradient=NO_GRADIENT,

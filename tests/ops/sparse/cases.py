@@ -335,6 +335,61 @@ def gradients(tf):
     return [*found, tf.convert_to_tensor(dense)]
 
 
+@case
+def dense_times_sparse(tf):
+    dense = tf.constant(np.arange(1, 13, dtype=np.float32).reshape(4, 3))
+    return [dense * matrix(tf), tf.constant([1.0, 10.0, 100.0]) * matrix(tf)]
+
+
+@case
+def joined_of_unknown_rank(tf):
+    indices = tf.placeholder_with_default(np.array([[0, 0], [1, 1]]), None)
+    sizes = tf.placeholder_with_default(np.array([2, 2]), None)
+    sp = tf.SparseTensor(indices, tf.constant([5.0, 7.0]), sizes)
+    known = tf.sparse_concat(1, [sp, matrix(tf)], expand_nonconcat_dim=True)
+    return [tf.sparse_concat(axis, [sp, sp]) for axis in (0, 1, -1, -2)] + [known]
+
+
+@case
+def split_by_a_tensor(tf):
+    delimiter = tf.placeholder_with_default("|,", [])
+    return tf.string_split(["a|b,c", "", "d"], delimiter=delimiter)
+
+
+@case
+def hexadecimal_numbers(tf):
+    texts = ["0xF", "-0XaB", " 0x10 ", "0x1p3", "0x1.8", "1e3"]
+    return [tf.string_to_number(texts), tf.string_to_number(texts, tf.float64)]
+
+
+@case
+def rows_of_no_indices(tf):
+    rows = np.ones([3, 2], np.float32)
+    return [tf.sparse_segment_sum(rows, [], [], num_segments=2)]
+
+
+@case
+def shapes_of_sparse_tensors(tf):
+    return [tf.shape(matrix(tf)), tf.shape(matrix(tf), out_type=tf.int64)]
+
+
+@case
+def bfloat16_matrices(tf):
+    a = tf.constant([[1.0, 2.5], [0.0, 3.0]])
+    b = tf.constant([[0.5, 1.0], [2.0, -4.0]])
+    small = tf.cast(a, tf.bfloat16)
+    products = [tf.sparse_matmul(small, b, transpose_a=True), tf.matmul(a, tf.cast(b, tf.bfloat16))]
+    both = tf.sparse_matmul(small, tf.cast(b, tf.bfloat16))
+    gradients = [tf.cast(tf.gradients(each, small)[0], tf.float32) for each in (products[0], both)]
+    return [*products, both, *gradients]
+
+
+@case
+def to_dense_at_places_of_unknown_rank(tf):
+    places = [tf.placeholder_with_default(np.array(p, np.int32), None) for p in ([1, 3], 3, [[1]])]
+    return [tf.sparse_to_dense(each, [5], 1, -1) for each in places]
+
+
 def plain(value: Any) -> Any:
     """Return a result as plain data."""
     if hasattr(value, "dense_shape"):

@@ -52,7 +52,7 @@ def test_a_coordinator_raises_the_error_of_a_thread(sess):
     tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(bad)]))
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(sess, coord)
-    with pytest.raises(tf.errors.CancelledError, match="is closed"):
+    with pytest.raises(tf.errors.CancelledError, match=r"is closed|was cancelled"):
         sess.run(queue.enqueue_many([[1.0] * 9]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="bad input"):
         coord.join(threads)
@@ -102,3 +102,12 @@ def test_batches_are_by_seed():
             return found
 
     assert order() == order() != list(range(40))
+
+
+def test_the_name_of_a_count_gives_the_value_from_before():
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(0)
+        count = v.count_up_to(3)
+        session.run(v.initializer)
+        assert count.name == "CountUpTo:0"
+        assert session.run([count.name, v]) == [0, 1]
