@@ -13,8 +13,9 @@ where Dask looks for them (``~/.config/dask/daskvars.yaml``, say), a variable of
       seal-every-s: 60
 
 is the same as ``DASK_DASKVARS__BATCH_PARTS=8`` and ``DASK_DASKVARS__SEAL_EVERY_S=60``, or as
-``dask.config.set({"daskvars.batch-parts": 8})``. What stands there is checked as `set` checks it,
-when it is next needed. `Config` says what each knob is.
+``dask.config.set({"daskvars.batch-parts": 8})``. Bytes and seconds may be written as Dask writes
+them, ``chunk-bytes: 128 MiB`` and ``seal-every-s: 5 minutes``. What stands there is checked as
+`set` checks it, when it is next needed. `Config` says what each knob is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import dask.config
+from dask.utils import parse_bytes, parse_timedelta
 
 from daskvars.errors import did_you_mean
 
@@ -111,8 +113,8 @@ class Config:
         TypeError: a value has another type.
         ValueError: a value is not positive, or no word that is known.
 
-    >>> Config(batch_parts=4).batch_parts
-    4
+    >>> Config(batch_parts=4, chunk_bytes="64 KiB").chunk_bytes
+    65536
     """
 
     batch_parts: int | None = None
@@ -143,16 +145,33 @@ class Config:
 
     def __post_init__(self) -> None:
         for name, wanted in KNOBS.items():
-            value = getattr(self, name)
+            value = _measured(name, getattr(self, name))
+            object.__setattr__(self, name, value)
             if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
                 expected = " or ".join("None" if t is type(None) else t.__name__ for t in wanted)
+                texts = [text for end, (_, text) in _UNITS.items() if name.endswith(end)]
+                expected += "".join(f" or a text such as {text!r}" for text in texts)
                 raise TypeError(f"Config {name} must be {expected}, found {value!r}.")
             if name == "consistency" and value not in CONSISTENCIES:
                 raise ValueError(f"Config {name} must be one of {CONSISTENCIES}, found {value!r}.")
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and value <= 0:
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and not value > 0:
                 if name == "seal_every_s" and value == 0:
                     continue
                 raise ValueError(f"Config {name} must be positive, found {value!r}.")
+
+
+_UNITS = {"_bytes": (parse_bytes, "64 MiB"), "_s": (parse_timedelta, "10 s")}
+
+
+def _measured(name: str, value: Any) -> Any:
+    """Return the number that a text is, as Dask writes bytes and times; else what is given."""
+    for end, (parse, _) in _UNITS.items():
+        if value and isinstance(value, str) and name.endswith(end):
+            try:
+                return parse(value)
+            except (KeyError, ValueError):  # no number, or no unit: who checks the type says so
+                return value
+    return value
 
 
 def _accepted(field: dataclasses.Field) -> tuple[type, ...]:

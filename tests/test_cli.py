@@ -315,7 +315,10 @@ def test_diff_compares_values_not_chunks(tmp_path, capsys):
         (["diff", "m", "nosuch"], "no directory"),
         (["inspect", "file"], "file"),
         (["dashboard", "http://127.0.0.1:1/status"], "does not answer"),
-        (["dashboard", "nowhere://x"], "is no address"),
+        (["dashboard", "nowhere://x"], "is no address: it has no port"),
+        (["dashboard", "scheduler"], "is no address: it has no port"),
+        (["dashboard", ":8786"], "is no address: it has no host"),
+        (["dashboard", "127.0.0.1:99999"], "is no address: Port out of range"),
     ],
 )
 def test_trouble_is_told_on_stderr(tmp_path, capsys, monkeypatch, arguments, message):

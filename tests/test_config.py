@@ -70,7 +70,19 @@ def test_configuration_is_immutable():
     [
         ({"chunk_byte": 1}, TypeError, "'chunk_byte'.*did you mean 'chunk_bytes'"),
         ({"zzz": 1}, TypeError, "no config knob 'zzz'"),
-        ({"chunk_bytes": "128MiB"}, TypeError, "chunk_bytes must be int, found '128MiB'"),
+        (
+            {"chunk_bytes": "128MoB"},
+            TypeError,
+            "int or a text such as '64 MiB', found '128Mo",
+        ),
+        ({"chunk_bytes": ""}, TypeError, "chunk_bytes must be int or a text such as .* found ''"),
+        ({"chunk_bytes": "-1 MiB"}, ValueError, "chunk_bytes must be positive, found -1048576"),
+        (
+            {"seal_every_s": "soon"},
+            TypeError,
+            "or int or a text such as '10 s', found 'soon'",
+        ),
+        ({"seal_every_s": float("nan")}, ValueError, "seal_every_s must be positive, found nan"),
         ({"chunk_bytes": None}, TypeError, "chunk_bytes must be int"),
         ({"num_threads": True}, TypeError, "num_threads must be int or None"),
         ({"keep_freed_memory": 1}, TypeError, "keep_freed_memory must be bool"),
@@ -89,6 +101,13 @@ def test_mistakes_change_nothing(overrides, error, match):
 def test_a_whole_number_serves_as_a_float():
     with config.set(seal_every_s=3):
         assert config.get().seal_every_s == 3
+
+
+def test_bytes_and_seconds_are_written_as_dask_writes_them():
+    with config.set(chunk_bytes="128 MiB", seal_every_s="5 minutes") as found:
+        assert (found.chunk_bytes, found.seal_every_s) == (128 * 2**20, 300)
+    with dask.config.set({"daskvars.feed-scatter-bytes": "1kB"}):
+        assert config.get().feed_scatter_bytes == 1000
 
 
 def test_sealing_each_run_is_a_period_of_nothing():
@@ -126,7 +145,7 @@ def test_what_the_program_sets_for_good_stays():
     ("knobs", "error", "match"),
     [
         ({"batch-part": 1}, TypeError, "'batch_part'.*mean 'batch_parts'.*Dask's configuration"),
-        ({"chunk-bytes": "1MiB"}, TypeError, "chunk_bytes must be int.*Dask's configuration"),
+        ({"chunk-bytes": "1 apple"}, TypeError, "chunk_bytes must be int.*Dask's configuration"),
         ({"max-in-flight": 0}, ValueError, "max_in_flight must be positive.*Dask's configuration"),
         (3, TypeError, "must hold knobs, found 3"),
     ],

@@ -37,6 +37,7 @@ def dashboard_root(address: str) -> str:
     if urlsplit(address).scheme in ("http", "https"):
         root = address.partition("?")[0].rstrip("/")
         return root.removesuffix(STATUS_PATH).removesuffix(PAGE_PATH)
+    _check_address(address)
     try:
         with Client(address, timeout=TIMEOUT_S, set_as_default=False) as client:
             return client.dashboard_link.rstrip("/").removesuffix(STATUS_PATH)
@@ -46,6 +47,23 @@ def dashboard_root(address: str) -> str:
         ) from None
     except ValueError as error:
         raise InvalidArgumentError(None, None, f"{address!r} is no address: {error}") from None
+
+
+def _check_address(address: str) -> None:
+    """Raise InvalidArgumentError where a client would, which takes it half a minute to give up."""
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        missing = "host" if not parts.hostname else None if parts.port else "port"
+        problem = missing and f"it has no {missing}"
+    except ValueError as error:
+        problem = str(error)
+    if problem:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"{address!r} is no address: {problem}. Give that of a scheduler, such as "
+            "tcp://host:8786, or of its dashboard, such as http://host:8787",
+        )
 
 
 def dashboard_page(root: str) -> str:

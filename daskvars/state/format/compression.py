@@ -29,13 +29,15 @@ def check_compressor(name: str | None) -> str:
     """Give the name of a codec; empty for None, which is no compression.
 
     Raises:
-        InvalidArgumentError: there is no codec of that name.
+        InvalidArgumentError: there is no codec of that name, or it is no name.
 
     >>> check_compressor("zstd"), check_compressor(None)
     ('zstd', '')
     """
-    if not name:
+    if name is None or name == "":
         return ""
+    if not isinstance(name, str):
+        raise invalid(f"compressor is a name, {' or '.join(map(repr, LEVELS))}; got {name!r}")
     if name not in LEVELS:
         raise invalid(
             f"compressor {name!r} is none of {', '.join(LEVELS)}{did_you_mean(name, LEVELS)}"

@@ -1,9 +1,9 @@
 """One file as a store: a zip archive with the objects as entries, as Zarr's ``ZipStore`` has them.
 
 `ArchiveWriter` writes one beside its target, which it then replaces, so that it is there whole or
-not at all; `ArchiveStore` reads one. Entries are never compressed in the archive (chunks have
-codecs of their own), so no entry is larger than the file, and each is read straight to where its
-bytes are wanted, by as many threads as ask.
+not at all, and removes what writers that were killed have left there; `ArchiveStore` reads one.
+Entries are never compressed in the archive (chunks have codecs of their own), so no entry is larger
+than the file, and each is read straight to where its bytes are wanted, by as many threads as ask.
 
 Python's ``zipfile`` opens what is written here, and what Zarr writes is read here. It is not used
 itself because of what small objects cost (m: 2,000 of them written in 106 ms, and their directory
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import struct
 import threading
 import time
@@ -35,7 +36,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 
 from daskvars.state.failures import invalid, not_found, store_failure
 from daskvars.state.stores.disk import STEP_BYTES, WRITE, Memory, make_directory, read_into
-from daskvars.state.stores.local_files import MAX_BYTES, OWN_BYTES, checked_size
+from daskvars.state.stores.local_files import MAX_BYTES, OWN_BYTES, checked_size, open_plain
 
 # The records of the format (PKWARE, APPNOTE.TXT 4.3), little endian.
 LOCAL = struct.Struct("<4s5H3L2H")
@@ -56,6 +57,10 @@ PENDING_BYTES = 1 << 20
 SMALL_BYTES = 1 << 24
 """An archive of no more bytes is read at once: a call for each of many small entries would cost
 more than all of their bytes."""
+
+
+BESIDE = re.compile(r".+\.zip\.[0-9a-f]{32}\.partial")
+"""What files are called that are being written. Their writers hold a lock on them."""
 
 
 class Entry(NamedTuple):
@@ -95,14 +100,14 @@ class ArchiveWriter:
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self.beside = f"{target}.{os.urandom(16).hex()}.partial"
         self.lock = threading.Lock()
         self.entries: dict[str, Entry] = {}
         self.pending = bytearray()
         self.written = 0  # bytes before those pending
         with self.errors():
             make_directory(os.path.dirname(target))
-            self.file = os.open(self.beside, WRITE, 0o666)
+            sweep(os.path.dirname(target) or ".")
+            self.file, self.beside = opened_beside(target)
         # Whoever forgets a writer leaves nothing open, and nothing beside the target.
         self.close = weakref.finalize(self, discard, self.file, self.beside)
         now = time.localtime()
@@ -224,6 +229,43 @@ class ArchiveWriter:
             raise store_failure(
                 f"cannot write {self.target!r}: {error.strerror or error}"
             ) from error
+
+
+def opened_beside(target: str) -> tuple[int, str]:
+    """Open a new file beside a target, locked, so that nobody takes it for abandoned."""
+    while True:
+        path = f"{target}.{os.urandom(16).hex()}.partial"
+        file = os.open(path, WRITE, 0o666)
+        if is_free(file) is not False and os.fstat(file).st_nlink:
+            return file, path
+        os.close(file)  # another process swept it away before it was locked
+
+
+def sweep(directory: str) -> None:
+    """Remove files beside targets whose writers were killed, which gave their locks back."""
+    with os.scandir(directory) as found:
+        paths = [entry.path for entry in found if BESIDE.fullmatch(entry.name)]
+    for path in paths:
+        with contextlib.suppress(OSError):  # gone meanwhile, or another user's: it harms nobody
+            file = open_plain(path, os.O_RDWR)
+            try:
+                is_abandoned = is_free(file)
+                if is_abandoned and os.name != "nt":
+                    os.unlink(path)
+            finally:
+                os.close(file)
+            if is_abandoned and os.name == "nt":  # which keeps the names of open files
+                os.unlink(path)
+
+
+def is_free(file: int) -> bool | None:
+    """Lock a file. False if another process has; None where the system has no locks."""
+    import filelock  # noqa: PLC0415 - it takes 10 ms, and only who writes needs it
+
+    try:
+        return filelock.lock_descriptor(file, blocking=False)
+    except OSError:
+        return None
 
 
 def discard(file: int, path: str) -> None:

@@ -82,6 +82,9 @@ def test_a_compressor_that_is_none_is_refused_and_one_without_effect_warns(tmp_p
     tf.get_variable("v", initializer=1.0)
     with pytest.raises(InvalidArgumentError, match=r"'zst' is none of.*did you mean 'zstd'"):
         tf.train.Saver(compressor="zst")
+    for codec in (zarr.codecs.ZstdCodec(), 3, [zarr.codecs.GzipCodec()]):
+        with pytest.raises(InvalidArgumentError, match=r"is a name, 'zstd' or .*; got "):
+            tf.train.Saver(compressor=codec)
     parts = [
         tf.get_variable(f"part{n}", initializer=VALUE[2 * n : 2 * n + 2], chunks=((2,), columns))
         for n, columns in enumerate([(4,), (2, 2)])

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import signal
 import struct
+import subprocess
+import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -156,6 +159,39 @@ def test_nothing_stays_of_one_that_is_given_up(tmp_path):
         writer.add("x", [b"short"], 1_000_000)
     del writer
     assert not os.listdir(tmp_path)
+
+
+def test_what_is_being_written_is_left_alone(tmp_path):
+    names = {f"zarr.{'0' * 32}.partial", "c.zip.partial", f"d.zip.{'0' * 32}.partial"}
+    for name in names:
+        (tmp_path / name).write_bytes(b"begun")
+    first, second = (ArchiveWriter(str(tmp_path / "a.zip")) for _ in range(2))
+    abandoned = {name for name in names if name[0] == "d"}
+    assert {path.name for path in tmp_path.iterdir() if path.read_bytes()} == names - abandoned
+    for writer, content in ((first, b"1"), (second, b"2")):
+        writer.add("x", [content])
+        writer.finish()
+        assert ArchiveStore(str(tmp_path / "a.zip")).content("x").tobytes() == content
+
+
+KILLED = """
+import os, signal, sys
+from daskvars.state.stores.archive import ArchiveWriter
+writer = ArchiveWriter(sys.argv[1])
+writer.add("x", [bytes(1 << 21)])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+def test_what_a_killed_writer_left_goes_with_the_next(tmp_path):
+    path = str(tmp_path / "a.zip")
+    assert subprocess.run([sys.executable, "-c", KILLED, path]).returncode == -signal.SIGKILL
+    (left,) = os.listdir(tmp_path)
+    assert left.endswith(".partial")
+    ArchiveWriter(str(tmp_path / "b.zip")).finish()
+    assert os.listdir(tmp_path) == ["b.zip"]
 
 
 def test_what_the_disk_refuses_names_the_target(tmp_path):
