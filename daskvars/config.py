@@ -23,7 +23,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import dask.config
@@ -160,7 +160,10 @@ class Config:
                 raise ValueError(f"Config {name} must be positive, found {value!r}.")
 
 
-_UNITS = {"_bytes": (parse_bytes, "64 MiB"), "_s": (parse_timedelta, "10 s")}
+_UNITS: dict[str, tuple[Callable[[str], float], str]] = {
+    "_bytes": (parse_bytes, "64 MiB"),
+    "_s": (parse_timedelta, "10 s"),
+}
 
 
 def _measured(name: str, value: Any) -> Any:

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any
+from typing import Any, SupportsIndex
 
 from daskvars.execution.engine import events
 from daskvars.lowering.plan import Plan
@@ -45,6 +45,8 @@ class Record:
     """
 
     def __init__(self, num_slices: int = NUM_SLICES) -> None:
+        if not isinstance(num_slices, SupportsIndex) or num_slices < 0:
+            raise ValueError(f"num_slices must be an int from 0 on, got {num_slices!r}")
         self._lock = threading.Lock()
         self._began_s = time.time()
         self._ended_s: float | None = None
@@ -273,6 +275,9 @@ def recorded(num_slices: int = NUM_SLICES) -> Iterator[Record]:
     Returns:
       A context manager that gives a `Record`, which can be read inside the block and after it.
 
+    Raises:
+      ValueError: `num_slices` is negative, or no int.
+
     >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as session, recorded() as record:
     ...     count = dv.Variable(0, name="count")
@@ -311,6 +316,8 @@ def profile(path: str | PathLike[str], num_slices: int = NUM_PROFILED) -> Iterat
       A context manager that gives a `Record`: its `metrics` are there too.
 
     Raises:
+      OSError: there can be no such file; before anything runs.
+      ValueError: `num_slices` is negative, or no int.
       OpError: a run that nobody waited for failed.
 
     >>> import json, os, tempfile
@@ -328,6 +335,8 @@ def profile(path: str | PathLike[str], num_slices: int = NUM_PROFILED) -> Iterat
     ['layer/product']
     """
     record = Record(num_slices)
+    with open(path, "ab"):  # what cannot be written is told now, and not when all has run
+        pass
     try:
         with events.subscribed(record, tracing.KERNELS):
             yield record

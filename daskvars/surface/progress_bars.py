@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, SupportsIndex, TypeVar
 
 from daskvars import config
 
@@ -149,12 +149,22 @@ def progress(
     Returns:
       A `Progress`: iterate it, and `set` fields such as the loss.
 
+    Raises:
+      TypeError: `iterable` is none, a number for instance, or `total` is none.
+
     >>> bar = progress(range(3), desc="training")
     >>> for step in bar:
     ...     bar.set(loss=1.0 / (step + 1.0))
     >>> len(bar)
     3
     """
+    if not (iterable is None or hasattr(iterable, "__iter__") or hasattr(iterable, "__getitem__")):
+        raise TypeError(
+            f"progress() goes through an iterable, got {iterable!r}: give range(n), or total=n and "
+            "call update()"
+        )
+    if total is not None and not isinstance(total, SupportsIndex):
+        raise TypeError(f"progress(total=...) is a number of items, got {total!r}")
     if total is None and isinstance(iterable, Sized):
         total = len(iterable)
     return Progress(iterable, desc=desc, total=total, unit=unit, leave=leave)

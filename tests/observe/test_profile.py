@@ -184,6 +184,16 @@ def test_a_trace_that_is_cut_off_says_so(tmp_path, caplog):
     assert "num_slices" in caplog.text
 
 
+def test_what_cannot_be_written_is_refused_before_anything_runs(tmp_path):
+    for path, error in ((tmp_path / "none" / "t.json", FileNotFoundError), (None, TypeError)):
+        with pytest.raises(error), dv.profile(path):
+            pytest.fail("the block is not entered")
+    for number in (-1, "5", 2.5):
+        wanted = pytest.raises(ValueError, match="num_slices must be an int from 0 on")
+        with wanted, dv.profile(tmp_path / "t.json", num_slices=number):
+            pytest.fail("the block is not entered")
+
+
 def test_full_trace_of_one_run():
     x, loss, _ = two_layers()
     metadata = tf.RunMetadata()

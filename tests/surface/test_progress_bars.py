@@ -68,6 +68,12 @@ def test_what_has_no_length(terminal):
         iter(dv.progress()).__next__()
 
 
+@pytest.mark.parametrize("arguments", [{"iterable": 5}, {"total": "3"}, {"total": [1]}])
+def test_what_is_not_iterated_or_counted_is_refused_at_once(arguments):
+    with pytest.raises(TypeError, match=r"progress\(.*got "):
+        dv.progress(**arguments)
+
+
 def test_counting_by_hand(terminal):
     with dv.progress(total=10) as bar:
         bar.update(4)

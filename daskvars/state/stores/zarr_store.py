@@ -39,7 +39,7 @@ from zarr.abc.store import Store as ZarrStorage
 from zarr.storage import StorePath
 
 from daskvars import config
-from daskvars.errors import AlreadyExistsError, CorruptChunkError, StoreError
+from daskvars.errors import AlreadyExistsError, CorruptChunkError, NotFoundError, StoreError
 from daskvars.state.failures import (
     ConflictError,
     conflict,
@@ -206,7 +206,7 @@ class ZarrStore(Store):
         known = self.manifests.get(version)
         manifest = known[1] if known else self.find(version)
         if manifest is None:
-            raise not_found(f"{self} has no version {version}; it has {self.snapshots()}")
+            raise self.no_version(version)
         return manifest
 
     def begin(
@@ -295,6 +295,11 @@ class ZarrStore(Store):
             self.put_root(max(others, default=NO_NUMBER), last)
             self.remove(version)
 
+    def no_version(self, version: int) -> NotFoundError:
+        """Return the error that there is no such version, with those that there are."""
+        there = ", ".join(map(str, self.snapshots())) or "none"
+        return not_found(f"{self} has no version {version}; it has {there}")
+
     def roll_back_to(self, version: int) -> Manifest:
         """Make an older version the head: remove those after it, be they whole or damaged.
 
@@ -311,7 +316,7 @@ class ZarrStore(Store):
             CorruptChunkError: a chunk of it is missing or damaged; nothing was changed.
         """
         if self.find(version) is None:  # before a lock is left in a place that is not ours
-            raise not_found(f"{self} has no version {version}; it has {self.snapshots()}")
+            raise self.no_version(version)
         with self.exclusive():
             manifest = self.manifest(version)
             for record in manifest.records.values():
