@@ -26,7 +26,10 @@ class DType:
     """The type of a tensor's elements.
 
     Args:
-        type_enum: the DT_ number of the type; references are 100 higher. TypeError when unknown.
+        type_enum: the DT_ number of the type; references are 100 higher.
+
+    Raises:
+        TypeError: there is no type of that number.
 
     Source: `tf.DType`.
 

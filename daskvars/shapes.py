@@ -167,7 +167,7 @@ class Dimension:
         self.merge_with(other)
 
     def merge_with(self, other: Any) -> Dimension:
-        """What is known from both together; ValueError when they differ."""
+        """What is known from both together. Raises ValueError when they differ."""
         other = as_dimension(other)
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
@@ -309,13 +309,13 @@ class TensorShape:
         return unknown_shape(rank) if self._tuple is None else self
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape; ValueError when its rank is smaller."""
+        """This shape. Raises ValueError when its rank is smaller."""
         if self.ndims is not None and self.ndims < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape; ValueError when its rank is greater."""
+        """This shape. Raises ValueError when its rank is greater."""
         if self.ndims is not None and self.ndims > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self

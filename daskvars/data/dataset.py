@@ -66,6 +66,9 @@ class Dataset:
     numbers are others. Without a seed they are new in each iterator, and go on from a position
     that was stored.
 
+    Args:
+      node: the last step, which the methods below make.
+
     >>> dataset = Dataset.from_tensor_slices([1, 2, 3, 4, 5]).map(lambda x: x * x).batch(2)
     >>> [batch.numpy().tolist() for batch in dataset]
     [[1, 4], [9, 16], [25]]

@@ -56,6 +56,9 @@ def kl_divergence(
       allow_nan_stats: see `Distribution`; False raises where the result is NaN.
       name: name scope, by default "KullbackLeibler".
 
+    Returns:
+      [*batch_shape] of the dtype of the distributions, in nats.
+
     Raises:
       NotImplementedError: there is none for the two classes.
 

@@ -110,6 +110,9 @@ def py_function(
     Returns:
       A tensor of unknown shape, or a list of them (an Operation when `Tout` is empty).
 
+    Raises:
+      ValueError: `func` is not given.
+
     Source: TensorFlow 1.15, ``tf.py_function``.
 
     >>> import daskvars.v1 as tf

@@ -63,6 +63,11 @@ class Session(ShownInNotebooks):
         "async" (asynchronous training: reads may be of an older version, updates are made to the
         newest); by default `daskvars.config`'s. Without a cluster runs are always serializable.
 
+    Raises:
+      TypeError: `graph`, `target` or `config` is something else.
+      ValueError: there is no graph; both a target and a store are given; or there is no such
+        `consistency`.
+
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     x = tf.placeholder(tf.float32, [None])
@@ -88,6 +93,10 @@ class Session(ShownInNotebooks):
             raise TypeError(f"graph must be a tf.Graph, but got {type(self._graph)}")
         if not isinstance(target, str | bytes | PathLike):
             raise TypeError(f"target must be a string, but got {type(target)}")
+        if target and store:
+            raise ValueError(
+                f"target={target!r} and store={store!r} both say where variables live: give one"
+            )
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         self.sess_str = target.decode() if isinstance(target, bytes) else target
@@ -333,6 +342,10 @@ class Session(ShownInNotebooks):
           fetches: as `run` takes them.
           feed_list: tensors.
           accept_options: the function also takes ``options=`` and ``run_metadata=``.
+
+        Raises:
+          TypeError: `feed_list` is no list; or the function is given another number of values.
+          RuntimeError: the session is closed.
         """
         if self._closed:
             raise RuntimeError(CLOSED)
@@ -376,6 +389,9 @@ class Session(ShownInNotebooks):
 
     def list_devices(self) -> list[DeviceAttributes]:
         """Return the devices that operations can run on.
+
+        Raises:
+          RuntimeError: the session is closed.
 
         >>> import daskvars.v1 as tf
         >>> with tf.Session(graph=tf.Graph()) as sess:
@@ -492,6 +508,9 @@ class InteractiveSession(Session):
 
     Warns:
       UserWarning: another one is open in this thread: its values stay in memory.
+
+    Args:
+      target, graph, config: as of `Session`.
 
     >>> import daskvars.v1 as tf
     >>> sess = tf.InteractiveSession(graph=tf.Graph())

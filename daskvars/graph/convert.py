@@ -55,6 +55,10 @@ def convert_to_tensor(
       name: name of the constant made.
       preferred_dtype: dtype to try first where `dtype` is not given. `dtype_hint` is the same.
 
+    Returns:
+      A tensor of the value's shape, of dtype `dtype`: by default the value's own, float32 and int32
+      for Python's numbers.
+
     Raises:
       TypeError: the value cannot be a tensor of that dtype.
       ValueError: a tensor of another dtype was given, or the value is ragged.

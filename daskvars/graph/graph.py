@@ -245,6 +245,9 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
         """Return the full unique name for an op asked to be called `name`.
 
         A name ending in "/" is taken as it is: the scope of an enclosing `name_scope`.
+
+        Raises:
+          ValueError: it has characters that names do not have.
         """
         if not name:
             return self.unique_name(default)
@@ -321,13 +324,25 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
         return name in self._ops_by_name
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """Return the operation `name`. Raises KeyError when there is none."""
+        """Return the operation of a name.
+
+        Raises:
+          KeyError: there is none.
+          ValueError: it is the name of a tensor.
+          TypeError: it is no text.
+        """
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings, not {type(name).__name__}")
         return self.as_graph_element(name, allow_tensor=False)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """Return the tensor ``<operation>:<index>``. Raises KeyError when there is none."""
+        """Return the tensor ``<operation>:<index>``.
+
+        Raises:
+          KeyError: there is none.
+          ValueError: it is the name of an operation.
+          TypeError: it is no text.
+        """
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings, not {type(name).__name__}")
         return self.as_graph_element(name, allow_operation=False)

@@ -263,6 +263,11 @@ def register_op(
     yours is chunked, fused, differentiated, placed and shown like one of them. On a cluster the
     kernel must be importable on the workers (or picklable by value, as a function of ``__main__``).
 
+    Args:
+      type: name of the op.
+      signature, infer, pattern, kernel, gradient: as of `OpDef`.
+      **rules: what else that takes.
+
     Returns:
       ``function(*inputs, name=None, **attrs)``.
 

@@ -99,6 +99,11 @@ SliceLike: TypeAlias = _Index | tuple[_Index, ...]
 class Tensor(WithOperators, ShownInNotebooks):
     """A symbolic array: the `index`-th output of `op`.
 
+    Args:
+      op: the `Operation` that computes it.
+      index: its number among the outputs of that.
+      spec: shape and dtype.
+
     >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     y = 2.0 * dv.placeholder(dv.float32, [None], name="x")
@@ -189,7 +194,7 @@ class Tensor(WithOperators, ShownInNotebooks):
 
         @property
         def numpy(self) -> Any:
-            """Tensors of eager code have it; this raises an AttributeError that says what to do."""
+            """Tensors of eager code have it; this one has no value. Raises AttributeError."""
             raise AttributeError(f"{self.name} has no numpy(): {self._no_value()}")
 
     def _no_value(self) -> str:
@@ -227,6 +232,18 @@ class Operation:
     """One application of an op: inputs, attributes, name, device, outputs.
 
     In a graph `name` is unique and full of scope; a recorded eager operation has `graph` None.
+
+    Args:
+      graph: the `Graph` that it is in, None in eager code.
+      opdef: the `OpDef` of its op.
+      name: its full name.
+      inputs: the tensors that it takes.
+      attrs: attributes by name, as the op has them.
+      specs: the `Spec` of each output.
+      id: its number in the graph, in the order in which operations were made.
+      created_at: (file, line) of the user's code that made it, where that is kept.
+      tensor_class: the class of its outputs.
+      control_inputs: the operations that it waits for.
 
     >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.name_scope("model"):

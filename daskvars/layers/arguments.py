@@ -19,11 +19,17 @@ ZEROS, ONES = Zeros(), Ones()
 FUNCTION_OR_NONE = "Callable[[Any], Any] | None"
 
 
+def _default(initializer: Any) -> str:
+    return f", by default {type(initializer).__name__.lower()}"
+
+
 def _weight(name: str, initializer: Any, otherwise: str = "") -> dict[str, Argument]:
     """Return the arguments that every weight has."""
     return {
         f"{name}_initializer": Argument(
-            f"initializer of {name}{otherwise}.", initializer, "InitializerLike | None"
+            f"initializer of {name}{otherwise or _default(initializer)}.",
+            initializer,
+            "InitializerLike | None",
         ),
         f"{name}_regularizer": Argument(
             f"function of {name} that gives a loss.", None, FUNCTION_OR_NONE
@@ -79,10 +85,10 @@ ARGUMENTS = Family(
             "how much of a moving average stays in one update.", 0.99, "TensorLike"
         ),
         "moving_mean_initializer": Argument(
-            "initializer of the moving mean.", ZEROS, "InitializerLike"
+            f"initializer of the moving mean{_default(ZEROS)}.", ZEROS, "InitializerLike"
         ),
         "moving_variance_initializer": Argument(
-            "initializer of the moving variance.", ONES, "InitializerLike"
+            f"initializer of the moving variance{_default(ONES)}.", ONES, "InitializerLike"
         ),
         "renorm": Argument(
             "whether a batch in training is corrected towards moving averages, as if normalized by "

@@ -75,6 +75,9 @@ def dropout(
       rate, noise_shape, seed, name: see `Dropout`.
       training: a bool or scalar bool tensor.
 
+    Returns:
+      A tensor of the shape and dtype of `inputs`.
+
     >>> import daskvars as dv
     >>> sorted(set(dv.layers.dropout(dv.ones([99]), training=True).numpy().tolist()))
     [0.0, 2.0]

@@ -43,6 +43,10 @@ class Embedding(Layer):
         so that ids numbered by frequency do not all come from one worker: id i is in row
         ``i % n * (input_dim // n) + i // n`` for n chunks.
       trainable, name: see `Layer`.
+      activity_regularizer: function of the output that gives a loss.
+
+    Raises:
+      ValueError: there is no such `partition_strategy`.
 
     Source: Keras, ``keras.layers.Embedding``.
 

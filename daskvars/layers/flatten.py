@@ -62,6 +62,11 @@ def flatten(
 ) -> Tensor:
     """Return the input as [batch, everything else]; see `Flatten`.
 
+    Args:
+      inputs: [batch, ...] any dtype.
+      name: name scope of the operations.
+      data_format: "channels_last" or "channels_first", where channels are put last before.
+
     >>> import daskvars as dv
     >>> dv.layers.flatten(dv.ones([2, 3, 4])).shape.as_list()
     [2, 12]

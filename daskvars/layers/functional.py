@@ -12,7 +12,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import arguments_of, with_example
 
 
 def applied(
@@ -34,6 +34,26 @@ def applied(
             inputs = convert_to_tensor(inputs)
         layer = layer_class(name=name, _scope=name, _reuse=reuse, **arguments)
         return layer(inputs, **call)
+
+
+FORM = """
+Args:
+  inputs: the input of the layer, [...] floating.
+  name: of the layer; its variable scope is called just so.
+  reuse: True shares the variables of an earlier layer of that name.
+"""
+
+
+def _arguments_said(layer_class: type[Layer], signature: inspect.Signature) -> str:
+    """Return lines that say of each argument what the class, its bases and its `call` say."""
+    bases = [base for base in layer_class.__mro__ if issubclass(base, Layer)]
+    docs = (layer_class.call.__doc__, *(base.__doc__ for base in reversed(bases)), FORM)
+    said = {name: text for doc in docs for name, text in arguments_of(doc).items()}
+    names_of: dict[str, list[str]] = {}
+    for name in signature.parameters:
+        names_of.setdefault(said[name], []).append(name)
+    lines = [f"  {', '.join(names)}:{text.rstrip()}" for text, names in names_of.items()]
+    return "\n".join(lines).replace("\n", "\n    ")
 
 
 def functional(
@@ -79,10 +99,7 @@ def functional(
     doc = f"""Return the output of a new `{layer_class.__name__}` layer for `inputs`.
 
     Args:
-      inputs: the input of the layer.
-      *args, **kwargs: the arguments of `{layer_class.__name__}`. With a `name`, the variable scope
-        is called just so.
-      reuse: True shares the variables of an earlier layer of that name.
+    {_arguments_said(layer_class, signature)}
 
     Returns:
       The output of the layer, of the dtype of `inputs`.

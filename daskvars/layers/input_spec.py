@@ -15,9 +15,9 @@ class InputSpec:
     """The rank, dtype and sizes that an input of a layer must have.
 
     Args:
-      dtype: its dtype.
-      shape: its shape; None sizes are not checked.
-      ndim: its rank.
+      dtype: that it must have; None for any.
+      shape: sizes of all dimensions; None sizes are not checked.
+      ndim: the number of dimensions.
       max_ndim, min_ndim: bounds on its rank.
       axes: axis -> size; a size of None is not checked.
 

@@ -66,7 +66,7 @@ def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> No
     """Add a loss to a collection of the graph being built; eager code collects nothing.
 
     Args:
-      loss: the loss.
+      loss: a tensor, as a rule [].
       loss_collection: name of the collection; None adds it to none.
 
     Source: TensorFlow 1.15, ``tf.losses.add_loss``.
@@ -155,6 +155,9 @@ def get_total_loss(
       add_regularization_losses: count those that regularizers made, too.
       name: name of the operation.
       scope: a regular expression that the names of the losses must begin with.
+
+    Returns:
+      [] of the dtype of the losses.
 
     Raises:
       ValueError: there are none.

@@ -6,7 +6,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.family import Metric, Pair, example, metric, metric_variable
+from daskvars.metrics.family import EXAMPLE, Metric, Pair, metric, metric_variable
 from daskvars.ops.array.constant import rank
 from daskvars.ops.checks.shape_assertions import assert_rank_in
 from daskvars.ops.control.dependencies import control_dependencies
@@ -17,6 +17,7 @@ from daskvars.ops.math.division import div_no_nan
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.nn.weighting import fitted
 from daskvars.ops.state.assign import assign_add
+from daskvars.surface.signatures import with_example
 
 
 def _as_bools(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
@@ -57,7 +58,7 @@ def _count(name: str, words: str, label: bool, prediction: bool, found: str) -> 
         return _counted(found, weights)
 
     count.__name__ = count.__qualname__ = name
-    count.__doc__ = f"""Return how many {words} there were in all runs, weighted.
+    doc = f"""Return how many {words} there were in all runs, weighted.
 
     Args:
       labels: [...] converted to bool.
@@ -66,8 +67,11 @@ def _count(name: str, words: str, label: bool, prediction: bool, found: str) -> 
     Returns:
       (value, update), both [] float32; the local variable is "count".
 
-    {example(name, "[1, 1, 1, 1, 0, 0]", "[1, 1, 1, 0, 1, 1]", found)}
+    Source: TensorFlow 1.15, ``tf.metrics.{name}``.
     """
+    labels = "[1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 1, 1]"
+    example = EXAMPLE.format(name=name, labels=labels, others="", shown=found)
+    count.__doc__ = with_example(doc, example)
     return metric()(count)
 
 

@@ -53,6 +53,14 @@ METRICS = Family(
 )
 
 
+EXAMPLE = """import daskvars.v1 as tf
+labels, predictions = {labels}
+with tf.Graph().as_default(), tf.Session() as sess:
+    value, update = tf.metrics.{name}(labels, predictions{others})
+    sess.run(tf.local_variables_initializer())
+    sess.run(update).tolist() -> {shown}"""
+
+
 def metric(scope: str = "", order: str = "") -> Callable[[Metric], Metric]:
     """Make a metric of the function that gives its (value, update), called in a variable scope.
 
@@ -87,29 +95,6 @@ def in_graphs(function: Metric) -> Metric:
         return function(*args, **kwargs)
 
     return checked
-
-
-def example(metric: str, labels: str, predictions: str, shown: str, others: str = "") -> str:
-    """Return the lines of a docstring that call a metric, update it once and show what that gives.
-
-    Args:
-      metric: its name.
-      labels, predictions: its first arguments, as code.
-      shown: what its update is, as a list.
-      others: its other arguments, as code.
-    """
-    lines = f"""
-    Source: TensorFlow 1.15, ``tf.metrics.{metric}``.
-
-    >>> import daskvars.v1 as tf
-    >>> labels, predictions = {labels}, {predictions}
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.{metric}(labels, predictions{others})
-    ...     sess.run(tf.local_variables_initializer())
-    ...     sess.run(update).tolist()
-    {shown}
-    """
-    return lines.strip()
 
 
 def popped_collections(given: dict[str, Any]) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.family import Metric, Pair, example, metric, metric_variable
+from daskvars.metrics.family import EXAMPLE, Metric, Pair, metric, metric_variable
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.reshaping import identity, reshape
 from daskvars.ops.checks.assertions import assert_greater_equal, assert_less_equal
@@ -19,6 +19,7 @@ from daskvars.ops.math.comparison import greater, logical_not
 from daskvars.ops.math.division import div
 from daskvars.ops.nn.weighting import broadcast_weights, fitted
 from daskvars.ops.state.assign import assign_add
+from daskvars.surface.signatures import with_example
 
 NAMES = {
     "tp": "true_positives",
@@ -103,7 +104,7 @@ def _at_thresholds(
         return share(values, "value"), share(updates, "update_op")
 
     at_thresholds.__name__ = at_thresholds.__qualname__ = name
-    at_thresholds.__doc__ = f"""{summary}, for each threshold.
+    doc = f"""{summary}, for each threshold.
 
     Args:
       labels: [...] converted to bool.
@@ -119,8 +120,11 @@ def _at_thresholds(
       InvalidArgumentError: a prediction is not in [0, 1].
       RuntimeError: there is no graph.
 
-    {example(name, "[1, 1, 0, 0]", "[0.9, 0.4, 0.6, 0.1]", found, ", [0.25, 0.5]")}
+    Source: TensorFlow 1.15, ``tf.metrics.{name}``.
     """
+    labels = "[1, 1, 0, 0], [0.9, 0.4, 0.6, 0.1]"
+    example = EXAMPLE.format(name=name, labels=labels, others=", [0.25, 0.5]", shown=found)
+    at_thresholds.__doc__ = with_example(doc, example)
     return metric(scope)(at_thresholds)
 
 

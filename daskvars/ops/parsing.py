@@ -58,6 +58,7 @@ def decode_raw(
 
     Raises:
       InvalidArgumentError: (when run) strings have different lengths, or not that of whole numbers.
+      TypeError: `out_type` is string.
 
     Source: TensorFlow 1.15, ``tf.decode_raw``.
 

@@ -306,6 +306,13 @@ REGEX_FULL_MATCH = _text_op("RegexFullMatch", "input:S", kernels.full_match, _ty
 def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     """Return texts without white space at their ends. Source: ``tf.strings.strip``.
 
+    Args:
+      input: [...] string.
+      name: name of the operation, by default "StringStrip".
+
+    Returns:
+      [...] string.
+
     >>> string_strip([" a "]).numpy().tolist()
     [b'a']
     """

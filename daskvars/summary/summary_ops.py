@@ -265,6 +265,7 @@ def merge(
     Args:
       inputs: summaries.
       collections: collections to add the result to, none by default.
+      name: name of the operation, by default "MergeSummary".
 
     Returns:
       [] string: a `Summary` as JSON.

@@ -23,6 +23,12 @@ class Message:
     `fields` gives for each field its default (a bool, int, float, str or bytes, which is also its
     type), a Message class, `dict`, or a list of one type for a repeated field.
 
+    Args:
+      **values: fields and what they are; the others have their defaults.
+
+    Raises:
+      ValueError: there is no such field.
+
     >>> class Point(Message):
     ...     fields = {"x": 0, "names": [str]}
     >>> point = Point(x=3)

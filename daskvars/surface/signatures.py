@@ -210,6 +210,16 @@ def with_example(doc: str, example: str) -> str:
     return "\n".join([inspect.cleandoc(doc), "", *lines, shown, ""]) if example else doc
 
 
+def arguments_of(doc: str | None) -> dict[str, str]:
+    """Return what a docstring's section "Args" says, by argument.
+
+    >>> arguments_of("Return a sum.\\n\\nArgs:\\n  a, b: numbers.")
+    {'a': ' numbers.', 'b': ' numbers.'}
+    """
+    section = _sections(inspect.cleandoc(doc or ""))[1].get("Args", "")
+    return {name: entry.partition(":")[2] for name, entry in _entries(section).items()}
+
+
 def binder(name: str, signature: inspect.Signature) -> Callable[[tuple, dict], dict[str, Any]]:
     """Return a function of (args, kwargs) that gives the value of each argument by its name.
 

@@ -129,6 +129,7 @@ class GFile(ShownByArguments):
 
     Raises:
       NotFoundError: there is no such file to read, or no folder to write it in.
+      InvalidArgumentError: there is no such mode.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "words.txt")
@@ -284,7 +285,12 @@ def MakeDirs(dirname: PathName) -> None:
         if there:
             there[0].makedirs(there[1], exist_ok=True)
         else:
-            os.makedirs(_local(dirname), exist_ok=True)
+            try:
+                os.makedirs(_local(dirname), exist_ok=True)
+            except FileExistsError:
+                raise FailedPreconditionError(
+                    None, None, f"{os.fsdecode(dirname)}; it is a file, no folder"
+                ) from None
 
 
 def Remove(filename: PathName) -> None:
@@ -481,8 +487,11 @@ def Rename(
         if not (old or new):
             os.replace(_local(oldname), _local(newname))
         elif not (old and new and old[0] is new[0]):
-            raise NotImplementedError(
-                f"{os.fsdecode(newname)} is elsewhere: copy it, and remove this"
+            raise UnimplementedError(
+                None,
+                None,
+                f"{os.fsdecode(oldname)}; {os.fsdecode(newname)} is elsewhere: copy it, and remove "
+                "this",
             )
         else:
             _check_there(oldname)

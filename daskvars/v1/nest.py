@@ -28,6 +28,9 @@ def is_nested(seq: Any) -> bool:
 def flatten(structure: Any) -> list[Any]:
     """Return the leaves of a structure in order; a dict's in the order of its sorted keys.
 
+    Args:
+      structure: lists, tuples and dicts, nested, or one leaf.
+
     Source: TensorFlow 1.15, ``tf.nest.flatten``.
 
     >>> flatten({"b": (1, 2), "a": [3]})

@@ -97,6 +97,9 @@ class OfDtype(Initializer):
 class Zeros(OfDtype):
     """Zeros; False for bool, "" for string.
 
+    Args:
+      dtype: dtype where none is asked for.
+
     >>> Zeros(dtype="int32").get_config()
     {'dtype': 'int32'}
     """

@@ -131,6 +131,9 @@ def apply_regularization(
       regularizer: function of one tensor or variable.
       weights_list: what to apply it to, by default the collection of weights.
 
+    Returns:
+      [] of the dtype of the weights; zero, float32, where there are none.
+
     Raises:
       ValueError: a loss is not scalar.
 

@@ -263,7 +263,11 @@ class Variable(
         return self.numpy() if self.graph is None else self._handle.eval(session=session)
 
     def numpy(self) -> NDArray[Any]:
-        """Return the present value of an eager variable."""
+        """Return the present value of an eager variable.
+
+        Raises:
+          NotImplementedError: it is a variable of a graph.
+        """
         if self.graph is not None:
             raise NotImplementedError(
                 f"Variable {self.op.name} of a graph has values in sessions only: use "
@@ -308,7 +312,11 @@ class Variable(
 
     @property
     def initial_value(self) -> Tensor:
-        """The tensor that the initializer assigns."""
+        """The tensor that the initializer assigns.
+
+        Raises:
+          RuntimeError: it is one of the eager program, which does not keep it.
+        """
         if self._initial_value is None:
             raise RuntimeError(
                 f"Variable {self._name} of the eager program keeps no initial value: it was set "

@@ -54,6 +54,12 @@ def test_arguments_of_other_types(arguments, text):
         tf.Session(**arguments)
 
 
+def test_a_target_and_a_store_are_two_places():
+    """Not one of which the other says nothing."""
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"both say .* give one"):
+        tf.Session("one", store="other")
+
+
 def test_placement_is_logged_once_per_signature(capsys):
     with tf.device("/gpu:0"):
         x = tf.constant(1.0, name="x")

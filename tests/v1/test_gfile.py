@@ -105,6 +105,10 @@ def test_other_errors(tmp_path):
         gfile.MkDir(tmp_path)
     with pytest.raises(errors.FailedPreconditionError):
         gfile.GFile(tmp_path)
+    (tmp_path / "file").touch()
+    for name in ("file", "file/in/it"):  # TensorFlow: "<tmp_path>/file is not a directory"
+        with pytest.raises(errors.FailedPreconditionError):
+            gfile.MakeDirs(tmp_path / name)
     with pytest.raises(errors.UnimplementedError, match=r"gs://bucket/file .*fsspec"):
         tf.gfile.Exists("gs://bucket/file")
     assert tf.gfile.Exists(f"file://{tmp_path}")

@@ -226,6 +226,11 @@ class Iterator(Trackable):
     Each `Session` has a position of its own. `get_next` returns tensors, which in each run are the
     next element.
 
+    Args:
+      structure: the specs of components, in the structure of elements.
+      handle: [] string, the name of its position in a session.
+      key: its name among the graph's iterators; "" for one of another one's handle.
+
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     iterator = tf.data.Dataset.range(2).make_one_shot_iterator()

@@ -27,8 +27,15 @@ WINDOW_BLOCKS = 4  # shuffled together: memory holds twice as many
 class Batches:
     """An iterator of batches; `daskvars.data.batches` makes it.
 
+    Args:
+      arrays, batch_size, shuffle, seed, epochs, prefetch, drop_remainder, window: as of `batches`.
+
     Attributes:
       num_batches: batches of an epoch.
+
+    Raises:
+      InvalidArgumentError: see `batches`.
+      StopIteration: (next) all epochs are over.
 
     >>> import numpy as np
     >>> found = batches(np.arange(6), 2)

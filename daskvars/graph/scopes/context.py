@@ -15,6 +15,10 @@ def device(device_name_or_function: DeviceLike | DeviceFunction) -> AbstractCont
 
     Inner specifications override outer ones field by field; None forgets the outer ones.
 
+    Args:
+      device_name_or_function: a text such as "/job:worker/gpu:0", a `DeviceSpec`, a function of an
+        operation that returns one of these, or None.
+
     >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.device("/job:worker"), dv.device("/cpu:0"):
     ...     dv.constant(1.0).device
@@ -28,6 +32,9 @@ def container(container_name: str) -> AbstractContextManager[str]:
 
     The name is kept with the variables (``v.op.get_attr("container")``); their values live with
     the store of the session, whatever their container.
+
+    Args:
+      container_name: a text; "" is the container of all others.
 
     >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.container("experiment"):

@@ -193,6 +193,13 @@ class InGraph(type):
         with scopes.entered(get_default_graph()):
             return super().__call__(*args, **kwargs)
 
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """What the class is called with: that is what ``help()`` and completion show."""
+        makers = [m for m in (cls.__init__, cls.__new__) if inspect.isfunction(m)]
+        parameters = inspect.signature(makers[0]).parameters.values() if makers else ()
+        return inspect.Signature([*parameters][1:])
+
     def __instancecheck__(cls, instance: Any) -> bool:
         return cls.__subclasscheck__(type(instance))
 

@@ -89,7 +89,11 @@ class BatchNormalization(DeclaredLayer):
     # -- variables ----------------------------------------------------------------------------
 
     def build(self, input_shape: ShapeLike) -> None:
-        """Make the variables."""
+        """Make the variables.
+
+        Raises:
+          ValueError: there is no such axis, or its size is not known.
+        """
         shape = TensorShape(input_shape)
         if not shape.ndims:
             raise ValueError(f"Input has undefined rank: {shape} (layer {self.name}).")
@@ -165,7 +169,8 @@ class BatchNormalization(DeclaredLayer):
         Args:
           inputs: [...] floating.
           training: a bool or scalar bool tensor: take the moments of the batch, and move the
-            averages.
+            averages by the operations in ``GraphKeys.UPDATE_OPS``, to be run with each training
+            step.
         """
         inputs = convert_to_tensor(inputs)
         if self.virtual_batch_size is not None:
@@ -277,19 +282,9 @@ batch_normalization = functional(
     "moving_mean_initializer moving_variance_initializer beta_regularizer gamma_regularizer "
     "beta_constraint gamma_constraint training trainable name reuse renorm renorm_clipping "
     "renorm_momentum fused virtual_batch_size adjustment",
+    example="import daskvars.v1 as tf\n"
+    "with tf.Graph().as_default():\n"
+    "    y = tf.layers.batch_normalization(tf.ones([8, 3]), training=True)\n"
+    "    len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) -> 2",
     training=False,
 )
-batch_normalization.__doc__ = """Normalize each channel; see `BatchNormalization` for the arguments.
-
-Args:
-  inputs: [...] floating.
-  training: a bool or scalar bool tensor: take the moments of the batch, and move the averages
-    by the operations in ``GraphKeys.UPDATE_OPS``, to be run with each training step.
-  reuse: True shares the variables of an earlier layer of that name.
-
->>> import daskvars.v1 as tf
->>> with tf.Graph().as_default():
-...     y = tf.layers.batch_normalization(tf.ones([8, 3]), training=True)
-...     len(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
-2
-"""

@@ -43,7 +43,11 @@ class LayerNormalization(DeclaredLayer):
         self.beta: Any = None
 
     def build(self, input_shape: ShapeLike) -> None:
-        """Make `gamma` and `beta`."""
+        """Make `gamma` and `beta`.
+
+        Raises:
+          ValueError: the size of the last dimension is not known.
+        """
         size = TensorShape(input_shape).as_list()[-1]
         if size is None:
             raise ValueError(

@@ -109,6 +109,10 @@ def static_bidirectional_rnn(
       outputs: for each step those of both directions, joined along the columns.
       state_fw, state_bw: the last state of each direction.
 
+    Raises:
+      TypeError: `inputs` is no sequence, or a cell is none.
+      ValueError: `inputs` is empty.
+
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cells = [tf.nn.rnn_cell.GRUCell(4) for _ in range(2)]

@@ -56,12 +56,20 @@ class RNNCell(Layer):
 
     @property
     def state_size(self) -> Any:
-        """Size of the state: an int, a TensorShape, or a nested structure of these."""
+        """Size of the state: an int, a TensorShape, or a nested structure of these.
+
+        Raises:
+          NotImplementedError: the subclass has none.
+        """
         raise NotImplementedError(f"{type(self).__name__} must have a state_size")
 
     @property
     def output_size(self) -> Any:
-        """Size of the output: an int, a TensorShape, or a nested structure of these."""
+        """Size of the output: an int, a TensorShape, or a nested structure of these.
+
+        Raises:
+          NotImplementedError: the subclass has none.
+        """
         raise NotImplementedError(f"{type(self).__name__} must have an output_size")
 
     def __call__(

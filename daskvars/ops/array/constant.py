@@ -299,7 +299,12 @@ def zeros(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None
 
 
 def ones(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-    """Return a tensor of ones (True). See `zeros`; the default name is "ones".
+    """Return a tensor of ones, of `shape` and `dtype`; True of bools. See `zeros`.
+
+    Args:
+      shape: list of ints, or an integer tensor [rank].
+      dtype: the dtype wanted.
+      name: name of the operation, by default "ones".
 
     >>> import daskvars as dv
     >>> print(ones([2], dv.int32))

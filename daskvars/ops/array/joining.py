@@ -370,7 +370,7 @@ def unstack(
       name: name of the operation, by default "unstack".
 
     Returns:
-      A list of `num` tensors of one dimension less.
+      A list of `num` tensors of the dtype of `value` and of its shape without the dimension.
 
     Raises:
       ValueError: `num` is not given and not known, or differs from the size.

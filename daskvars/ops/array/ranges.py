@@ -138,6 +138,7 @@ def linspace(
 
     Raises:
       ValueError: `num` is not positive.
+      TypeError: `start` or `stop` is a tensor of integers.
 
     >>> import daskvars as dv
     >>> linspace(10.0, 12.0, 3).numpy().tolist()

@@ -457,6 +457,14 @@ def batch_to_space(
 ) -> Tensor:
     """Return the batches of images woven together. See `batch_to_space_nd`.
 
+    Args:
+      input, crops, name: as of `batch_to_space_nd`.
+      block_size: the size of blocks in both dimensions of images.
+      block_shape: instead, the sizes of blocks; then all is as of `batch_to_space_nd`.
+
+    Returns:
+      [batch / blocks, height, width, ...], of the dtype of `input`.
+
     >>> import daskvars as dv
     >>> batch_to_space(dv.reshape([1, 2, 3, 4], [4, 1, 1, 1]), [[0, 0], [0, 0]], 2).shape.as_list()
     [1, 2, 2, 1]

@@ -53,6 +53,9 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
       input: [...] any dtype.
       name: name of the operation, by default "Identity".
 
+    Returns:
+      A tensor of the shape, dtype and value of `input`.
+
     >>> print(identity([1, 2]))
     [1 2]
     """
@@ -86,6 +89,9 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: [...] any dtype.
       name: name of the operation, by default "StopGradient".
+
+    Returns:
+      A tensor of the shape, dtype and value of `input`.
 
     >>> import daskvars as dv
     >>> x = dv.constant(3.0)

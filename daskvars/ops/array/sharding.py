@@ -38,6 +38,9 @@ def shard(input: Any, dim: int, parts: int | None = None, name: str | None = Non
         1 keeps it whole.
       name: name of the operation, by default "Shard".
 
+    Returns:
+      A tensor of the shape, dtype and value of `input`.
+
     Raises:
       InvalidArgumentError: there is no such dimension, or no part.
 

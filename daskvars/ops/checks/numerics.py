@@ -31,6 +31,9 @@ def verify_tensor_all_finite(
       x: another name of `t`.
       message: another name of `msg`.
 
+    Returns:
+      A tensor of the shape, dtype and value of `t`.
+
     Raises:
       InvalidArgumentError: (when run) there is a NaN or an infinity.
 

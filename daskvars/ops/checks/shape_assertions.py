@@ -145,7 +145,12 @@ assert_rank_in.__doc__ = RANK.format(
 def assert_scalar(
     tensor: TensorLike, name: str | None = None, message: str | None = None
 ) -> Tensor:
-    """Return `tensor`, which must have rank 0.
+    """Return a tensor that must be a scalar: `tensor` itself, [] of its dtype.
+
+    Args:
+      tensor: [] any dtype.
+      name: name scope of the conversion of what is no tensor.
+      message: what the error says first.
 
     Raises:
       ValueError: its static shape is another, or of unknown rank.
@@ -196,6 +201,11 @@ def assert_type(
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Check that a tensor is of integer type; the operation returned does nothing.
+
+    Args:
+      x: [...] any dtype.
+      message: what the error says first.
+      name: name of the operation.
 
     Raises:
       TypeError: it has another dtype.

@@ -277,6 +277,12 @@ def case(
       strict: see `cond`.
       name: name of the operation.
 
+    Raises:
+      TypeError: something in `pred_fn_pairs` is no pair of a predicate and a function.
+      ValueError: there are neither pairs nor a default.
+      InvalidArgumentError: (when run) none is true and there is no default; or several are, with
+        `exclusive`.
+
     >>> import daskvars as dv
     >>> x = dv.constant(3.0)
     >>> float(case([(x < 2.0, lambda: x)], default=lambda: x * 10.0))

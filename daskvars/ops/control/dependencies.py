@@ -26,6 +26,9 @@ NO_OP = OpDef(
 def no_op(name: str | None = None) -> Operation:
     """Return an operation that does nothing; it can have control inputs.
 
+    Args:
+      name: name of the operation, by default "NoOp".
+
     >>> no_op()
     <tf.Operation 'NoOp' type=NoOp>
     """
@@ -54,6 +57,13 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
 def group(*inputs: Any, name: str | None = None) -> Operation:
     """Return an operation that is done when all `inputs` (tensors, operations, nested) are.
 
+    Args:
+      *inputs: tensors and operations, in lists, tuples and dicts.
+      name: name of the operation, by default "group_deps".
+
+    Raises:
+      TypeError: one of them is something else, None say.
+
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
@@ -78,6 +88,10 @@ def tuple_(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
 ) -> list[Any]:
     """Return the tensors, none of which is available before all of them are computed.
+
+    Args:
+      tensors: tensors and `IndexedSlices`; None stays None.
+      control_inputs: operations and tensors that all wait for as well.
 
     Raises:
       ValueError: there is no tensor among them.
@@ -289,6 +303,14 @@ def numpy_function(
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """Return `tensor`; the run fails with `message` if it holds NaN or infinity.
+
+    Args:
+      tensor: [...] floating.
+      message: what the error says first.
+      name: name of the operation, by default "CheckNumerics".
+
+    Returns:
+      A tensor of the shape, dtype and value of `tensor`.
 
     Raises:
       InvalidArgumentError: (when run) there is a NaN or an infinity.

@@ -256,6 +256,9 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
     Returns:
       [*batch, k, ...], of the dtype of `params`. See `gather`.
 
+    Raises:
+      ValueError: the rank of `indices` is not known.
+
     >>> batch_gather([[1, 2], [3, 4]], [[0], [1]]).numpy().tolist()
     [[1], [4]]
     """

@@ -273,7 +273,7 @@ Args:
   name: name of the operation, by default "{type}".
 
 Returns:
-  The new value of the variable.
+  The new value of the variable, of its shape and dtype.
 
 Raises:
   ValueError: the shapes do not fit.

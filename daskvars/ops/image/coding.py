@@ -325,6 +325,11 @@ def extract_jpeg_shape(
 ) -> Tensor:
     """Return height, width and channels of a JPEG file, [3] int32 or int64. See `decode_jpeg`.
 
+    Args:
+      contents: [] string, the file.
+      output_type: int32 or int64, of the result.
+      name: name of the operation.
+
     Source: TensorFlow 1.15, ``tf.image.extract_jpeg_shape``.
 
     >>> import daskvars as dv
@@ -336,6 +341,10 @@ def extract_jpeg_shape(
 
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
     r"""Return whether files begin as JPEG files do: [...] bool for [...] string.
+
+    Args:
+      contents: [...] string, the files.
+      name: name scope of the operations, by default "is_jpeg".
 
     Source: TensorFlow 1.15, ``tf.image.is_jpeg``.
 

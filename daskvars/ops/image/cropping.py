@@ -60,7 +60,7 @@ def crop_to_bounding_box(
       target_width: how many columns.
 
     Returns:
-      The images' parts.
+      [batch, target_height, target_width, channels], or without the batch, of the dtype of `image`.
 
     Raises:
       ValueError: the rank is neither 3 nor 4, or the rectangle is not within the images.
@@ -110,7 +110,7 @@ def pad_to_bounding_box(
       target_width: the width of the result.
 
     Returns:
-      The images, larger.
+      [batch, target_height, target_width, channels], or without the batch, of the dtype of `image`.
 
     Raises:
       ValueError: the rank is neither 3 nor 4, or the images do not fit.
@@ -151,7 +151,7 @@ def resize_image_with_crop_or_pad(
       target_width: the new width.
 
     Returns:
-      The images.
+      [batch, target_height, target_width, channels], or without the batch, of the dtype of `image`.
 
     Raises:
       ValueError: the rank is neither 3 nor 4, or a size is not positive.
@@ -186,7 +186,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
       central_fraction: which part of height and width, above 0 and up to 1.
 
     Returns:
-      The images' middles.
+      The images' middles, of the rank and dtype of `image`.
 
     Raises:
       ValueError: the fraction is another, or the rank is neither 3 nor 4.

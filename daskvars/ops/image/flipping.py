@@ -63,6 +63,13 @@ def flip_up_down(image: TensorLike) -> Tensor:
 def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
     """Return images with rows for columns. See `flip_left_right`.
 
+    Args:
+      image: [batch, height, width, channels] or [height, width, channels] any dtype.
+      name: name scope of the operations.
+
+    Returns:
+      [batch, width, height, channels], or without the batch, of the dtype of `image`.
+
     Source: TensorFlow 1.15, ``tf.image.transpose_image``.
 
     >>> transpose_image([[[1], [2]]]).numpy().shape
@@ -83,7 +90,7 @@ def rot90(image: TensorLike, k: Any = 1, name: str | None = None) -> Tensor:
       name: name scope of the operations, by default "rot90".
 
     Returns:
-      The images.
+      The images, typed as `image`: [batch, width, height, channels] after one quarter or three.
 
     Raises:
       ValueError: the rank is neither 3 nor 4.

@@ -201,6 +201,13 @@ def matrix_triangular_solve(
 ) -> Tensor:
     """Solve with the lower (or upper) triangle of a matrix. See `matrix_solve`.
 
+    Args:
+      matrix: [..., n, n] floating or complex; the other triangle is not looked at.
+      rhs: [..., n, k] of the dtype of `matrix`.
+      lower: whether it is the lower triangle.
+      adjoint: solve with the conjugate transpose.
+      name: name of the operation, by default "MatrixTriangularSolve".
+
     >>> matrix_triangular_solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [2.0]]).numpy().tolist()
     [[1.0], [0.5]]
     """

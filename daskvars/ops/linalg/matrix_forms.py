@@ -37,6 +37,10 @@ from daskvars.ops.math.transcendental import log
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Return the conjugate transposes of matrices [..., m, n].
 
+    Args:
+      matrix: [..., m, n] any number.
+      name: name scope of the operations, by default "adjoint".
+
     Source: TensorFlow 1.15, ``tf.linalg.adjoint``.
 
     >>> import daskvars as dv

@@ -66,7 +66,7 @@ def clip_by_value(
       name: name of the operation, by default "clip_by_value".
 
     Returns:
-      As `t`.
+      A tensor, or `IndexedSlices`, of the shape and dtype of `t`.
 
     Raises:
       ValueError: the bounds broadcast to another shape than that of `t`.
@@ -107,7 +107,7 @@ def clip_by_norm(
       name: name of the operation, by default "clip_by_norm".
 
     Returns:
-      As `t`.
+      A tensor, or `IndexedSlices`, of the shape and dtype of `t`.
 
     Raises:
       ValueError: `clip_norm` broadcasts to another shape than that of `t`.
@@ -196,7 +196,8 @@ def clip_by_global_norm(
       name: name scope of the operations, by default "clip_by_global_norm".
 
     Returns:
-      The clipped list, and the global norm from before. All become NaN where that is not finite.
+      The clipped list, each of the shape and dtype that it had; and the global norm from before,
+      a scalar. All become NaN where that is not finite.
 
     Raises:
       TypeError: `t_list` is not a list.

@@ -60,7 +60,7 @@ def reduce_std(
     keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return the square root of `reduce_variance`.
+    """Return the square root of the variance, along axes. See `reduce_variance`.
 
     >>> print(reduce_std([1.0, 3.0]))
     1.0

@@ -387,13 +387,14 @@ def argmax(
       axis: the axis, an int; by default 0.
       name: name of the operation, by default "ArgMax".
       dimension: the old name of `axis`.
-      output_type: int32 or int64.
+      output_type: int32 or int64; int16 and uint16, too.
 
     Returns:
-      A tensor without the axis, of `output_type`.
+      [...] without the axis, of dtype `output_type`.
 
     Raises:
       ValueError: there is no such axis.
+      TypeError: `output_type` is another dtype.
       InvalidArgumentError: the axis is empty.
 
     >>> import daskvars as dv
@@ -422,10 +423,20 @@ def argmin(
     )
 
 
+_POSITIONS = (dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64)
+
+
 def _position_along(
     definition: OpDef, x: Any, axis: Any, name: str | None, output_type: Any
 ) -> Any:
     x = convert_to_tensor(x)
+    dtype = as_dtype(output_type).base_dtype
+    if dtype not in _POSITIONS:
+        raise TypeError(
+            f"Value passed to parameter 'output_type' of '{definition.type}' has DataType "
+            f"{dtype.name} not in list of allowed values: "
+            f"{', '.join(allowed.name for allowed in _POSITIONS)}"
+        )
     axis = static_axis(0 if axis is None else axis, x)
     shape = x.spec.shape
     if shape is not None and shape[axis] == 0:
@@ -435,4 +446,4 @@ def _position_along(
             f"Reduction axis {axis} is empty in shape {shapes.in_brackets(shape)}: "
             f"{definition.type} needs an element to point at",
         )
-    return apply(definition, x, name=name, axis=axis, dtype=as_dtype(output_type).base_dtype)
+    return apply(definition, x, name=name, axis=axis, dtype=dtype)

@@ -113,7 +113,7 @@ def bias_add(
       name: name of the operation, by default "BiasAdd".
 
     Returns:
-      As `value`.
+      A tensor of the shape and dtype of `value`.
 
     Raises:
       ValueError: there are not as many biases as channels.

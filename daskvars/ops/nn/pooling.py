@@ -120,6 +120,9 @@ def max_pool_with_argmax(
       argmax: [batch, rows, columns, channels] `Targmax`, the place in its image of each window's
         first maximum, (row * width + column) * channels + channel.
 
+    Raises:
+      ValueError: `Targmax` is another dtype, or the windows do not fit.
+
     >>> import daskvars as dv
     >>> max_pool_with_argmax([[[[1.0], [3.0]]]], [1, 1, 2, 1], 1, "VALID")[1].numpy().ravel()
     array([1])

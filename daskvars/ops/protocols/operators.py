@@ -37,7 +37,7 @@ def _of_bits(of_bools: Operator, of_bits: Operator) -> Operator:
 
 
 def _transposed(x: Any) -> Tensor:
-    """The matrix, of rank 2, with rows and columns exchanged."""
+    """The matrix with rows and columns exchanged. Raises ValueError where the rank is not 2."""
     if x.shape.ndims not in (None, 2):
         raise ValueError(f".T is of a matrix, and {x.name} has shape {x.shape}: use transpose()")
     return transposing.transpose(x)

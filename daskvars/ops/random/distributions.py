@@ -429,6 +429,13 @@ def categorical(
 ) -> Tensor:
     """Draw classes with the probabilities softmax(logits). See `multinomial`.
 
+    Args:
+      logits: [batch, classes] floating.
+      num_samples: [] integer, how many are drawn of each row.
+      dtype: int32 or int64 (the default), of the classes.
+      seed: int, see `set_random_seed`.
+      name: name of the operation.
+
     >>> categorical([[0.0, -100.0]], 3, seed=1).numpy().tolist()
     [[0, 0, 0]]
     """

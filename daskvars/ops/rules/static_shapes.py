@@ -21,6 +21,9 @@ from daskvars.shapes import Dimension, ShapeLike, TensorShape
 def is_tensor(x: TensorLike) -> bool:
     """Return whether a value is a tensor, a variable or `IndexedSlices`.
 
+    Args:
+      x: anything.
+
     Source: TensorFlow 1.15, ``tf.is_tensor``.
 
     >>> import daskvars as dv
@@ -62,6 +65,9 @@ def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
 def dimension_value(dimension: Dimension | int | None) -> int | None:
     """Return the number that a `Dimension` is, None if it is not known.
 
+    Args:
+      dimension: a `Dimension`, an int or None.
+
     Source: TensorFlow 1.15, ``tf.dimension_value``.
 
     >>> dimension_value(TensorShape([2, None])[0])
@@ -72,6 +78,10 @@ def dimension_value(dimension: Dimension | int | None) -> int | None:
 
 def dimension_at_index(shape: ShapeLike, index: int) -> Dimension:
     """Return a dimension of a shape that may be unknown, as a `Dimension`.
+
+    Args:
+      shape: a `TensorShape`, perhaps of unknown rank.
+      index: which of its dimensions.
 
     Source: TensorFlow 1.15, ``tf.dimension_at_index``.
 
@@ -84,6 +94,9 @@ def dimension_at_index(shape: ShapeLike, index: int) -> Dimension:
 
 def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
     """Return the shape that two shapes broadcast to, as far as it is known.
+
+    Args:
+      shape_x, shape_y: a `TensorShape`, or what makes one.
 
     Raises:
       ValueError: they do not broadcast.

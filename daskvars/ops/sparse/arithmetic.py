@@ -79,6 +79,9 @@ def add(
       threshold: elements of a sparse sum that are smaller in size are left out; the dtype is that
         of the values, or of the real parts of complex ones. `thresh` is the same.
 
+    Returns:
+      A tensor of the shape and dtype of both, sparse where both are.
+
     Raises:
       TypeError: neither is sparse.
       InvalidArgumentError: (when run) the shapes differ.
@@ -133,6 +136,9 @@ def maximum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> Spar
     Args:
       sp_a, sp_b: sparse tensors of real values and one shape.
       name: name scope of the operations, by default "SparseSparseMaximum".
+
+    Returns:
+      A sparse tensor of the shape and dtype of both, of what either has.
 
     Source: TensorFlow 1.15, ``tf.sparse.maximum``.
 
@@ -463,6 +469,9 @@ def softmax(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
     Args:
       sp_input: a `SparseTensor` or `SparseTensorValue` [..., n] of float values.
       name: name scope of the operations, by default "SparseSoftmax".
+
+    Returns:
+      A sparse tensor of the shape and dtype of `sp_input`.
 
     Source: TensorFlow 1.15, ``tf.sparse.softmax``.
 

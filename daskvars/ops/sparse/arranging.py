@@ -47,6 +47,9 @@ def retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
       sp_input: a `SparseTensor` or `SparseTensorValue` of n elements.
       to_retain: [n] bool.
 
+    Returns:
+      A sparse tensor of the shape and dtype of `sp_input`, with fewer elements.
+
     Raises:
       TypeError: `sp_input` is no sparse tensor.
       ValueError: the mask is not of its length.
@@ -75,6 +78,9 @@ def slice(
       start: [rank] int64, where the part begins.
       size: [rank] int64, its sizes; what lies beyond the end is left out.
       name: name scope of the operations, by default "SparseSlice".
+
+    Returns:
+      A sparse tensor of the dtype of `sp_input`; of shape `size`, but for what lies beyond the end.
 
     Source: TensorFlow 1.15, ``tf.sparse.slice``.
 
@@ -108,6 +114,12 @@ def split(
       num_split: how many parts; the first ones are larger by one where it does not divide the size.
       axis: the dimension.
       name: name scope of the operations, by default "SparseSplit".
+
+    Returns:
+      A list of sparse tensors of the dtype of `sp_input`, smaller along the dimension.
+
+    Raises:
+      ValueError: there is no such dimension, the rank is not known, or `num_split` is below 1.
 
     Source: TensorFlow 1.15, ``tf.sparse.split``.
 
@@ -153,9 +165,13 @@ def concat(
       expand_nonconcat_dim: other sizes may differ: the result has the largest.
       concat_dim, expand_nonconcat_dims: other names of `axis` and `expand_nonconcat_dim`.
 
+    Returns:
+      A sparse tensor of the dtype of the inputs; along the dimension its size is the sum of theirs.
+
     Raises:
       TypeError: an input is no sparse tensor.
       InvalidArgumentError: (when run) other sizes differ.
+      ValueError: there are no inputs, or no such dimension; or ranks differ or are not known.
 
     Source: TensorFlow 1.15, ``tf.sparse.concat``.
 
@@ -170,6 +186,8 @@ def concat(
     if expand_nonconcat_dims is not None:
         expand_nonconcat_dim = expand_nonconcat_dims
     inputs = [as_sparse(each) for each in sp_inputs]
+    if not inputs:
+        raise ValueError("concat() of sparse tensors needs at least one")
     if len(inputs) == 1:
         return inputs[0]
     rank = next((each.shape.ndims for each in inputs if each.shape.ndims is not None), None)
@@ -230,6 +248,9 @@ def transpose(
       perm: [rank], for each dimension of the result which one it was; by default they are reversed.
       name: name scope of the operations, by default "SparseTranspose".
 
+    Returns:
+      A sparse tensor of the dtype of `sp_input`, its sizes in the order of `perm`.
+
     Source: TensorFlow 1.15, ``tf.sparse.transpose``.
 
     >>> import daskvars as dv
@@ -258,6 +279,12 @@ def expand_dims(
       sp_input: a `SparseTensor` or `SparseTensorValue`.
       axis: where the dimension is put, by default at the end.
       name: name scope of the operations, by default "expand_dims".
+
+    Returns:
+      A sparse tensor of the dtype of `sp_input`, and of one dimension more.
+
+    Raises:
+      ValueError: there is no such place, or the rank is not known.
 
     Source: TensorFlow 1.15, ``tf.sparse.expand_dims``.
 
@@ -383,6 +410,9 @@ def merge(
 
     Returns:
       [..., *vocab_size].
+
+    Raises:
+      ValueError: there are other numbers of tensors of ids than of `vocab_size`.
 
     Source: TensorFlow 1.15, ``tf.sparse_merge``.
 

@@ -35,6 +35,9 @@ def placeholder(
       shape: the shape of the whole; None, or sizes of None, where it is fed as well.
       name: prefix of the names of its parts.
 
+    Returns:
+      A sparse tensor of that shape and dtype.
+
     Raises:
       RuntimeError: outside a graph, where there is nothing to be run later.
 
@@ -70,6 +73,9 @@ def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     Args:
       tensor: [...] any dtype; of strings, those that are not empty.
       name: name scope of the operations, by default "dense_to_sparse".
+
+    Returns:
+      A sparse tensor of the shape and dtype of `tensor`.
 
     Source: TensorFlow 1.15, ``tf.sparse.from_dense``.
 
@@ -170,6 +176,9 @@ def eye(
       num_rows, num_columns: its sizes; by default it is square.
       dtype: of the values.
       name: name scope of the operations, by default "eye".
+
+    Returns:
+      A sparse tensor [num_rows, num_columns] of dtype `dtype`.
 
     Source: TensorFlow 1.15, ``tf.sparse.eye``.
 

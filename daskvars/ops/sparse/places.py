@@ -118,6 +118,9 @@ def reorder(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
       sp_input: a `SparseTensor` or `SparseTensorValue`.
       name: name scope of the operations, by default "SparseReorder".
 
+    Returns:
+      A sparse tensor of the shape and dtype of `sp_input`.
+
     Raises:
       TypeError: it is none.
 

@@ -220,6 +220,10 @@ def _has_parts(ref: Any) -> bool:
 def is_variable_initialized(ref: VariableLike, name: str | None = None) -> Tensor:
     """Return a scalar bool tensor: whether the variable has a value.
 
+    Args:
+      ref: a Variable.
+      name: name of the operation, by default "IsVariableInitialized".
+
     >>> import daskvars as dv
     >>> v = dv.Variable([1.0, 2.0, 3.0])
     >>> bool(is_variable_initialized(v))
@@ -245,7 +249,7 @@ def assign(
       name: name of the operation.
 
     Returns:
-      The new value, as a tensor.
+      The new value, of the shape and dtype of the variable.
 
     Raises:
       ValueError: the shapes differ.
@@ -338,7 +342,7 @@ Args:
   name: name of the operation, by default "{type}".
 
 Returns:
-  The variable's new value.
+  The variable's new value, of its shape and dtype.
 
 Raises:
   ValueError: the shapes do not fit.
@@ -436,6 +440,11 @@ COUNT_UP_TO = OpDef(
 
 def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tensor:
     """Add one to a scalar integer variable and return the value from before.
+
+    Args:
+      ref: a Variable, [] int32 or int64.
+      limit: int, at which it counts no further.
+      name: name of the operation, by default "CountUpTo".
 
     Raises:
       OutOfRangeError: (when run) the variable has reached `limit`.

@@ -59,6 +59,9 @@ class CheckpointState:
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Return whether there is a complete checkpoint, or a file such as its graph, at the path.
 
+    Args:
+      checkpoint_prefix: the path, as `Saver.save` returned it.
+
     >>> import tempfile, daskvars as dv
     >>> place = tempfile.TemporaryDirectory()
     >>> path = dv.train.Saver({"w": dv.Variable(1.0)}).save(None, place.name + "/m")
@@ -306,6 +309,9 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
     """Return when each of some checkpoints was written, seconds since 1970.
 
     Those that are not there are left out, and those that are not on a disk.
+
+    Args:
+      checkpoint_prefixes: their paths.
 
     >>> import tempfile, time, daskvars as dv
     >>> place = tempfile.TemporaryDirectory()

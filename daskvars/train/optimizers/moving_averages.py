@@ -52,7 +52,7 @@ def assign_moving_average(
       name: name of the operation, by default "AssignMovingAvg".
 
     Returns:
-      The new value of `variable`.
+      The new value of `variable`, of its shape and dtype.
 
     Source: Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization", section 3;
     TensorFlow 1.15, ``moving_averages.assign_moving_average``.

@@ -136,6 +136,7 @@ class Optimizer(Trackable, ShownByArguments):
 
         Raises:
           ValueError: there is nothing to train, or the loss depends on none of it.
+          RuntimeError: the loss is an eager tensor, whose past is not kept: give a function.
 
         >>> import daskvars as dv
         >>> v = dv.Variable(1.0)

@@ -61,6 +61,7 @@ class EstimatorSpec:
 
     Raises:
       ValueError: what the mode needs is missing, or the loss is no scalar.
+      TypeError: a metric is no pair of a value and an update.
 
     Source: TensorFlow 1.15, ``tf.estimator.EstimatorSpec``.
 

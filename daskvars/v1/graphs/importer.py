@@ -53,6 +53,7 @@ def import_graph_def(
       TypeError: an argument is of another kind.
       ValueError: a name occurs twice, an op is unknown, an input missing or of another dtype; or
         `input_map` or `return_elements` has names that are not there.
+      RuntimeError: there is no graph to import into, in eager code.
 
     >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:

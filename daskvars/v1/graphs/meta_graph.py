@@ -50,7 +50,7 @@ class MetaGraphDef(JsonRecord):
     """A graph with what belongs to it, as data.
 
     Attributes:
-      graph_def: the graph.
+      graph_def: its operations, a `GraphDef`.
       saver_def: its saver, if there is one.
       collection_def: name of a collection -> its items as JSON data.
       meta_info_def: what is said of it.

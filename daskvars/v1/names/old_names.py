@@ -149,8 +149,12 @@ def arg_max(
       output_type: int32 or int64, of the result.
       name: name of the operation.
 
+    Returns:
+      [...] without the dimension, of dtype `output_type`.
+
     Raises:
-      InvalidArgumentError: there is no such dimension.
+      ValueError: there is no such dimension.
+      TypeError: `output_type` is another dtype.
 
     Source: TensorFlow 1.15, ``tf.arg_max``.
 
@@ -176,8 +180,12 @@ def arg_min(
       output_type: int32 or int64, of the result.
       name: name of the operation.
 
+    Returns:
+      [...] without the dimension, of dtype `output_type`.
+
     Raises:
-      InvalidArgumentError: there is no such dimension.
+      ValueError: there is no such dimension.
+      TypeError: `output_type` is another dtype.
 
     Source: TensorFlow 1.15, ``tf.arg_min``.
 

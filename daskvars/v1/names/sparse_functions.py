@@ -89,6 +89,9 @@ def sparse_split(
       axis: the dimension. `split_dim` is the same.
       name: name scope of the operations.
 
+    Returns:
+      A list of sparse tensors of the dtype of `sp_input`, smaller along the dimension.
+
     Raises:
       ValueError: an argument is missing, or is not given by name.
 
@@ -120,6 +123,9 @@ def sparse_mask(a: Any, mask_indices: TensorLike, name: str | None = None) -> In
       a: `IndexedSlices`.
       mask_indices: [m] of the dtype of their indices: which are left out.
       name: name scope of the operations, by default "sparse_mask".
+
+    Returns:
+      `IndexedSlices` of the dtype of `a` and of the shape of its whole.
 
     Source: TensorFlow 1.15, ``tf.sparse_mask``.
 

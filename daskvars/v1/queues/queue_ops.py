@@ -265,6 +265,9 @@ class QueueBase:
         Args:
           index: [] int32.
           queues: of the same dtypes and names.
+
+        Raises:
+          TypeError: it is no list of queues, or their dtypes or names differ.
         """
         if not queues or not isinstance(queues, list) or not all(_is_queue(q) for q in queues):
             raise TypeError("A list of queues expected")

@@ -273,7 +273,7 @@ class FixedLengthRecordReader(ReaderBase):
     """Reads records of one length; keys are "file:number". What is left at the end is left out.
 
     Args:
-      record_bytes: bytes of a record.
+      record_bytes: size of a record, in bytes.
       header_bytes, footer_bytes: bytes before the first and after the last.
       hop_bytes: bytes from one record to the next, by default those of a record.
       name: name of the operation.

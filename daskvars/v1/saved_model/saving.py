@@ -26,7 +26,7 @@ def simple_save(
     The graph has the tag ``serve``, and one signature, ``serving_default``.
 
     Args:
-      session: the session.
+      session: whose values are saved, and whose graph.
       export_dir: a directory with nothing in it.
       inputs, outputs: name -> tensor.
       legacy_init_op: an operation to be run when the model has been loaded.

@@ -51,6 +51,10 @@ def get_tensor_from_tensor_info(
       graph: the graph, by default the one being built.
       import_scope: the name scope that the graph was imported under.
 
+    Returns:
+      The tensor, of the shape and dtype that it has in the graph; a sparse one where the signature
+      has its three parts.
+
     Raises:
       KeyError: there is no such tensor.
 

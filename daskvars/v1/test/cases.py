@@ -33,6 +33,9 @@ class TestCase(Assertions):
     ``with self.session() as sess:`` opens a session, and makes it and its graph the default ones;
     `cached_session` gives one session to all blocks of a test.
 
+    Args:
+      methodName: the test's, see `unittest.TestCase`.
+
     >>> import daskvars.v1 as tf
     >>> class SquareTest(tf.test.TestCase):
     ...     def testSquare(self):

@@ -37,7 +37,7 @@ def compute_gradient(
       x: a tensor of floating point, or a list of them.
       x_shape: its shape, or the list of theirs.
       y: a tensor that is computed from `x`.
-      y_shape: its shape.
+      y_shape: the sizes of `y`.
       x_init_value: where to look, by default at random numbers from 0 to 1; a list for a list.
       delta: the step of the differences, to both sides.
       init_targets: operations that are run first.

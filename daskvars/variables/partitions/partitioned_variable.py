@@ -34,8 +34,8 @@ class PartitionedVariable(WithOperators, ShownInNotebooks):
 
     Args:
       name: name of the whole.
-      shape: its shape.
-      dtype: its dtype.
+      shape: the sizes of the whole.
+      dtype: that of all parts.
       variable_list: the parts; each knows its slice (``_get_save_slice_info``).
       partitions: number of parts along each axis, at most one of them above 1.
 

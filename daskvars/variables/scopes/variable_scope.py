@@ -211,6 +211,9 @@ def create_partitioned_variables(
 def no_regularizer(tensor: Any) -> None:
     """Give no loss: as a regularizer, this overrides that of the scope.
 
+    Args:
+      tensor: weights, not looked at.
+
     >>> import daskvars as dv
     >>> no_regularizer(dv.constant([1.0])) is None
     True
@@ -377,6 +380,10 @@ def get_local_variable(
 
     Local variables are kept by one process for itself; savers leave them out. Arguments are those
     of `get_variable`, in the same order; `trainable` is disregarded.
+
+    Args:
+      name, shape, dtype, initializer, regularizer, collections: as of `get_variable`.
+      *args, **kwargs: its other arguments.
 
     >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.variable_scope("metric"):

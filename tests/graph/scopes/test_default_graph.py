@@ -1,5 +1,7 @@
 """Which graph functions of `daskvars.v1` build into."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,9 @@ def test_a_constant_that_was_read_for_a_shape_may_not_be_fed():
         with pytest.raises(ValueError, match="Tensor rows:0 may not be fed"):
             session.run(y, {x: np.zeros(4), rows: 4})
         assert session.run([y, like_seen], {x: np.ones(2), seen: 5.0})[0].tolist() == [[5.0], [5.0]]
+
+
+@pytest.mark.parametrize("kind", [tf.FIFOQueue, tf.TFRecordReader, tf.Variable, tf.train.Saver])
+def test_help_shows_what_a_class_is_called_with(kind):
+    written = [*inspect.signature(kind.__init__).parameters][1:]
+    assert [*inspect.signature(kind).parameters] == written != ["args", "kwargs"]

@@ -249,3 +249,12 @@ def test_clip_by_global_norm():
         tf.clip_by_global_norm(x, 1.0)
     with pytest.raises(TypeError, match="sequence"):
         tf.global_norm(x)
+
+
+@pytest.mark.parametrize("function", [tf.argmax, tf.argmin, tf.arg_max, tf.arg_min])
+def test_positions_are_of_the_dtypes_of_tensorflow(function):
+    for dtype in (tf.int16, tf.uint16, tf.int32, tf.int64):
+        assert run(function([3, 1, 1], 0, output_type=dtype)).dtype == dtype.as_numpy_dtype
+    message = r"'output_type' .* DataType float32 .* allowed values: int16, uint16, int32, int64"
+    with pytest.raises(TypeError, match=message):
+        function([3, 1, 1], 0, output_type=tf.float32)

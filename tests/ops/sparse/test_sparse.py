@@ -100,6 +100,11 @@ def test_shapes_that_do_not_fit(arguments, problem):
         dv.SparseTensor(*arguments)
 
 
+def test_nothing_is_not_joined():
+    with pytest.raises(ValueError, match="at least one"):
+        tf.sparse.concat(0, [])
+
+
 def test_errors_of_runs_say_what_was_wrong():
     sp = dv.SparseTensor([[0, 1]], [1.0], [2, 2])
     with pytest.raises(ValueError, match=r"4 elements.*6 elements"):

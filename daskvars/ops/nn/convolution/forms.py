@@ -31,7 +31,7 @@ def depthwise_conv2d(
     Args:
       input: [batch, height, width, inputs] floating, or in the order of `data_format`.
       filter: [height, width, inputs, multiplier] of the dtype of `input`.
-      strides: see `conv2d`, also for padding and data_format.
+      strides, padding, data_format: as of `conv2d`.
       rate: distance between the taps of a window: an int or two.
       name: name of the operation, by default "depthwise".
       dilations: the new name of `rate`.
@@ -70,7 +70,7 @@ def separable_conv2d(
       input: [batch, height, width, inputs] floating, or in the order of `data_format`.
       depthwise_filter: [height, width, inputs, multiplier] of the dtype of `input`.
       pointwise_filter: [1, 1, inputs * multiplier, outputs] of the dtype of `input`.
-      strides: of the first step; see `depthwise_conv2d`, also for the arguments after it.
+      strides, padding, rate, data_format, dilations: of the first step, as of `depthwise_conv2d`.
       name: name of the last operation, by default "separable_conv2d".
 
     Returns:

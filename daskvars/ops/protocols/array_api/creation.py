@@ -55,9 +55,15 @@ def from_dlpack(
 
     Args:
       x: has ``__dlpack__`` and ``__dlpack_device__``.
+      device: None or "cpu": the memory of this process.
+      copy: None or True.
+
+    Returns:
+      A tensor of the shape and dtype of `x`.
 
     Raises:
       ValueError: ``copy=False``.
+      ValueError: another `device`.
 
     >>> import numpy
     >>> from_dlpack(numpy.ones((2, 3))).shape.as_list()

@@ -233,7 +233,15 @@ class Checkpoint(Trackable):
         return self.read(save_path)
 
     def read(self, save_path: str | None) -> Any:
-        """Restore, as `restore` does, what `write` wrote: the counter of saves is not made."""
+        """Restore, as `restore` does, what `write` wrote: the counter of saves is not made.
+
+        Args:
+          save_path: what `write` returned; None restores nothing.
+
+        Raises:
+          NotFoundError: there is no checkpoint of that path.
+          StoreError: it is damaged.
+        """
         status: LoadStatus
         if save_path is None:
             return InitializationOnlyStatus(self, None)
