@@ -106,8 +106,10 @@ def static_bidirectional_rnn(
       scope: variable scope, by default "bidirectional_rnn"; the cells are under "fw" and "bw".
 
     Returns:
-      outputs: for each step those of both directions, joined along the columns.
-      state_fw, state_bw: the last state of each direction.
+      outputs: for each step those of both directions, joined along the columns: [batch, sum of both
+        ``output_size``].
+      state_fw, state_bw: the last state of each direction, [batch, size] in the structure of its
+        cell's ``state_size``.
 
     Raises:
       TypeError: `inputs` is no sequence, or a cell is none.

@@ -187,8 +187,8 @@ def static_rnn(
       scope: variable scope, by default "rnn".
 
     Returns:
-      outputs: a list as long as `inputs`.
-      state: the last state of each sequence.
+      outputs: a list as long as `inputs` of [batch, cell.output_size], of the dtype of the state.
+      state: the last state of each sequence, [batch, size] in the structure of ``cell.state_size``.
 
     Raises:
       TypeError: `cell` is no cell, or `inputs` is no list.
@@ -251,8 +251,9 @@ def static_state_saving_rnn(
       sequence_length, scope: see `static_rnn`.
 
     Returns:
-      outputs: a list as long as `inputs`; computing the last one saves the state.
-      state: the last state of each sequence.
+      outputs: a list as long as `inputs` of [batch, cell.output_size]; computing the last one saves
+        the state.
+      state: the last state of each sequence, [batch, size] in the structure of ``cell.state_size``.
 
     Raises:
       ValueError: the names are not structured as the state is.

@@ -141,6 +141,10 @@ def cond(
       name: name of the operation.
       fn1, fn2: older names of `true_fn` and `false_fn`.
 
+    Returns:
+      The results of that branch, in their structure, of the dtypes that both share; a dimension in
+      which their shapes differ is not known.
+
     Raises:
       TypeError: `pred` is a Python bool and a graph is built; a branch is not a function, or
         is given twice; the results are in lists of different types.
@@ -277,6 +281,10 @@ def case(
       strict: see `cond`.
       name: name of the operation.
 
+    Returns:
+      The results of that function, in their structure, of the dtypes that all of them share; a
+      dimension in which their shapes differ is not known.
+
     Raises:
       TypeError: something in `pred_fn_pairs` is no pair of a predicate and a function.
       ValueError: there are neither pairs nor a default.
@@ -350,6 +358,10 @@ def switch_case(
       branch_fns: a list of functions, or a dict or pairs of numbers and functions.
       default: the function of all other numbers; without it that of the greatest.
       name: name of the operation.
+
+    Returns:
+      The results of that function, in their structure, of the dtypes that all of them share; a
+      dimension in which their shapes differ is not known.
 
     Raises:
       TypeError: `branch_fns` holds something else, or no function.

@@ -93,6 +93,9 @@ def tuple_(
       tensors: tensors and `IndexedSlices`; None stays None.
       control_inputs: operations and tensors that all wait for as well.
 
+    Returns:
+      A list of the same tensors, shapes and dtypes; None where there was None.
+
     Raises:
       ValueError: there is no tensor among them.
 

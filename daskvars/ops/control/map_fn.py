@@ -77,6 +77,9 @@ def map_fn(
       infer_shape: False lets results differ in shape until they are stacked.
       name: name scope of the operations, by default "map".
 
+    Returns:
+      [n, ...] in the structure and of the dtypes of `dtype`, by default those of `elems`.
+
     Raises:
       TypeError: `fn` is no function.
       ValueError: an element is a scalar, or results are not structured as `dtype` says.
@@ -128,6 +131,9 @@ def _fold(name: str, reverse: bool, doc: str) -> Callable[..., Any]:
       initializer: the first value, by default the first row, which is then not folded.
       back_prop: False takes the results as constants in gradients.
       name: name scope of the operations, by default "{name}".
+
+    Returns:
+      The last value, in the structure, shapes and dtypes of the first.
 
     >>> import daskvars as dv
     >>> int(dv.{name}(lambda a, x: 10 * a + x, dv.constant([1, 2, 3])))

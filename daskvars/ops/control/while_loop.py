@@ -214,7 +214,8 @@ def while_loop(
       return_same_structure: return a list or tuple of one variable as such.
 
     Returns:
-      The last values, in the structure of `loop_vars` (a single variable as itself).
+      The last values, in the structure of `loop_vars` (a single variable as itself), of their
+      dtypes, and of their shapes or those of `shape_invariants`.
 
     Raises:
       ValueError: there are no loop variables; `body` changes their structure or shapes (use

@@ -355,7 +355,9 @@ def svd(
       name: name of the operation, by default "Svd".
 
     Returns:
-      (s, u, v), in TensorFlow's order; only s where `compute_uv` is False. It has no gradient.
+      (s, u, v), in TensorFlow's order: with k = min(m, n), s is [..., k] real, u [..., m, k] and v
+      [..., n, k] of the dtype of `tensor`; of full ones the last sizes are m and n. Only s where
+      `compute_uv` is False. It has no gradient.
 
     >>> svd([[3.0, 0.0], [0.0, 2.0]], compute_uv=False).numpy().tolist()
     [3.0, 2.0]

@@ -379,6 +379,9 @@ REDUCTION = """{summary}, along some dimensions{result}.
       reduction_axes: another name of `axis`.
       name: name scope of the operations, by default "{type}".
 
+    Returns:
+      [...] without the dimensions, of the dtype of the values{result}.
+
     Source: TensorFlow 1.15, ``tf.sparse.{function}``.
 
     >>> import daskvars as dv
