@@ -93,11 +93,13 @@ def all_public_objects():
     """Return the functions and classes of every public module, v1's too, each once, by name."""
     modules, found = [dv, tf], {}
     for module in modules:
-        for name in getattr(module, "__all__", dir(module)):
+        for name in getattr(module, "__all__", [n for n in dir(module) if n[0] != "_"]):
             value = getattr(module, name)
             is_ours = getattr(value, "__name__", "").startswith("daskvars")
             if isinstance(value, types.ModuleType):
-                if is_ours and hasattr(value, "__all__") and value not in modules:
+                # A file without `__all__` is no public module; the namespaces of v1 are no files.
+                is_public = hasattr(value, "__all__") or value.__spec__ is None
+                if is_ours and is_public and value not in modules:
                     modules.append(value)
             elif inspect.isclass(value) or inspect.isfunction(value):
                 own = value if inspect.isclass(value) else inspect.unwrap(value)

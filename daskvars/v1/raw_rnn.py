@@ -52,12 +52,25 @@ def raw_rnn(
 
     Returns:
       emitted: `TensorArray`s in the structure of what is written; zeros where a sequence is over.
-      state: the last state of each sequence.
+      state: the last state of each sequence, [batch, size] in the structure of ``cell.state_size``.
       loop_state: the last loop state.
 
     Raises:
       TypeError: `cell` is no cell, or `loop_fn` no function.
       ValueError: the first input has no known size.
+
+    Source: TensorFlow 1.15, ``tf.nn.raw_rnn``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     cell = tf.nn.rnn_cell.BasicRNNCell(3)
+    ...     def loop_fn(time, output, state, loop_state):
+    ...         state = cell.zero_state(2, tf.float32) if output is None else state
+    ...         return time >= [4, 1], tf.ones([2, 5]), state, output, None
+    ...     emitted, state, _ = tf.nn.raw_rnn(cell, loop_fn)
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(emitted.stack()).shape
+    (4, 2, 3)
     """
     check_is_cell(cell)
     if not callable(loop_fn):

@@ -348,6 +348,13 @@ def categorical_column_with_vocabulary_file(
       ValueError: there is no file, a number is not such, or the feature can have no such dtype.
 
     Source: TensorFlow 1.15, ``tf.feature_column.categorical_column_with_vocabulary_file``.
+
+    >>> import pathlib, tempfile, daskvars.v1 as tf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "words.txt")
+    >>> size = path.write_text("good\\nbad\\n")
+    >>> words = tf.feature_column.categorical_column_with_vocabulary_file("word", str(path))
+    >>> words.name, words.num_buckets
+    ('word', 2)
     """
     if not vocabulary_file:
         raise ValueError(f"Missing vocabulary_file in {key}.")

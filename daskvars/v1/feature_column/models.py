@@ -212,7 +212,7 @@ def make_parse_example_spec(feature_columns: Iterable[FeatureColumn]) -> dict[st
     """Return the declarations of the features that columns are made of, for `parse_example`.
 
     Args:
-      feature_columns: columns.
+      feature_columns: those that the model is made of.
 
     Raises:
       ValueError: one is no column, or two declare one feature differently.

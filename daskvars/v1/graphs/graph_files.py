@@ -52,9 +52,22 @@ def export_meta_graph(
       clear_devices: forget devices.
       clear_extraneous_savers: leave out the operations of savers other than `saver_def`.
 
+    Returns:
+      A `MetaGraphDef`.
+
     Raises:
       RuntimeError: there is no graph, as in eager code.
       TypeError: an operation cannot be written.
+
+    Source: TensorFlow 1.15, ``tf.train.export_meta_graph``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [2], "x")
+    ...     tf.add_to_collection("inputs", x)
+    ...     found = tf.train.export_meta_graph()
+    >>> [node.name for node in found.graph_def.node], list(found.collection_def)
+    (['x'], ['inputs'])
     """
     found, _ = export_scoped_meta_graph(
         filename,
@@ -135,6 +148,16 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
       graph_or_graph_def: the graph, or the graph as data.
       logdir: the directory, made if need be.
       name: name of the file.
+
+    Source: TensorFlow 1.15, ``tf.train.write_graph``.
+
+    >>> import os, tempfile, daskvars.v1 as tf
+    >>> with tf.Graph().as_default() as graph:
+    ...     x = tf.placeholder(tf.float32, [2], "x")
+    >>> path = tf.train.write_graph(graph, tempfile.mkdtemp(), "graph.json")
+    >>> with open(path, "rb") as file:
+    ...     [node.name for node in tf.GraphDef.FromString(file.read()).node]
+    ['x']
     """
     found = graph_or_graph_def
     found = found.as_graph_def() if isinstance(found, Graph) else found

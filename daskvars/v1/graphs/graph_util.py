@@ -113,7 +113,7 @@ def extract_sub_graph(graph_def: GraphDef, dest_nodes: Iterable[str]) -> GraphDe
     """Return the nodes of a graph that some nodes need, themselves included, in their order.
 
     Args:
-      graph_def: the graph.
+      graph_def: a `GraphDef`.
       dest_nodes: names of operations, a list.
 
     Raises:
@@ -152,7 +152,7 @@ def remove_training_nodes(
     of a branch or loop refers to.
 
     Args:
-      input_graph: the graph.
+      input_graph: a `GraphDef`.
       protected_nodes: names of operations that stay: above all the outputs.
 
     >>> import daskvars.v1 as tf
@@ -190,7 +190,18 @@ def remove_training_nodes(
 
 
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
-    """Return the static shape of a tensor of a graph, by its name or that of its operation."""
+    """Return the static shape of a tensor of a graph, by its name or that of its operation.
+
+    Args:
+      graph: the graph that it is in.
+      input_name: "x" or "x:0".
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default() as graph:
+    ...     x = tf.placeholder(tf.float32, [None, 4], "x")
+    >>> tf.graph_util.tensor_shape_from_node_def_name(graph, "x").as_list()
+    [None, 4]
+    """
     name = input_name if ":" in input_name else f"{input_name}:0"
     return graph.get_tensor_by_name(name).get_shape()
 

@@ -23,6 +23,14 @@ class SaverDef(JsonRecord):
       sharded: accepted; every chunk of a variable is a file of its own.
       keep_checkpoint_every_n_hours: how often one is kept for ever.
       version: accepted; there is one format.
+
+    Source: TensorFlow 1.15, ``tf.train.SaverDef``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     w = tf.get_variable("w", [2])
+    ...     tf.train.Saver(max_to_keep=3).as_saver_def().max_to_keep
+    3
     """
 
     what: ClassVar[str] = "a saver"

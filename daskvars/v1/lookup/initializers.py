@@ -19,6 +19,12 @@ class TextFileIndex:
     Attributes:
       WHOLE_LINE: all of it.
       LINE_NUMBER: its number, from 0 on.
+
+    Source: TensorFlow 1.15, ``tf.lookup.TextFileIndex``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+    (-2, -1)
     """
 
     WHOLE_LINE = files.WHOLE_LINE
@@ -66,6 +72,14 @@ class KeyValueTensorInitializer(TableInitializerBase):
       name: name of the operations.
 
     Source: TensorFlow 1.15, ``tf.lookup.KeyValueTensorInitializer``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     words = tf.lookup.KeyValueTensorInitializer(["a", "b"], [10, 20])
+    ...     table = tf.lookup.StaticHashTable(words, default_value=-1)
+    ...     sess.run(tf.tables_initializer())
+    ...     sess.run(table.lookup(tf.constant(["b", "c"]))).tolist()
+    [20, -1]
     """
 
     def __init__(
@@ -98,9 +112,9 @@ class TextFileInitializer(TableInitializerBase):
 
     Args:
       filename: its name, or a [] string tensor.
-      key_dtype: of the keys.
+      key_dtype: dtype of the keys: string or int64.
       key_index: which column they are, or one of `TextFileIndex`.
-      value_dtype: of the values.
+      value_dtype: dtype of the values: any.
       value_index: which column they are, or one of `TextFileIndex`.
       vocab_size: how many lines are read, by default all.
       delimiter: between columns.
@@ -110,6 +124,17 @@ class TextFileInitializer(TableInitializerBase):
       ValueError: there is no name, or a dtype or a number that does not fit.
 
     Source: TensorFlow 1.15, ``tf.lookup.TextFileInitializer``.
+
+    >>> import pathlib, tempfile, daskvars.v1 as tf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "prices.csv")
+    >>> size = path.write_text("apple,3\\npear,4\\n")
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     prices = tf.lookup.TextFileInitializer(
+    ...         str(path), tf.string, 0, tf.int64, 1, delimiter=",")
+    ...     table = tf.lookup.StaticHashTable(prices, default_value=-1)
+    ...     sess.run(tf.tables_initializer())
+    ...     sess.run(table.lookup(tf.constant(["pear"]))).tolist()
+    [4]
     """
 
     def __init__(

@@ -27,7 +27,14 @@ bytes_or_text_types = (bytes, str)
 
 
 def as_bytes(bytes_or_text: str | bytes, encoding: str = "utf-8") -> bytes:
-    """Return text or bytes as bytes. Raises TypeError for anything else.
+    """Return text or bytes as bytes.
+
+    Args:
+      bytes_or_text: str or bytes.
+      encoding: of the bytes.
+
+    Raises:
+      TypeError: it is something else.
 
     >>> as_bytes("name")
     b'name'
@@ -40,7 +47,18 @@ def as_bytes(bytes_or_text: str | bytes, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
-    """Return text or bytes as text. Raises TypeError for anything else."""
+    """Return text or bytes as text.
+
+    Args:
+      bytes_or_text: str or bytes.
+      encoding: that the bytes have.
+
+    Raises:
+      TypeError: it is something else.
+
+    >>> as_text(b"name")
+    'name'
+    """
     return as_bytes(bytes_or_text, encoding).decode(encoding)
 
 
@@ -48,10 +66,25 @@ as_str = as_text
 
 
 def as_str_any(value: Any) -> str:
-    """Return bytes decoded, anything else as `str` gives it."""
+    """Return bytes decoded, anything else as `str` gives it.
+
+    Args:
+      value: anything.
+
+    >>> as_str_any(b"name"), as_str_any(7)
+    ('name', '7')
+    """
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 
 def path_to_str(path: Any) -> Any:
-    """Return a path object as a string, anything else as it is."""
+    """Return a path object as a string, anything else as it is.
+
+    Args:
+      path: a str, a `pathlib.Path` or something else.
+
+    >>> import pathlib
+    >>> path_to_str(pathlib.PurePosixPath("logs") / "today"), path_to_str("logs")
+    ('logs/today', 'logs')
+    """
     return os.fspath(path) if hasattr(path, "__fspath__") else path

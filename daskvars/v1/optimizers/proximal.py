@@ -87,6 +87,15 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
       ValueError: `initial_accumulator_value` is not positive.
 
     Source: TensorFlow 1.15, ``tf.train.ProximalAdagradOptimizer``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     w = tf.Variable([1.0])
+    ...     train = tf.train.ProximalAdagradOptimizer(0.5, 5.0).minimize(w * w)
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(train)
+    ...     round(float(sess.run(w)[0]), 4)
+    0.6667
     """
 
     slot_names = ("accumulator",)

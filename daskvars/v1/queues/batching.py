@@ -18,7 +18,7 @@ from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.math.arithmetic import maximum
 from daskvars.shapes import as_shape
-from daskvars.surface.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family, with_example
 from daskvars.v1.queues.packed_sparse import packed, unpacked
 from daskvars.v1.queues.producers import summarize_fullness
 from daskvars.v1.queues.queue_ops import (
@@ -181,8 +181,8 @@ BATCHES = Family(
         "name": Argument("name of the operations.", None, "str | None"),
     },
     returns="""
-        What an element is, each tensor with one dimension more in front; for a list of one, a
-        tensor.""",
+        What an element is, each tensor of the same dtype, [batch_size, ...] with the shape of the
+        element's; for a list of one, a tensor.""",
     raises="""
         ValueError: there is no tensor, or a shape is not known.
         TypeError: the lists have other dtypes.
@@ -232,9 +232,28 @@ def _batches(where: str, a: dict[str, Any]) -> Any:
         return _like(elements[0], columns, batch, a["enqueue_many"])
 
 
-def _function(name: str, order: str, doc: str) -> Callable[..., Any]:
-    """Return a public function: its arguments in order, and what its docstring begins with."""
+EXAMPLE = """import daskvars.v1 as tf
+with tf.Graph().as_default():
+    number = tf.train.range_input_producer(6, num_epochs=1, shuffle=False).dequeue()
+    numbers = tf.train.{name}({call})
+    with tf.train.MonitoredSession() as sess:
+        sorted(sess.run(numbers).tolist()) -> {shown}"""
+
+
+def _function(
+    name: str, order: str, doc: str, call: str = "", shown: str = ""
+) -> Callable[..., Any]:
+    """Return a public function.
+
+    Args:
+      name: its name.
+      order: its arguments, in order.
+      doc: what its docstring begins with.
+      call: its arguments in the example, of which an element is a `number` from 0 to 5.
+      shown: what the batch then is, sorted.
+    """
     doc = f"{doc.strip()}\n\nSource: TensorFlow 1.15, ``tf.train.{name}``."
+    doc = with_example(doc, EXAMPLE.format(name=name, call=call, shown=shown) if call else "")
     return BATCHES.function(__name__, name, order, partial(_batches, name), doc)
 
 
@@ -263,34 +282,48 @@ batch_join = _function(
     "batch_join",
     f"tensors_list batch_size {_IN_ORDER}",
     "Return batches of what several lists of tensors give. See `batch`.",
+    call="[[number]], 3",
+    shown="[0, 1, 2]",
 )
 maybe_batch = _function(
     "maybe_batch",
     f"tensors keep_input batch_size num_threads {_IN_ORDER}",
     "Return batches of those elements for which a condition holds. See `batch`.",
+    call="[number], number > 2, 3",
+    shown="[3, 4, 5]",
 )
 maybe_batch_join = _function(
     "maybe_batch_join",
     f"tensors_list keep_input batch_size {_IN_ORDER}",
     "Return batches of those elements for which a condition holds. See `batch_join`.",
+    call="[[number]], number > 2, 3",
+    shown="[3, 4, 5]",
 )
 shuffle_batch = _function(
     "shuffle_batch",
     f"tensors batch_size capacity= min_after_dequeue num_threads {_SHUFFLED}",
     "Return batches of elements in random order. See `batch`.",
+    call="[number], 6, 8, 0",
+    shown="[0, 1, 2, 3, 4, 5]",
 )
 shuffle_batch_join = _function(
     "shuffle_batch_join",
     f"tensors_list batch_size capacity= min_after_dequeue {_SHUFFLED}",
     "Return shuffled batches of what several lists of tensors give. See `batch_join`.",
+    call="[[number]], 6, 8, 0",
+    shown="[0, 1, 2, 3, 4, 5]",
 )
 maybe_shuffle_batch = _function(
     "maybe_shuffle_batch",
     f"tensors batch_size capacity= min_after_dequeue keep_input num_threads {_SHUFFLED}",
     "Return shuffled batches of those elements for which a condition holds. See `maybe_batch`.",
+    call="[number], 3, 8, 0, number > 2",
+    shown="[3, 4, 5]",
 )
 maybe_shuffle_batch_join = _function(
     "maybe_shuffle_batch_join",
     f"tensors_list batch_size capacity= min_after_dequeue keep_input {_SHUFFLED}",
     "Return shuffled batches of those elements for which a condition holds. See `batch_join`.",
+    call="[[number]], 3, 8, 0, number > 2",
+    shown="[3, 4, 5]",
 )

@@ -39,6 +39,9 @@ def limit_epochs(
         variable, which `local_variables_initializer` sets back.
       name: name of the operations.
 
+    Returns:
+      A tensor of the shape and dtype of `tensor`.
+
     Raises:
       ValueError: `num_epochs` is not positive.
       OutOfRangeError: (when run) it was read as often.
@@ -105,6 +108,13 @@ def input_producer(
       ValueError: the shape of a row is not known.
 
     Source: TensorFlow 1.15, ``tf.train.input_producer``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     row = tf.train.input_producer([[1, 2], [3, 4]], num_epochs=1, shuffle=False).dequeue()
+    ...     with tf.train.MonitoredSession() as sess:
+    ...         [sess.run(row).tolist() for _ in range(2)]
+    [[1, 2], [3, 4]]
     """
     with name_scope(name, "input_producer", [input_tensor]):
         rows = convert_to_tensor(input_tensor, name="input_tensor")
@@ -143,7 +153,19 @@ def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variab
       pattern: [] or [n] string, see `matching_files`.
       name: name of the variable.
 
+    Returns:
+      A Variable, [n] string.
+
     Source: TensorFlow 1.15, ``tf.train.match_filenames_once``.
+
+    >>> import os, pathlib, tempfile, daskvars.v1 as tf
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "a.csv").touch()
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     names = tf.train.match_filenames_once(str(folder / "*.csv"))
+    ...     sess.run(tf.local_variables_initializer())
+    ...     [os.path.basename(name) for name in sess.run(names)]
+    [b'a.csv']
     """
     with name_scope(name, "matching_filenames", [pattern]):
         return Variable(
@@ -200,6 +222,13 @@ def string_input_producer(string_tensor: Any) -> Tensor:
       InvalidArgumentError: (when run) there is none.
 
     Source: TensorFlow 1.15, ``tf.train.string_input_producer``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     name = tf.train.string_input_producer(["a.csv", "b.csv"], shuffle=False).dequeue()
+    ...     with tf.train.MonitoredSession() as sess:
+    ...         sess.run(name), sess.run(name)
+    (b'a.csv', b'b.csv')
     """
     problem = "string_input_producer requires a non-null input tensor"
     if isinstance(string_tensor, list | tuple) and not string_tensor:
@@ -217,6 +246,13 @@ def range_input_producer(limit: TensorLike) -> Tensor:
       limit: [] int32.
 
     Source: TensorFlow 1.15, ``tf.train.range_input_producer``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     number = tf.train.range_input_producer(3, num_epochs=1, shuffle=False).dequeue()
+    ...     with tf.train.MonitoredSession() as sess:
+    ...         [int(sess.run(number)) for _ in range(3)]
+    [0, 1, 2]
     """
     return range_of(limit)
 
@@ -243,6 +279,14 @@ def slice_input_producer(
       ValueError: there is no tensor.
 
     Source: TensorFlow 1.15, ``tf.train.slice_input_producer``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x, y = tf.train.slice_input_producer([[[1, 2], [3, 4]], [0, 1]], shuffle=False)
+    ...     with tf.train.MonitoredSession() as sess:
+    ...         found = sess.run([x, y])
+    ...     found[0].tolist(), int(found[1])
+    ([1, 2], 0)
     """
     with name_scope(name, "input_producer", tensor_list):
         tensors = [convert_to_tensor(value) for value in tensor_list]

@@ -9,7 +9,18 @@ from typing import Any
 
 @dataclass
 class JobDef:
-    """A job of a cluster as plain data: its name, and the addresses of its tasks by number."""
+    """A job of a cluster as plain data: its name, and the addresses of its tasks by number.
+
+    Args:
+      name: "worker", say.
+      tasks: number of a task -> its address, "host:port".
+
+    Source: TensorFlow 1.15, ``tf.train.JobDef``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.train.JobDef(name="worker", tasks={0: "localhost:2222"}).tasks[0]
+    'localhost:2222'
+    """
 
     name: str = ""
     tasks: dict[int, str] = field(default_factory=dict)
@@ -17,7 +28,18 @@ class JobDef:
 
 @dataclass
 class ClusterDef:
-    """A cluster as plain data: its jobs, in the order of their names."""
+    """A cluster as plain data: its jobs, in the order of their names.
+
+    Args:
+      job: a list of `JobDef`.
+
+    Source: TensorFlow 1.15, ``tf.train.ClusterDef``.
+
+    >>> import daskvars.v1 as tf
+    >>> spec = tf.train.ClusterSpec({"ps": ["localhost:2221"], "worker": ["localhost:2222"]})
+    >>> [job.name for job in spec.as_cluster_def().job]
+    ['ps', 'worker']
+    """
 
     job: list[JobDef] = field(default_factory=list)
 

@@ -135,6 +135,11 @@ def byte_size_load_fn(op: Operation) -> float:
       ValueError: it has several outputs, or its shape is not known.
 
     Source: TensorFlow 1.15, ``tf.contrib.training.byte_size_load_fn``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.train.byte_size_load_fn(tf.zeros([3, 4]).op)
+    48.0
     """
     if len(op.outputs) != 1:
         raise ValueError(f"{op.name!r} has {len(op.outputs)} outputs; its load needs a single one")

@@ -30,10 +30,17 @@ class ServerDef:
 
     Attributes:
       cluster: the cluster that it belongs to.
-      job_name: its job.
+      job_name: the job that it is a task of.
       task_index: its number in that job.
       default_session_config: configuration given to the server.
       protocol: "grpc".
+
+    Source: TensorFlow 1.15, ``tf.train.ServerDef``.
+
+    >>> import daskvars.v1 as tf
+    >>> own = tf.train.Server.create_local_server().server_def
+    >>> own.job_name, own.task_index, own.protocol
+    ('localhost', 0, 'grpc')
     """
 
     cluster: ClusterDef = field(default_factory=ClusterDef)

@@ -27,7 +27,22 @@ from daskvars.v1.summary_writers import FileWriterCache
 
 
 class CheckpointSaverListener(ShownByArguments):
-    """Something to be done around the saving of checkpoints; all methods may be overridden."""
+    """Something to be done around the saving of checkpoints; all methods may be overridden.
+
+    Source: TensorFlow 1.15, ``tf.train.CheckpointSaverListener``.
+
+    >>> import tempfile, daskvars.v1 as tf
+    >>> class Told(tf.train.CheckpointSaverListener):
+    ...     def after_save(self, session, global_step_value):
+    ...         print("saved step", global_step_value)
+    >>> with tf.Graph().as_default():
+    ...     step = tf.train.create_global_step().assign_add(1)
+    ...     saves = tf.train.CheckpointSaverHook(tempfile.mkdtemp(), 600, listeners=[Told()])
+    ...     with tf.train.MonitoredSession(hooks=[saves]) as sess:
+    ...         _ = sess.run(step)
+    saved step 0
+    saved step 1
+    """
 
     def begin(self) -> None:
         """Called once before the session is made."""
@@ -58,6 +73,18 @@ class CheckpointSaverHook(SessionRunHook):
 
     Raises:
       ValueError: both `saver` and `scaffold` are given.
+
+    Source: TensorFlow 1.15, ``tf.train.CheckpointSaverHook``.
+
+    >>> import os, tempfile, daskvars.v1 as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> with tf.Graph().as_default():
+    ...     step = tf.train.create_global_step().assign_add(1)
+    ...     saves = tf.train.CheckpointSaverHook(folder, save_steps=10)
+    ...     with tf.train.MonitoredSession(hooks=[saves]) as sess:
+    ...         _ = sess.run(step), sess.run(step)
+    >>> os.path.basename(tf.train.latest_checkpoint(folder))
+    'model.ckpt-2'
     """
 
     def __init__(

@@ -29,6 +29,17 @@ class StopAtStepHook(SessionRunHook):
 
     Raises:
       ValueError: not exactly one of them is given.
+
+    Source: TensorFlow 1.15, ``tf.train.StopAtStepHook``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     step = tf.train.create_global_step().assign_add(1)
+    ...     with tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(3)]) as sess:
+    ...         while not sess.should_stop():
+    ...             last = sess.run(step)
+    >>> int(last)
+    3
     """
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
@@ -62,6 +73,16 @@ class GlobalStepWaiterHook(SessionRunHook):
 
     Args:
       wait_until_step: that step.
+
+    Source: TensorFlow 1.15, ``tf.train.GlobalStepWaiterHook``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     step = tf.train.create_global_step()
+    ...     at_once = tf.train.GlobalStepWaiterHook(wait_until_step=0)
+    ...     with tf.train.MonitoredSession(hooks=[at_once]) as sess:
+    ...         int(sess.run(step))
+    0
     """
 
     # Seconds between two looks at the global step.
@@ -92,6 +113,18 @@ class FinalOpsHook(SessionRunHook):
     Args:
       final_ops: what to run, in any nesting.
       final_ops_feed_dict: what to feed.
+
+    Source: TensorFlow 1.15, ``tf.train.FinalOpsHook``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     count = tf.train.create_global_step()
+    ...     three_more = count.assign_add(3)
+    ...     last = tf.train.FinalOpsHook(count * 10)
+    ...     with tf.train.MonitoredSession(hooks=[last]) as sess:
+    ...         _ = sess.run(three_more)
+    >>> int(last.final_ops_values)
+    30
     """
 
     def __init__(
@@ -118,6 +151,17 @@ class FeedFnHook(SessionRunHook):
 
     Args:
       feed_fn: gives a feed_dict.
+
+    Source: TensorFlow 1.15, ``tf.train.FeedFnHook``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [])
+    ...     double = x * 2.0
+    ...     feeds = tf.train.FeedFnHook(lambda: {x: 3.0})
+    ...     with tf.train.MonitoredSession(hooks=[feeds]) as sess:
+    ...         float(sess.run(double))
+    6.0
     """
 
     def __init__(self, feed_fn: Callable[[], Any]) -> None:

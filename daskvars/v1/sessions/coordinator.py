@@ -170,6 +170,20 @@ class LooperThread(threading.Thread):
 
     Raises:
       ValueError: `coord` is no coordinator, or there are arguments without a function.
+
+    Source: TensorFlow 1.15, ``tf.train.LooperThread``.
+
+    >>> import daskvars.v1 as tf
+    >>> coord, calls = tf.train.Coordinator(), []
+    >>> def work():
+    ...     calls.append(len(calls))
+    ...     if len(calls) == 3:
+    ...         coord.request_stop()
+    >>> thread = tf.train.LooperThread(coord, None, target=work)
+    >>> thread.start()
+    >>> coord.join([thread])
+    >>> calls
+    [0, 1, 2]
     """
 
     def __init__(

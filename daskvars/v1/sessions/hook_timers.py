@@ -66,7 +66,14 @@ class SecondOrStepTimer(ShownByArguments):
 
 
 class NeverTriggerTimer(SecondOrStepTimer):
-    """It is never time."""
+    """It is never time.
+
+    Source: TensorFlow 1.15, ``tf.train.NeverTriggerTimer``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.train.NeverTriggerTimer().should_trigger_for_step(7)
+    False
+    """
 
     def __init__(self) -> None:
         super().__init__(every_steps=1)

@@ -31,7 +31,14 @@ USE_DEFAULT: Any = object()
 
 
 class SessionCreator(ShownByArguments, abc.ABC):
-    """Makes the session of a monitored session."""
+    """Makes the session of a monitored session.
+
+    Source: TensorFlow 1.15, ``tf.train.SessionCreator``.
+
+    >>> import daskvars.v1 as tf
+    >>> isinstance(tf.train.ChiefSessionCreator(), tf.train.SessionCreator)
+    True
+    """
 
     @abc.abstractmethod
     def create_session(self) -> Any:
@@ -47,6 +54,15 @@ class ChiefSessionCreator(SessionCreator):
       config: the session's configuration.
       checkpoint_dir: directory whose newest checkpoint is restored, if it has one.
       checkpoint_filename_with_path: the checkpoint to restore.
+
+    Source: TensorFlow 1.15, ``tf.train.ChiefSessionCreator``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     w = tf.get_variable("w", initializer=3.0)
+    ...     with tf.train.MonitoredSession(tf.train.ChiefSessionCreator()) as sess:
+    ...         float(sess.run(w))
+    3.0
     """
 
     def __init__(
@@ -87,6 +103,18 @@ class WorkerSessionCreator(SessionCreator):
       master: the target that it shares with the chief.
       config: the session's configuration.
       max_wait_secs: how many seconds to wait at most.
+
+    Source: TensorFlow 1.15, ``tf.train.WorkerSessionCreator``.
+
+    >>> import daskvars.v1 as tf
+    >>> target = tf.train.Server.create_local_server().target
+    >>> with tf.Graph().as_default():
+    ...     w = tf.get_variable("w", initializer=3.0)
+    ...     with tf.train.MonitoredSession(tf.train.ChiefSessionCreator(master=target)) as chief:
+    ...         worker = tf.train.WorkerSessionCreator(master=target)
+    ...         with tf.train.MonitoredSession(worker) as sess:
+    ...             float(sess.run(w))
+    3.0
     """
 
     def __init__(
@@ -293,6 +321,15 @@ class SingularMonitoredSession(_Monitored):
       scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path: see
         `ChiefSessionCreator`.
       stop_grace_period_secs: how many seconds threads have to end when it is closed.
+
+    Source: TensorFlow 1.15, ``tf.train.SingularMonitoredSession``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     w = tf.get_variable("w", initializer=3.0)
+    ...     with tf.train.SingularMonitoredSession() as sess:
+    ...         float(sess.run(w)), isinstance(sess.raw_session(), tf.Session)
+    (3.0, True)
     """
 
     def __init__(
@@ -350,6 +387,18 @@ def MonitoredTrainingSession(
       log_step_count_steps: steps between two reports of the steps per second.
       max_wait_secs: how many seconds a worker waits for the chief at most.
       summary_dir: where summaries go, by default `checkpoint_dir`.
+
+    Source: TensorFlow 1.15, ``tf.train.MonitoredTrainingSession``.
+
+    >>> import tempfile, daskvars.v1 as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> for _ in range(2):  # the second goes on where the first ended
+    ...     with tf.Graph().as_default():
+    ...         step = tf.train.create_global_step().assign_add(1)
+    ...         with tf.train.MonitoredTrainingSession(checkpoint_dir=folder) as sess:
+    ...             int(sess.run(step))
+    1
+    2
     """
     scaffold = scaffold or Scaffold()
     if not is_chief:

@@ -48,6 +48,16 @@ class LoggingTensorHook(SessionRunHook):
 
     Raises:
       ValueError: not exactly one of runs and seconds is given, or runs are not positive.
+
+    Source: TensorFlow 1.15, ``tf.train.LoggingTensorHook``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     loss = tf.constant(0.5)
+    ...     logs = tf.train.LoggingTensorHook({"loss": loss}, at_end=True, formatter=print)
+    ...     with tf.train.MonitoredSession(hooks=[logs]) as sess:
+    ...         value = sess.run(loss)
+    {'loss': np.float32(0.5)}
     """
 
     def __init__(
@@ -146,8 +156,19 @@ class NanTensorHook(SessionRunHook):
     """Ends the training when the loss is NaN.
 
     Args:
-      loss_tensor: [] the loss.
+      loss_tensor: [] floating, which is fetched in each run.
       fail_on_nan_loss: raise NanLossDuringTrainingError; False ends without an error.
+
+    Source: TensorFlow 1.15, ``tf.train.NanTensorHook``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [])
+    ...     stops = tf.train.NanTensorHook(tf.log(x), fail_on_nan_loss=False)
+    ...     with tf.train.MonitoredSession(hooks=[stops]) as sess:
+    ...         _ = sess.run(x, {x: 1.0}), sess.run(x, {x: -1.0})
+    ...         sess.should_stop()
+    True
     """
 
     def __init__(self, loss_tensor: TensorLike, fail_on_nan_loss: bool = True) -> None:
@@ -180,6 +201,17 @@ class StepCounterHook(SessionRunHook):
 
     Raises:
       ValueError: not exactly one of steps and seconds is given.
+
+    Source: TensorFlow 1.15, ``tf.train.StepCounterHook``.
+
+    >>> import tempfile, daskvars.v1 as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> with tf.Graph().as_default():
+    ...     step = tf.train.create_global_step().assign_add(1)
+    ...     rate = tf.train.StepCounterHook(every_n_steps=10, output_dir=folder)
+    ...     with tf.train.MonitoredSession(hooks=[rate]) as sess:
+    ...         int(sess.run(step))
+    1
     """
 
     def __init__(
@@ -247,6 +279,20 @@ class SummarySaverHook(SessionRunHook):
 
     Raises:
       ValueError: not exactly one of `scaffold` and `summary_op` is given.
+
+    Source: TensorFlow 1.15, ``tf.train.SummarySaverHook``.
+
+    >>> import glob, tempfile, daskvars.v1 as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> with tf.Graph().as_default():
+    ...     step = tf.train.create_global_step().assign_add(1)
+    ...     loss = tf.summary.scalar("loss", 0.5)
+    ...     saves = tf.train.SummarySaverHook(save_steps=1, output_dir=folder, summary_op=loss)
+    ...     with tf.train.MonitoredSession(hooks=[saves]) as sess:
+    ...         _ = sess.run(step)
+    >>> events = [e for path in glob.glob(f"{folder}/*") for e in tf.train.summary_iterator(path)]
+    >>> [v.simple_value for e in events for v in e.summary.value if v.tag == "loss"]
+    [0.5]
     """
 
     def __init__(
@@ -317,6 +363,18 @@ class ProfilerHook(SessionRunHook):
       save_steps: steps between two.
       save_secs: seconds between two, instead of steps.
       output_dir: directory of the files ``timeline-<step>.json``.
+
+    Source: TensorFlow 1.15, ``tf.train.ProfilerHook``.
+
+    >>> import os, tempfile, daskvars.v1 as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> with tf.Graph().as_default():
+    ...     step = tf.train.create_global_step().assign_add(1)
+    ...     traces = tf.train.ProfilerHook(save_steps=1, output_dir=folder)
+    ...     with tf.train.MonitoredSession(hooks=[traces]) as sess:
+    ...         _ = sess.run(step), sess.run(step)
+    >>> os.path.exists(os.path.join(folder, "timeline-2.json"))
+    True
     """
 
     def __init__(

@@ -37,8 +37,18 @@ class QueueRunner(ShownByArguments):
     Raises:
       ValueError: `queue` or `enqueue_ops` is missing.
       NotImplementedError: `queue_runner_def` is given.
+      TypeError: `queue_closed_exception_types` is no tuple of errors.
 
     Source: TensorFlow 1.15, ``tf.train.QueueRunner``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     queue = tf.FIFOQueue(4, tf.int32, shapes=[[]])
+    ...     tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(7)]))
+    ...     number = queue.dequeue()
+    ...     with tf.train.MonitoredSession() as sess:
+    ...         int(sess.run(number))
+    7
     """
 
     def __init__(
@@ -170,10 +180,18 @@ def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS)
     """Let `start_queue_runners` start a runner.
 
     Args:
-      qr: the runner.
+      qr: a `QueueRunner`.
       collection: the name of a collection of the graph.
 
     Source: TensorFlow 1.15, ``tf.train.add_queue_runner``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     queue = tf.FIFOQueue(4, tf.int32, shapes=[[]])
+    ...     runner = tf.train.QueueRunner(queue, [queue.enqueue(7)])
+    ...     tf.train.add_queue_runner(runner)
+    ...     tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS) == [runner]
+    True
     """
     builder_for(()).add_to_collection(collection, qr)
 

@@ -52,7 +52,7 @@ class Scaffold(ShownByArguments):
       ready_for_local_init_op: the same, of global variables only.
       local_init_op: operation that initializes the local variables.
       summary_op: string tensor of all summaries.
-      saver: a `Saver`.
+      saver: what saves and restores: a `Saver`, by default one of all variables.
       copy_from_scaffold: another scaffold, for whatever is not given.
       local_init_feed_dict: what is fed to `local_init_op`.
 

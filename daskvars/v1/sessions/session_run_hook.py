@@ -11,7 +11,28 @@ from daskvars.v1.sessions.coordinator import Coordinator
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook, or the caller of `run`, wants of a run: `fetches`, `feed_dict`, `options`."""
+    """What a hook, or the caller of `run`, wants of a run: `fetches`, `feed_dict`, `options`.
+
+    Args:
+      fetches: as of `Session.run`.
+      feed_dict: what is fed for them.
+      options: a `RunOptions`.
+
+    Source: TensorFlow 1.15, ``tf.train.SessionRunArgs``.
+
+    >>> import daskvars.v1 as tf
+    >>> class Shown(tf.train.SessionRunHook):
+    ...     def before_run(self, run_context):
+    ...         return tf.train.SessionRunArgs(fetches="loss:0")
+    ...     def after_run(self, run_context, run_values):
+    ...         print(run_values.results)
+    >>> with tf.Graph().as_default():
+    ...     loss = tf.constant(0.5, name="loss")
+    ...     double = loss * 2.0
+    ...     with tf.train.MonitoredSession(hooks=[Shown()]) as sess:
+    ...         _ = sess.run(double)
+    0.5
+    """
 
     fetches: Any
     feed_dict: Any = None
@@ -19,7 +40,19 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What a hook gets of a run: `results` of its fetches, the `options` and `run_metadata`."""
+    """What a hook gets of a run: `results` of its fetches, the `options` and `run_metadata`.
+
+    Args:
+      results: of what the hook fetched.
+      options: the `RunOptions` of the run.
+      run_metadata: its `RunMetadata`.
+
+    Source: TensorFlow 1.15, ``tf.train.SessionRunValues``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.train.SessionRunValues(results=[0.5], options=None, run_metadata=None).results
+    [0.5]
+    """
 
     results: Any
     options: Any
@@ -28,6 +61,10 @@ class SessionRunValues(NamedTuple):
 
 class SessionRunContext:
     """The run that a hook is called for.
+
+    Args:
+      original_args: the `SessionRunArgs` of the caller of `run`.
+      session: the session that runs.
 
     >>> context = SessionRunContext(SessionRunArgs(None), None)
     >>> context.request_stop()

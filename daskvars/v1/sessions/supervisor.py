@@ -471,12 +471,23 @@ def basic_train_loop(
     A session whose cluster was lost (AbortedError) is made again.
 
     Args:
-      supervisor: a `Supervisor`.
+      supervisor: whose sessions they are, and which says when to stop.
       train_step_fn: ``train_step_fn(session, *args, **kwargs)``.
       args, kwargs: its other arguments.
       master: the session's target.
 
     Source: TensorFlow 1.15, ``tf.train.basic_train_loop``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     count = tf.Variable(0).assign_add(1)
+    ...     supervisor = tf.train.Supervisor(logdir=None)
+    ...     def step(session):
+    ...         if session.run(count) == 3:
+    ...             print("three steps")
+    ...             supervisor.request_stop()
+    ...     tf.train.basic_train_loop(supervisor, step)
+    three steps
     """
     is_done = False
     while not is_done:
