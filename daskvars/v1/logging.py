@@ -52,7 +52,7 @@ def log(level: int, msg: str, *args: object, **kwargs: Any) -> None:
       level: one of the levels, ``tf.logging.INFO`` for example.
       msg: the text, into which ``%`` puts `args`.
       *args: what is put in it; it is made only where the message is shown.
-      **kwargs: as of `logging.Logger.log`.
+      **kwargs: as of ``logging.Logger.log``.
 
     >>> import daskvars.v1 as tf
     >>> with tf.test.TestCase().assertLogs("daskvars", tf.logging.INFO) as logs:

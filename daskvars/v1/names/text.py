@@ -81,7 +81,7 @@ def path_to_str(path: Any) -> Any:
     """Return a path object as a string, anything else as it is.
 
     Args:
-      path: a str, a `pathlib.Path` or something else.
+      path: a str, a ``pathlib.Path`` or something else.
 
     >>> import pathlib
     >>> path_to_str(pathlib.PurePosixPath("logs") / "today"), path_to_str("logs")

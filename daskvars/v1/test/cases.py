@@ -34,7 +34,7 @@ class TestCase(Assertions):
     `cached_session` gives one session to all blocks of a test.
 
     Args:
-      methodName: the test's, see `unittest.TestCase`.
+      methodName: the test's, see ``unittest.TestCase``.
 
     >>> import daskvars.v1 as tf
     >>> class SquareTest(tf.test.TestCase):
