@@ -78,8 +78,8 @@ ARGUMENTS = Family(
             "function of the output that gives a loss.", None, FUNCTION_OR_NONE
         ),
         "epsilon": Argument("added to the variance.", 1e-3, "float"),
-        "center": Argument("whether there is a `beta`, a shift.", True, "bool"),
-        "scale": Argument("whether there is a `gamma`, a factor.", True, "bool"),
+        "center": Argument("whether there is a beta, a shift.", True, "bool"),
+        "scale": Argument("whether there is a gamma, a factor.", True, "bool"),
         "axis": Argument("the axis of the channels, or a list of axes.", -1, "int | Sequence[int]"),
         "momentum": Argument(
             "how much of a moving average stays in one update.", 0.99, "TensorLike"

@@ -36,6 +36,7 @@ def applied(
         return layer(inputs, **call)
 
 
+REUSED = "there are variables of that name, and `reuse` does not say to share them."
 FORM = """
 Args:
   inputs: the input of the layer, [...] floating.
@@ -105,7 +106,7 @@ def functional(
       The output of the layer, of the dtype of `inputs`.
 
     Raises:
-      ValueError: there are variables of that name, and `reuse` does not say to share them.
+      ValueError: {REUSED if has_variables else "the arguments do not fit the shape of `inputs`."}
     """
     function.__doc__ = with_example(doc, example)
     function.__signature__ = signature  # type: ignore[attr-defined]
