@@ -196,7 +196,8 @@ class InGraph(type):
     @property
     def __signature__(cls) -> inspect.Signature:
         """What the class is called with: that is what ``help()`` and completion show."""
-        makers = [m for m in (cls.__init__, cls.__new__) if inspect.isfunction(m)]
+        made_by = (cls.__init__, cls.__new__)  # type: ignore[misc]
+        makers = [maker for maker in made_by if inspect.isfunction(maker)]
         parameters = inspect.signature(makers[0]).parameters.values() if makers else ()
         return inspect.Signature([*parameters][1:])
 
