@@ -36,6 +36,9 @@ class Record:
     Args:
       num_slices: how many slices are kept.
 
+    Raises:
+      ValueError: `num_slices` is not an int from 0 on.
+
     >>> import daskvars as dv
     >>> with dv.observe.recorded() as record:
     ...     float(dv.constant(1.0) + 2.0)
