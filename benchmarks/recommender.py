@@ -37,7 +37,7 @@ import recommend
 
 WORKERS, DIM, UNITS = 2, 16, (64, 32)
 LARGE, SMALL, EXAMPLES, BATCH = 10_000_000, 100_000, 65_536, 4096
-QUICK_LARGE, QUICK_SMALL, QUICK_EXAMPLES, QUICK_BATCH = 20_000, 2_000, 512, 64
+QUICK_LARGE, QUICK_SMALL, QUICK_FEATURES, QUICK_EXAMPLES, QUICK_BATCH = 20_000, 2_000, 4, 512, 64
 STEP_LIMIT, BYTES_LIMIT, HAND_LIMIT, SERVERS_LIMIT = 1.5, 1.25, 1.0, 1.0
 COUNTED = 8  # steps whose bytes are counted
 STEPS, KILLED_AFTER = 12, 5  # of a training that is disturbed
@@ -53,11 +53,11 @@ def batches(place: str, batch: int) -> Any:
 # -- the two programs ------------------------------------------------------------------------------
 
 
-def ours(place: str, rows: int, batch: int, scheduler_file: str) -> Callable[[], dict]:
+def ours(place: str, sizes: list[int], batch: int, scheduler_file: str) -> Callable[[], dict]:
     """Return a step of the example on a cluster; it gives the facts of its run."""
     dv.config.set(scratch=f"{place}.scratch", seal_every_s=3600.0)
     Client(scheduler_file=scheduler_file)
-    model, given = recommend.WideAndDeep(rows, DIM, WORKERS, UNITS), batches(place, batch)
+    model, given = recommend.WideAndDeep(sizes, DIM, WORKERS, UNITS), batches(place, batch)
 
     def step() -> dict:
         found = next(given)
@@ -158,11 +158,10 @@ def updated(
     return new
 
 
-def by_hand(place: str, rows: int, batch: int, scheduler_file: str) -> Callable[[], float]:
+def by_hand(place: str, sizes: list[int], batch: int, scheduler_file: str) -> Callable[[], float]:
     """Return a step in dask.array on a cluster; it gives the loss."""
     Client(scheduler_file=scheduler_file)
     rng = np.random.default_rng(0)
-    sizes = recommend.table_sizes(rows)
     total, width = sum(sizes), DIM + 1
     table = da.random.default_rng(0).uniform(
         -0.05, 0.05, (total, width), chunks=(-(-total // WORKERS), width)
@@ -192,7 +191,7 @@ def touched(values: np.ndarray) -> tuple[int, int]:
       The distinct rows of each part, in all, and those of them that another worker has.
     """
     total = elsewhere = 0
-    for feature in range(recommend.FEATURES):
+    for feature in range(values.shape[1]):
         for number, part in enumerate(np.array_split(values[:, feature], WORKERS)):
             ids = np.unique(part)
             total += len(ids)
@@ -205,9 +204,9 @@ def row_bytes() -> int:
     return 2 * (ROW_BYTES * (DIM + 1) + 2 * ID_BYTES)
 
 
-def servers_bytes(total: int) -> int:
+def servers_bytes(total: int, features: int) -> int:
     """Return what a step moves between workers and parameter servers, by arithmetic."""
-    units = [DIM * recommend.FEATURES, *UNITS, 1]
+    units = [DIM * features, *UNITS, 1]
     dense = sum((size + 1) * count for size, count in pairwise(units))
     return total * row_bytes() + 2 * WORKERS * ROW_BYTES * dense
 
@@ -216,7 +215,7 @@ def servers_bytes(total: int) -> int:
 
 
 def training(
-    place: str, rows: int, batch: int, scheduler_file: str
+    place: str, sizes: list[int], batch: int, scheduler_file: str
 ) -> Callable[[int, bool], tuple[int, str]]:
     """Return a function that makes steps, from the checkpoint on if there is one.
 
@@ -226,7 +225,7 @@ def training(
     dv.set_random_seed(1)
     dv.config.set(scratch=f"{place}.scratch", seal_every_s=0.5)
     Client(scheduler_file=scheduler_file)
-    model = recommend.WideAndDeep(rows, DIM, WORKERS, UNITS)
+    model = recommend.WideAndDeep(sizes, DIM, WORKERS, UNITS)
     saver, saved = dv.train.Saver(), f"{place}.saved"
     if dv.train.checkpoint_exists(saved):
         saver.restore(None, saved)
@@ -250,34 +249,34 @@ def training(
 
 @contextmanager
 def disturbed(
-    place: str, rows: int, batch: int
+    place: str, sizes: list[int], batch: int
 ) -> Iterator[tuple[clusters.Cluster, measure.Apart]]:
     """Give a cluster and a training on it."""
     with (
         tempfile.TemporaryDirectory() as folder,
         clusters.Cluster(folder, WORKERS, is_default=False) as cluster,
-        measure.Apart(training, place, rows, batch, cluster.file) as apart,
+        measure.Apart(training, place, sizes, batch, cluster.file) as apart,
     ):
         yield cluster, apart
 
 
-def judge_kills(report: measure.Report, place: str, rows: int, batch: int) -> None:
+def judge_kills(report: measure.Report, place: str, sizes: list[int], batch: int) -> None:
     """Kill a worker, and everything; compare with an undisturbed training."""
-    with disturbed(place, rows, batch) as (_, run):
+    with disturbed(place, sizes, batch) as (_, run):
         _, wanted = run(STEPS, False)
-    with disturbed(place, rows, batch) as (cluster, run):
+    with disturbed(place, sizes, batch) as (cluster, run):
         run(KILLED_AFTER, False)
         run.start(STEPS, False)
         cluster.processes.pop().kill()
         cluster.add_worker()
         _, after_worker = run.result()
-    with disturbed(place, rows, batch) as (cluster, run):
+    with disturbed(place, sizes, batch) as (cluster, run):
         run(KILLED_AFTER, True)
         run.start(STEPS, False)
         cluster.client.close()
         for process in (run.process, *cluster.processes):
             process.kill()
-    with disturbed(place, rows, batch) as (_, run):
+    with disturbed(place, sizes, batch) as (_, run):
         begun, resumed = run(STEPS, False)
     for what, found in (("a worker killed", after_worker), ("everything killed", resumed)):
         if found != wanted:
@@ -292,20 +291,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
     options = measure.options(__doc__, arguments, rounds=10)
     report = measure.Report("recommender")
-    rows, few, examples, batch = (
-        (QUICK_LARGE, QUICK_SMALL, QUICK_EXAMPLES, QUICK_BATCH)
+    rows, few, features, examples, batch = (
+        (QUICK_LARGE, QUICK_SMALL, QUICK_FEATURES, QUICK_EXAMPLES, QUICK_BATCH)
         if options.quick
-        else (LARGE, SMALL, EXAMPLES, BATCH)
+        else (LARGE, SMALL, recommend.FEATURES, EXAMPLES, BATCH)
     )
     with tempfile.TemporaryDirectory() as folder:
         places = {count: f"{folder}/{count}.zarr" for count in (rows, few)}
+        sizes = {count: recommend.table_sizes(count, features) for count in places}
         for count, place in places.items():
-            recommend.write_clicks(Path(place), examples, count)
+            recommend.write_clicks(Path(place), examples, sizes[count])
         with (
             clusters.Cluster(folder, WORKERS, is_default=False) as cluster,
-            measure.Apart(ours, places[rows], rows, batch, cluster.file) as large,
-            measure.Apart(ours, places[few], few, batch, cluster.file) as small,
-            measure.Apart(by_hand, places[rows], rows, batch, cluster.file) as hand,
+            measure.Apart(ours, places[rows], sizes[rows], batch, cluster.file) as large,
+            measure.Apart(ours, places[few], sizes[few], batch, cluster.file) as small,
+            measure.Apart(by_hand, places[rows], sizes[rows], batch, cluster.file) as hand,
         ):
             cluster.count()
             given = batches(places[rows], batch)  # no client here: read in this process
@@ -325,14 +325,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report.against_baseline({name: times[name] for name in names[::2]}, HAND_LIMIT)
         least = elsewhere * row_bytes()
         report.against_bytes("moved a step", load.moved, BYTES_LIMIT, least, "rows touched")
-        every = batch * recommend.FEATURES * recommend.MOST * (WORKERS - 1) / WORKERS * row_bytes()
+        every = batch * features * recommend.MOST * (WORKERS - 1) / WORKERS * row_bytes()
         moved = plan["transfer_bytes"]
         report.against_bytes("by plan", moved, BYTES_LIMIT, every, "were all values distinct")
-        servers = servers_bytes(total)
+        servers = servers_bytes(total, features)
         report.against_bytes("moved", load.moved, SERVERS_LIMIT, servers, "parameter servers")
         few_place = f"{folder}/killed.zarr"
-        recommend.write_clicks(Path(few_place), QUICK_EXAMPLES, QUICK_LARGE)
-        judge_kills(report, few_place, QUICK_LARGE, QUICK_BATCH)
+        killed = recommend.table_sizes(QUICK_LARGE, features)
+        recommend.write_clicks(Path(few_place), QUICK_EXAMPLES, killed)
+        judge_kills(report, few_place, killed, QUICK_BATCH)
     return report.status
 
 

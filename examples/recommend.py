@@ -25,27 +25,27 @@ import daskvars as dv
 FEATURES, MOST = 26, 4  # and the values of one
 
 
-def table_sizes(rows: int) -> list[int]:
+def table_sizes(rows: int, features: int = FEATURES) -> list[int]:
     """Return the rows of each feature's tables, of so many in all: few are large, most are not."""
-    shares = 1 / np.arange(1, FEATURES + 1)
+    shares = 1 / np.arange(1, features + 1)
     return [max(16, int(rows * share / shares.sum())) for share in shares]
 
 
-def write_clicks(path: Path, examples: int, rows: int) -> zarr.Group:
+def write_clicks(path: Path, examples: int, sizes: list[int]) -> zarr.Group:
     """Write made-up clicks: who likes what is odd clicks, and it is odd things that they look at.
 
     Returns:
-      A group of `values` [examples, FEATURES, MOST] int32, filled up with 0 where there are fewer,
+      A group of `values` [examples, features, MOST] int32, filled up with 0 where there are fewer,
       and `clicked` [examples]. The n-th value of a feature occurs with a frequency of 1/n.
     """
     rng = np.random.default_rng(0)
     likes_odd = rng.random(examples) < 0.5
-    values = np.empty((examples, FEATURES, MOST), np.int32)
-    for feature, size in enumerate(table_sizes(rows)):
+    values = np.empty((examples, len(sizes), MOST), np.int32)
+    for feature, size in enumerate(sizes):
         ranks = np.exp(rng.random((examples, MOST)) * np.log(size // 2 - 1)).astype(np.int32)
         is_odd = (rng.random((examples, MOST)) < 0.7) == likes_odd[:, np.newaxis]
         values[:, feature] = 2 * ranks + is_odd
-    values[np.arange(MOST) >= rng.integers(1, MOST + 1, (examples, FEATURES, 1))] = 0
+    values[np.arange(MOST) >= rng.integers(1, MOST + 1, (examples, len(sizes), 1))] = 0
     group = zarr.open_group(path, mode="w")
     for name, array in (("values", values), ("clicked", likes_odd.astype("f4"))):
         group.create_array(name, data=array, chunks=(-(-examples // 8), *array.shape[1:]))
@@ -56,15 +56,17 @@ class WideAndDeep:
     """How likely somebody clicks.
 
     Args:
-      rows: of all tables of the deep part, and of the wide one.
+      sizes: rows of the table of each feature, in the deep part and in the wide one.
       dim: size of a row of the deep part.
       shards: into how many chunks a table is cut, row by row in turns.
       units: of the hidden layers.
     """
 
-    def __init__(self, rows: int, dim: int, shards: int, units: tuple[int, ...] = (64, 32)) -> None:
+    def __init__(
+        self, sizes: list[int], dim: int, shards: int, units: tuple[int, ...] = (64, 32)
+    ) -> None:
         self.deep, self.wide = [], []
-        for feature, size in enumerate(table_sizes(rows)):
+        for feature, size in enumerate(sizes):
             for bags, width, combiner in ((self.deep, dim, "mean"), (self.wide, 1, "sum")):
                 bag = dv.layers.EmbeddingBag(
                     size,
@@ -84,7 +86,7 @@ class WideAndDeep:
         self.number = dv.train.get_or_create_global_step()
         self.optimizer = dv.train.AdagradOptimizer(0.05)
         self.step = dv.function(self._step)
-        self.score(np.zeros((1, FEATURES, MOST), np.int32))  # makes the variables
+        self.score(np.zeros((1, len(sizes), MOST), np.int32))  # makes the variables
         self.optimizer.build(self.variables)
 
     @property
@@ -95,7 +97,7 @@ class WideAndDeep:
 
     def score(self, values):
         """Return [batch] logits of clicks."""
-        bags = [values[:, feature] for feature in range(FEATURES)]
+        bags = [values[:, feature] for feature in range(len(self.deep))]
         found = dv.concat([table(ids) for table, ids in zip(self.deep, bags)], axis=1)
         for layer in self.hidden:
             found = layer(found)
@@ -119,6 +121,7 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     found.add_argument("--examples", type=int, default=16_384)
     found.add_argument("--rows", type=int, default=100_000, help="of all tables")
+    found.add_argument("--features", type=int, default=FEATURES)
     found.add_argument("--dim", type=int, default=16)
     found.add_argument("--batch", type=int, default=1024)
     found.add_argument("--epochs", type=int, default=3, help="how many more")
@@ -130,8 +133,9 @@ def parser() -> argparse.ArgumentParser:
 def train(options: argparse.Namespace, folder: Path) -> list[float]:
     """Train, and return how well each epoch's clicks were foretold on the way."""
     dv.set_random_seed(0)
-    clicks = write_clicks(folder / "clicks.zarr", options.examples, options.rows)
-    model = WideAndDeep(options.rows, options.dim, max(1, options.workers))
+    sizes = table_sizes(options.rows, options.features)
+    clicks = write_clicks(folder / "clicks.zarr", options.examples, sizes)
+    model = WideAndDeep(sizes, options.dim, max(1, options.workers))
     saver, saved = dv.train.Saver(), str(folder / "model")
     if dv.train.checkpoint_exists(saved):
         saver.restore(None, saved)

@@ -9,15 +9,18 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
+import types
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPENDENCIES = ("dask.array", "distributed", "ml_dtypes", "scipy.special", "threadpoolctl", "zarr")
+PACKAGE = ("daskvars.v1", "daskvars.cli")  # all of it
 OUTPUTS = {"stdout": 1, "stderr": 2}
 
 
@@ -29,11 +32,18 @@ class Outcome(NamedTuple):
     said: str
 
 
-def outcome(code: str, *arguments: str, here: Path = ROOT) -> Outcome:
-    """Run code as ``python -c`` does in a folder, and return what came of it."""
-    server = _server()
+def python(*arguments: object, here: Path = ROOT, after: tuple[str, ...] = ()) -> Outcome:
+    """Do what ``python`` with some arguments does in a folder, and return what came of it.
+
+    Args:
+      arguments: a path, or ``-c`` and code, or ``-m`` and a module; and what the program takes.
+      here: the folder.
+      after: modules besides `DEPENDENCIES` that the process need not import any more: `PACKAGE`,
+        where how that is imported is not what is tested.
+    """
+    server = _server(after)
     with tempfile.TemporaryDirectory() as folder:
-        asked = [code, arguments, folder, str(here), dict(os.environ)]
+        asked = [list(map(str, arguments)), folder, str(here), dict(os.environ)]
         server.stdin.write(json.dumps(asked) + "\n")
         server.stdin.flush()
         answer = server.stdout.readline()
@@ -41,30 +51,37 @@ def outcome(code: str, *arguments: str, here: Path = ROOT) -> Outcome:
         return Outcome(int(answer), *[Path(folder, name).read_text() for name in OUTPUTS])
 
 
-def run(code: str, *arguments: str, here: Path = ROOT) -> str:
-    """Run code, and return what it prints.
+def printed(*arguments: object, here: Path = ROOT, after: tuple[str, ...] = ()) -> str:
+    """Do what `python` does, and return what that prints.
 
     Raises:
       AssertionError: it ended with another exit status than 0; the message is what it said.
     """
-    found = outcome(code, *arguments, here=here)
-    assert found.status == 0, f"status {found.status}: {found.said}"
+    found = python(*arguments, here=here, after=after)
+    assert found.status == 0, f"status {found.status}: {found.printed}{found.said}"
     return found.printed
 
 
+def run(code: str, *arguments: str, here: Path = ROOT) -> str:
+    """Run code as ``python -c`` does, and return what it prints, or raise as `printed`."""
+    return printed("-c", code, *arguments, here=here)
+
+
 @cache
-def _server() -> subprocess.Popen[str]:
+def _server(after: tuple[str, ...]) -> subprocess.Popen[str]:
     """Start what forks; it ends when its standard input does, with this process."""
-    command = [sys.executable, "-m", "tests.fresh"]
+    command = [sys.executable, "-m", "tests.fresh", *after]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
 
 
-def _serve() -> None:
-    """Fork for each line that comes; a fork becomes its code, and ends as any process does."""
+def _serve(*after: str) -> None:
+    """Fork for each line that comes; a fork becomes its program, and ends as any process does."""
     for name in DEPENDENCIES:
         importlib.import_module(name)
     assert not [name for name in sys.modules if name.partition(".")[0] == "daskvars"]
+    for name in after:
+        importlib.import_module(name)
     for line in sys.stdin:
         if not (process := os.fork()):
             return _become(*json.loads(line))
@@ -72,18 +89,29 @@ def _serve() -> None:
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def _become(
-    code: str, arguments: list[str], folder: str, here: str, environment: dict[str, str]
-) -> None:
+def _become(arguments: list[str], folder: str, here: str, environment: dict[str, str]) -> None:
     os.chdir(here)
     os.environ.clear()
     os.environ.update(environment)
     for name, number in OUTPUTS.items():
         os.dup2(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    sys.argv = ["-c", *arguments]
-    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102
+    kind = arguments.pop(0) if arguments[0] in ("-c", "-m") else "a path"
+    if kind == "a path":
+        arguments[0] = os.path.join(here, arguments[0])
+    sys.argv = ["-c" if kind == "-c" else arguments[0], *arguments[1:]]
+    sys.path.insert(0, os.path.dirname(arguments[0]) if kind == "a path" else here)
+    if kind == "-m":
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+        return
+    # What the program of this process is, under both names that `multiprocessing` has for it.
+    main = types.ModuleType("__main__")
+    sys.modules.update({"__main__": main, "__mp_main__": main})
+    code = arguments[0]
+    if kind == "a path":
+        main.__file__, code = code, Path(code).read_text()
+    exec(compile(code, getattr(main, "__file__", "<string>"), "exec"), vars(main))  # noqa: S102
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(*sys.argv[1:])

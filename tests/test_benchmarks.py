@@ -80,9 +80,10 @@ def test_the_program_and_the_hand_written_one_have_the_same_losses(load, name):
 @pytest.mark.slow
 @pytest.mark.usefixtures("eager")
 def test_the_recommender_in_dask_array_has_the_losses_of_the_program(load, tmp_path):
-    module, rows, batch = load("recommender"), 3_000, 64
-    module.recommend.write_clicks(tmp_path / "clicks", 256, rows)
-    model = module.recommend.WideAndDeep(rows, module.DIM, 1, module.UNITS)
+    module, batch = load("recommender"), 64
+    sizes = module.recommend.table_sizes(3_000)
+    module.recommend.write_clicks(tmp_path / "clicks", 256, sizes)
+    model = module.recommend.WideAndDeep(sizes, module.DIM, 1, module.UNITS)
     bags = zip(model.deep, model.wide, strict=True)
     tables = [np.hstack([each.embeddings.numpy() for each in pair]) for pair in bags]
     dense = [v.numpy() for layer in (*model.hidden, model.output) for v in layer.variables]

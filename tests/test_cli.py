@@ -208,8 +208,7 @@ def test_history_is_of_stores_only(tmp_path, capsys):
 
 def shell(*arguments):
     """Run a command as a process; return its exit status, stdout and stderr."""
-    code = "import runpy; runpy.run_module('daskvars', run_name='__main__', alter_sys=True)"
-    return fresh.outcome(code, *map(str, arguments))
+    return fresh.python("-m", "daskvars", *arguments, after=fresh.PACKAGE)
 
 
 def two_versions(path):

@@ -21,7 +21,7 @@ import zarr
 
 import daskvars as dv
 from daskvars import cli
-from tests import clusters
+from tests import clusters, fresh
 from tests.waiting import wait_until
 
 # It is imported by the programs: to import it here takes longer than to look for it.
@@ -54,12 +54,16 @@ numpy.savez(output, scores=dv.function(train_digits.logits)(images).numpy(),
 """
 
 
-def run(*arguments, seconds=110):
-    """Run Python in a fresh process and return what it prints."""
-    command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=EXAMPLES)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def python(*arguments):
+    """Run Python in a process of its own, as ``python`` does; return what came of it."""
+    return fresh.python(*arguments, here=EXAMPLES, after=("sklearn.datasets",))
+
+
+def run(*arguments):
+    """Run Python in a process of its own and return what it prints."""
+    done = python(*arguments)
+    assert done.status == 0, done.printed + done.said
+    return done.printed
 
 
 def accuracies(output):
@@ -105,10 +109,9 @@ def test_a_fresh_process_predicts_the_same_bits(trained, tmp_path):
 
 
 def test_prediction_needs_the_store_to_be_there(tmp_path):
-    command = [sys.executable, EXAMPLES / "predict_digits.py", tmp_path / "nothing.zarr"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert done.returncode != 0
-    assert "nothing.zarr" in done.stderr
+    done = python("predict_digits.py", tmp_path / "nothing.zarr")
+    assert done.status != 0
+    assert "nothing.zarr" in done.said
 
 
 def test_the_v1_program_trains_and_saves(tmp_path):
@@ -234,7 +237,7 @@ def test_a_dask_array_is_factorized_where_it_is():
 
 @pytest.mark.cluster
 def test_workers_read_clicks_and_learn_from_them_and_go_on_from_a_checkpoint(tmp_path):
-    arguments = ["--examples", 4096, "--rows", 2000, "--batch", 256]
+    arguments = ["--examples", 4096, "--rows", 2000, "--features", 12, "--batch", 256]
 
     def told(*more):
         return re.findall(r"epoch (\d).*foretold ([\d.]+)", run("recommend.py", *arguments, *more))
@@ -342,9 +345,8 @@ def test_which_cluster_is_configuration(settings, tmp_path):
 
 def test_an_unknown_kind_of_cluster_is_named(tmp_path):
     (tmp_path / "cluster.json").write_text('{"kind": "Cloud"}')
-    command = [sys.executable, EXAMPLES / "ssh_cluster.py", tmp_path / "cluster.json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert done.returncode != 0 and "found 'Cloud'" in done.stderr
+    done = python("ssh_cluster.py", tmp_path / "cluster.json")
+    assert done.status != 0 and "found 'Cloud'" in done.said
 
 
 @pytest.mark.cluster

@@ -1,12 +1,12 @@
 """Flags: the grammar of the command line, declarations, what is said of mistakes."""
 
-import subprocess
 import sys
 
 import pytest
 from absl import flags as absl_flags
 
 from daskvars.v1 import app, flags
+from tests import fresh
 
 
 @pytest.fixture
@@ -137,10 +137,10 @@ if __name__ == "__main__":
 @pytest.mark.slow
 def test_a_script(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
-    command = [sys.executable, str(tmp_path / "train.py"), "--steps=4", "--other=1", "data"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stdout == "4 ['--other=1', 'data']\n", done.stderr
-    assert done.returncode == 5
+    arguments = ("--steps=4", "--other=1", "data")
+    done = fresh.python(tmp_path / "train.py", *arguments, after=fresh.PACKAGE)
+    assert done.printed == "4 ['--other=1', 'data']\n", done.said
+    assert done.status == 5
 
 
 @pytest.mark.parametrize(

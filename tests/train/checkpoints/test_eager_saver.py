@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -82,15 +79,14 @@ print(w.numpy().tolist())
 @pytest.mark.parametrize("on_purpose", [False, True])
 def test_slots_that_no_variable_takes_are_named(tmp_path, on_purpose) -> None:
     w, _, path = train(tmp_path)
-    command = [sys.executable, "-c", RESTORE, path, *["listed"] * on_purpose]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
-    assert found.stdout == f"{w.numpy().tolist()}\n"
+    found = fresh.python("-c", RESTORE, path, *["listed"] * on_purpose)
+    assert found.status == 0 and found.printed == f"{w.numpy().tolist()}\n"
     if on_purpose:
-        assert not found.stderr
+        assert not found.said
     else:
-        assert "UserWarning: What an optimizer keeps was not restored" in found.stderr
-        assert "eager_saver/w/Momentum" in found.stderr
-        assert "optimizer.build(variables)" in found.stderr
+        assert "UserWarning: What an optimizer keeps was not restored" in found.said
+        assert "eager_saver/w/Momentum" in found.said
+        assert "optimizer.build(variables)" in found.said
 
 
 def test_slots_that_are_not_stored_are_named(tmp_path) -> None:

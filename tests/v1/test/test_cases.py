@@ -2,7 +2,6 @@
 
 import collections
 import random
-import subprocess
 import sys
 import textwrap
 import threading
@@ -13,6 +12,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests import fresh
 
 
 def run_of(function, name="testIt"):
@@ -357,13 +357,11 @@ def test_a_file_of_tests(tmp_path):
     def ran(wanted, *arguments):
         path = tmp_path / "adding_test.py"
         path.write_text(textwrap.dedent(PROGRAM.format(wanted=wanted)))
-        return subprocess.run(
-            [sys.executable, str(path), *arguments], capture_output=True, text=True, check=False
-        )
+        return fresh.python(path, *arguments, after=fresh.PACKAGE)
 
-    assert ran(2).returncode == 0
-    assert "OK" in ran(2).stderr
+    right = ran(2)
+    assert right.status == 0 and "OK" in right.said
     failing = ran(3)
-    assert failing.returncode == 1 and "testAdd" in failing.stderr
+    assert failing.status == 1 and "testAdd" in failing.said
     timed = ran(3, "--benchmarks=Timing")
-    assert timed.returncode == 0 and timed.stdout.startswith("adding: iters: 3")
+    assert timed.status == 0 and timed.printed.startswith("adding: iters: 3")
