@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import dask
+
 ROOT = Path(__file__).resolve().parent.parent
 DEPENDENCIES = ("dask.array", "distributed", "ml_dtypes", "scipy.special", "threadpoolctl", "zarr")
 PACKAGE = ("daskvars.v1", "daskvars.cli")  # all of it
@@ -93,6 +95,7 @@ def _become(arguments: list[str], folder: str, here: str, environment: dict[str,
     os.chdir(here)
     os.environ.clear()
     os.environ.update(environment)
+    dask.config.refresh()
     for name, number in OUTPUTS.items():
         os.dup2(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -54,6 +54,14 @@ numpy.savez(output, scores=dv.function(train_digits.logits)(images).numpy(),
 """
 
 
+@pytest.fixture(autouse=True, scope="module")
+def programs_fork_their_workers():
+    """A program imports its file once more for all of its workers; those of documents, for each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
+        yield
+
+
 def python(*arguments):
     """Run Python in a process of its own, as ``python`` does; return what came of it."""
     return fresh.python(*arguments, here=EXAMPLES, after=("sklearn.datasets",))
