@@ -253,3 +253,12 @@ def test_labels_of_rankings_may_be_sparse(name):
         sess.run(tf.local_variables_initializer())
         assert sess.run(update) == pytest.approx(wanted)
         assert sess.run(value) == pytest.approx(wanted)
+
+
+def test_sparse_labels_may_be_values():
+    scores = [[0.1, 0.3, 0.6], [0.5, 0.2, 0.3]]
+    labels = tf.SparseTensorValue([[0, 0], [0, 1], [1, 0]], np.array([2, 1, 1]), [2, 2])
+    _, recall = tf.metrics.recall_at_k(labels, scores, 1)
+    with tf.Session() as sess:
+        sess.run(tf.local_variables_initializer())
+        assert sess.run(recall) == pytest.approx(1 / 3)

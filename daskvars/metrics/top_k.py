@@ -13,6 +13,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.metrics.family import (
     METRICS,
@@ -65,8 +66,9 @@ def _rows_of_labels(labels: Any, predictions: Tensor) -> Tensor:
     Raises:
       ValueError: the static shapes do not fit.
     """
-    if hasattr(labels, "dense_shape"):
-        labels = to_dense(cast(labels, dtypes.int64), default_value=ABSENT)
+    if isinstance(labels, SparseTensor | SparseTensorValue):
+        sparse = cast(SparseTensor.from_value(labels), dtypes.int64)
+        labels = to_dense(sparse, default_value=ABSENT)
     with name_scope(None, "expand_labels", [labels, predictions]) as scope:
         labels = cast(labels, dtypes.int64)
         ours, theirs = labels.shape.ndims, predictions.shape.ndims

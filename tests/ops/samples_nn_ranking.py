@@ -16,6 +16,8 @@ SAMPLES = [
         "TopKGrad", lambda dy, i: apply(ops.TOP_K_GRAD, dy, i, size=4), (X[:, :2], INDICES), (0,)
     ),
     Sample("TopKGradGrad", lambda g, i: apply(ops.TAKE_LAST, g, i), (X, INDICES), (0,)),
+    Sample("NthElement", lambda x: ops.nth_element(x, 1), (X,), (0,)),
+    Sample("NthElement", lambda x, n: ops.nth_element(x, n, True), (X, K), (0,), id="tensor n"),
     Sample(
         "InTopKV2",
         lambda p, t: ops.in_top_k(p, t, 2),

@@ -96,6 +96,33 @@ def ordered_bits(x: Array) -> Array:
     return (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).astype(np.int64)
 
 
+def nth_element(xp: ArrayModule, x: Array, *, n: int, reverse: bool = False) -> Array:
+    """Return the entry of the last dimension that ``n`` others are before, in order.
+
+    Args:
+        x: [..., size] number.
+        n: from 0 to below size.
+        reverse: whether in descending order.
+
+    Returns:
+        [...] of the dtype of `x`.
+
+    Example:
+        >>> import numpy as np
+        >>> nth_element(np, np.array([3.0, 1.0, 2.0]), n=1)
+        np.float64(2.0)
+    """
+    if n < 0:
+        raise InvalidArgumentError(None, None, f"Need n >= 0, got {n}")
+    if not x.ndim:
+        raise InvalidArgumentError(None, None, "Input must be >= 1-D, got a scalar")
+    if n >= x.shape[-1]:
+        raise InvalidArgumentError(
+            None, None, f"Input must have at least n+1 columns. Had {x.shape[-1]}, needed {n + 1}"
+        )
+    return xp.sort(x, axis=-1)[..., -1 - n if reverse else n]
+
+
 def in_top_k(xp: ArrayModule, predictions: Array, targets: Array, *, k: int) -> Array:
     """Tell whether each row's target is among its ``k`` largest predictions.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy
+
 from daskvars import shapes
 from daskvars.dtypes import bool as bool_
 from daskvars.dtypes import int32
@@ -13,10 +15,16 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
+from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import arrays
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.reshaping import expand_dims
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import equal
+from daskvars.ops.math.division import truediv
+from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.rules.axes import as_operand
 from daskvars.surface.accepted import accepts
 
@@ -120,6 +128,70 @@ def top_k(
     """
     input = convert_to_tensor(input, name="input")
     return TopK(*apply(TOP_K, input, name=name, k=as_operand(k), sorted=bool(sorted)))
+
+
+def _nth(inputs: Sequence[Spec], *, n: Any, **attrs: Any) -> Spec:
+    dtype, shape = inputs[0]
+    if n is not None and not isinstance(n, int):
+        raise ValueError(f"n must be scalar but has rank {numpy.ndim(n)}: {n}")
+    if n is not None and n < 0:
+        raise ValueError(f"n must be non-negative but is {n}")
+    if shape is None:
+        return Spec(dtype, None)
+    if not shape:
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    if n is not None and shape[-1] is not None and shape[-1] <= n:
+        raise ValueError(f"Input must have last dimension > n = {n} but is {shape[-1]}")
+    return Spec(dtype, shape[:-1])
+
+
+def _nth_gradient(op: Operation, dy: Tensor) -> Tensor:
+    """Entries that are equal to the one that was found share its gradient."""
+    x = op.inputs[0]
+    is_found = cast(equal(expand_dims(op.outputs[0], -1), x), dy.dtype)
+    share = truediv(dy, reduce_sum(is_found, axis=-1))
+    return is_found * expand_dims(share, -1)
+
+
+NTH_ELEMENT = OpDef(
+    "NthElement",
+    "input:R",
+    infer=_nth,
+    pattern=Contraction("..._->...", None),
+    kernel=arrays.nth_element,
+    gradient=_nth_gradient,
+    operands=("n",),
+    attributes={"reverse": kinds_of.BOOL},
+)
+
+
+def nth_element(
+    input: TensorLike, n: TensorLike, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Return the entry of each row that is at a place in order.
+
+    Args:
+      input: [..., size] real.
+      n: scalar int32: how many entries are before it, below `size`.
+      reverse: whether in descending order.
+      name: name of the operation, by default "NthElement".
+
+    Returns:
+      [...] of the dtype of `input`.
+
+    Raises:
+      ValueError: n is out of range, or no scalar, or the input is one.
+      InvalidArgumentError: that shows in the run alone.
+
+    Gradient: entries that are equal to the one that was found share it.
+
+    Source: TensorFlow 1.15, ``tf.contrib.nn.nth_element``.
+
+    >>> nth_element([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]], 1).numpy().tolist()
+    [2.0, 4.0]
+    """
+    input = convert_to_tensor(input, name="input")
+    return apply(NTH_ELEMENT, input, name=name, n=as_operand(n), reverse=bool(reverse))
 
 
 def _tested(inputs: Sequence[Spec], *, k: int, **attrs: Any) -> Spec:

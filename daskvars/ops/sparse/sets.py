@@ -224,5 +224,11 @@ def edit_distance(
     >>> edit_distance(a, b).numpy().tolist()
     [0.5]
     """
-    tensors = [*parts(as_sparse(hypothesis)), *parts(as_sparse(truth))]
-    return apply(EDIT_DISTANCE, *tensors, name=name, normalize=bool(normalize))
+    ours, theirs = as_sparse(hypothesis), as_sparse(truth)
+    tensors = [*parts(ours), *parts(theirs)]
+    found = apply(EDIT_DISTANCE, *tensors, name=name, normalize=bool(normalize))
+    sizes = [sparse.shape.as_list() for sparse in (ours, theirs) if sparse.shape.ndims]
+    if len(sizes) == 2:
+        pairs = zip(*[each[:-1] for each in sizes], strict=True)
+        found.set_shape([None if None in pair else max(pair) for pair in pairs])
+    return found

@@ -27,6 +27,7 @@ from daskvars.ops.math.comparison import equal
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.reduce import reduce_mean, reduce_sum
 from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
+from daskvars.ops.nn.ranking import nth_element
 from daskvars.ops.rules.static_shapes import is_tensor
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.train.checkpoints.iterator import checkpoints_iterator, wait_for_new_checkpoint
@@ -275,6 +276,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     },
     "losses": _LOSSES,
     "metrics": _METRICS,
+    "nn": {"nth_element": nth_element},
     "opt": {"AdamWOptimizer": AdamWOptimizer},
     "predictor": _of(predictors, "Predictor from_saved_model"),
     "rnn": {

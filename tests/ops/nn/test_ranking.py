@@ -56,3 +56,28 @@ def test_arguments():
             ops.in_top_k(x, tf.placeholder(dv.int32, [5, 1]), 2)
         with pytest.raises(ValueError):
             ops.in_top_k(tf.zeros([4, 3]), targets, 2)
+
+
+def test_the_nth_element_and_its_gradient():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x, n = (
+            tf.constant([[3.0, 1.0, 2.0, 2.0], [5.0, 5.0, 5.0, 0.0]]),
+            tf.placeholder(tf.int32, []),
+        )
+        for reverse in (False, True):  # golden: equal entries share the gradient
+            found = tf.contrib.nn.nth_element(x, 1, reverse)
+            gradient = tf.gradients(found, x, [tf.constant([6.0, 12.0])])[0]
+            assert sess.run(found).tolist() == [2, 5]
+            assert sess.run(gradient).tolist() == [[0, 0, 3, 3], [4, 4, 4, 0]]
+        later = tf.contrib.nn.nth_element(x, n)
+        assert later.shape.as_list() == [2] and sess.run(later, {n: 3}).tolist() == [3, 5]
+        for value, text in ((-1, "Need n >= 0, got -1"), (4, r"at least n\+1 columns")):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+                sess.run(later, {n: value})
+        for value, text in (
+            (-1, "non-negative but is -1"),
+            (4, "> n = 4"),
+            ([1], "scalar but has"),
+        ):
+            with pytest.raises(ValueError, match=text):
+                tf.contrib.nn.nth_element(x, value)

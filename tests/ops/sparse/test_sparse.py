@@ -245,3 +245,11 @@ def test_there_are_three_combiners_and_padding_is_an_id():
         dv.layers.EmbeddingBag(3, 2, padding_idx=3)
     with pytest.raises(ValueError, match=r"\[rows, columns\].*found shape"):
         dv.layers.EmbeddingBag(3, 2)([1, 2])
+
+
+def test_edit_distances_have_the_larger_sizes():
+    a = tf.SparseTensor([[0, 0, 0]], [1], [1, 3, 2])
+    assert tf.edit_distance(a, tf.SparseTensor([[0, 0, 0]], [1], [2, 1, 4])).shape.as_list() == [
+        2,
+        3,
+    ]
