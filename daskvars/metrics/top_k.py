@@ -67,8 +67,8 @@ def _rows_of_labels(labels: Any, predictions: Tensor) -> Tensor:
       ValueError: the static shapes do not fit.
     """
     if isinstance(labels, SparseTensor | SparseTensorValue):
-        sparse = cast(SparseTensor.from_value(labels), dtypes.int64)
-        labels = to_dense(sparse, default_value=ABSENT)
+        labels = SparseTensor.from_value(labels)
+        labels = to_dense(cast(labels, dtypes.int64), default_value=ABSENT)
     with name_scope(None, "expand_labels", [labels, predictions]) as scope:
         labels = cast(labels, dtypes.int64)
         ours, theirs = labels.shape.ndims, predictions.shape.ndims
