@@ -15,7 +15,6 @@ What each promises to the next stands in `verify`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from daskvars.lowering.emission.emit import emit
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.planner.fuse import fuse
 from daskvars.lowering.planner.place import Places, place
+from daskvars.lowering.planner.segments import segments
 from daskvars.lowering.planner.shard import ALONE, Machine, shard
 from daskvars.lowering.rewrites.functionalize import functionalize
 from daskvars.lowering.rewrites.prune import prune
@@ -78,5 +78,8 @@ def lower(
     program = passed(place, program, places)
     if is_async:
         program = passed(split_update, program)
-    most_bytes = math.inf if places is None else places.most_task_bytes
-    return passed(emit, program, passed(fuse, program, most_bytes))
+    if places is None:
+        return passed(emit, program, passed(segments, program, passed(fuse, program)))
+    groups = passed(fuse, program, places.most_task_bytes)
+    groups = passed(segments, program, groups, places.most_awaited_bytes)
+    return passed(emit, program, groups)

@@ -232,6 +232,7 @@ class Region:
       place: where it runs, "" anywhere; see `place`.
       ops: the operations in it.
       work: of all its tasks, in about floating-point operations.
+      follows: whether its blocks are best computed one by one after those of the region before it.
     """
 
     label: str
@@ -241,6 +242,7 @@ class Region:
     place: str
     ops: tuple[OpPlacement, ...]
     work: float = 1.0
+    follows: bool = False
 
     def blocks(self) -> Iterator[Index]:
         """Yield the index of each of its tasks."""

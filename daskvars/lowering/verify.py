@@ -173,7 +173,10 @@ def _is_newest(node: Leaf | Node) -> bool:
 
 
 def verify_groups(groups: Sequence[Group], program: Program, *_: Any) -> None:
-    """Each node is in one region, at its place, and regions can run one by one (`fuse`)."""
+    """Each node is in one region, at its place, and regions can run one by one.
+
+    So after `fuse` and after `segments`.
+    """
     number = {id(node): i for i, group in enumerate(groups) for node in group.nodes}
     count = sum(len(group.nodes) for group in groups)
     assert count == len(number) == len(program.nodes), "a node is in no region, or in two"
@@ -227,5 +230,6 @@ PROMISES: Mapping[str, Callable[..., None]] = {
     "place": verify_places,
     "split_update": verify_newest,
     "fuse": verify_groups,
+    "segments": verify_groups,
     "emit": verify_plan,
 }

@@ -270,11 +270,17 @@ BREACHES = [
     ],
     ("place", nowhere, "nowhere"),
     ("split_update", unmarked, "does not say so"),
-    ("fuse", forgotten, "in no region, or in two"),
-    ("fuse", in_two, "in no region, or in two"),
-    ("fuse", out_of_order, "in a region before"),
-    ("fuse", elsewhere, "another grid, place or version"),
-    ("fuse", one_region, "needs others' blocks"),
+    *[
+        (step, breach, message)
+        for step in ("fuse", "segments")
+        for breach, message in [
+            (forgotten, "in no region, or in two"),
+            (in_two, "in no region, or in two"),
+            (out_of_order, "in a region before"),
+            (elsewhere, "another grid, place or version"),
+            (one_region, "needs others' blocks"),
+        ]
+    ],
     ("emit", reversed_regions, "which is not before"),
     ("emit", fewer_leaves, "is none"),
     ("emit", more_inputs, "takes other inputs"),

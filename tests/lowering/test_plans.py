@@ -74,7 +74,7 @@ class AlternatePlaces:
     """Two workers; variables with their slots are on one or the other in turns."""
 
     why_anywhere = "anywhere"
-    most_task_bytes = float("inf")
+    most_task_bytes = most_awaited_bytes = float("inf")
 
     def __init__(self):
         self.found, self.trainable = {}, []
@@ -206,6 +206,7 @@ class OnePlace:
     """Workers that can spare so many bytes for a task."""
 
     why_anywhere = "anywhere"
+    most_awaited_bytes = float("inf")
 
     def __init__(self, most_task_bytes):
         self.most_task_bytes = most_task_bytes

@@ -28,7 +28,7 @@ class LocalPlaces:
     """Gives lowering the two places of a process that has a GPU."""
 
     why_anywhere = ""
-    most_task_bytes = spare_bytes = math.inf
+    most_task_bytes = spare_bytes = most_awaited_bytes = math.inf
 
     def of_device(self, device: str, name: str) -> tuple[str, str]:
         """Return the place of an operation on a device, and the reason in words."""

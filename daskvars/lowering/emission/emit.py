@@ -1,4 +1,4 @@
-"""Pass 8: regions to a plan: programs as data, and where each input comes from."""
+"""Pass 9: regions to a plan: programs as data, and where each input comes from."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class _Emission:
         program = builder.program(name, self.exported[number])
         ops = tuple(dict.fromkeys(OpPlacement(n.name, n.device, n.reason) for n in group.nodes))
         inputs, work = tuple(builder.region_inputs), sum(map(_work, group.nodes))
-        return Region(name, program, group.grid, inputs, group.place, ops, work)
+        return Region(name, program, group.grid, inputs, group.place, ops, work, group.follows)
 
 
 class _RegionBuilder:

@@ -402,21 +402,20 @@ class _Staging:
                     kind = self.late[region], self.workers[region][number]
                     last_level[kind] = max(last_level[kind], level)
         current: dict[Any, Stage] = {}
-        made: list[list[Stage]] = []
-        for region, blocks in enumerate(self.blocks):
-            made.append([])
-            for found, takings in blocks:
-                worker, late = self.workers[region][found.number], self.late[region]
-                last = is_last[region][found.number]
-                level = last_level[late, worker] if last else self.levels[region][found.number]
-                stage = current.get((late, level, last, worker))
-                if stage is None or stage.nbytes + self.sizes[region] > self.most_bytes:
-                    stage = current[late, level, last, worker] = Stage(worker, level, late, last)
-                    self.stages.append(stage)
-                stage.blocks.append(found)
-                stage.takings.append(takings)
-                stage.nbytes += self.sizes[region]
-                made[-1].append(stage)
+        made: list[list[Stage]] = [[] for _ in self.blocks]
+        for found, takings in self._in_order():
+            region = found.region
+            worker, late = self.workers[region][found.number], self.late[region]
+            last = is_last[region][found.number]
+            level = last_level[late, worker] if last else self.levels[region][found.number]
+            stage = current.get((late, level, last, worker))
+            if stage is None or stage.nbytes + self.sizes[region] > self.most_bytes:
+                stage = current[late, level, last, worker] = Stage(worker, level, late, last)
+                self.stages.append(stage)
+            stage.blocks.append(found)
+            stage.takings.append(takings)
+            stage.nbytes += self.sizes[region]
+            made[region].append(stage)
         last_stages = {key[0::3]: stage for key, stage in current.items() if key[2]}
         for value in self.plan.updates.values():
             region = value.origin.region
@@ -427,6 +426,17 @@ class _Staging:
         self.stages.sort(key=lambda stage: (stage.is_late, stage.level, stage.is_last))
         numbers = {id(stage): number for number, stage in enumerate(self.stages)}
         return [[numbers[id(stage)] for stage in found] for found in made]
+
+    def _in_order(self) -> Iterator[tuple[StageBlock, tuple[Taking, ...]]]:
+        """Yield the blocks region by region, those of segments block by block.
+
+        What one segment leaves to the next is there for one block at a time then.
+        """
+        regions = self.plan.regions
+        firsts = [number for number, region in enumerate(regions) if not region.follows]
+        for first, end in itertools.pairwise([*firsts, len(regions)]):
+            for found in zip(*self.blocks[first:end], strict=True):
+                yield from found
 
     def _pass(self, block_id: BlockId, made: Stage, last_stages: dict[Any, Stage]) -> None:
         """Have the last stage of a worker give on a new value that is made beside results."""
@@ -488,7 +498,10 @@ class _Staging:
 
     def _place(self, found: StageBlock, takings: tuple[Taking, ...]) -> None:
         region = self.plan.regions[found.region]
-        worker = self.worker_of(region, found.number)
+        if region.follows:
+            worker = self.workers[found.region - 1][found.number]
+        else:
+            worker = self.worker_of(region, found.number)
         # What is computed from an older version is so that nobody waits: it is spread by Dask.
         if worker == ANYWHERE and (self.late[found.region] or not any(self.late)):
             worker = self._nearest(takings)

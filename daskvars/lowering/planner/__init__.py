@@ -5,7 +5,8 @@
 - ``propagate``: what follows for all other values from how the leaves are cut; ``control_flow``:
   the same through branches and loops (a `dynamic_rnn` that is cut along its batch).
 - ``place`` (pass 6): the device of each node.
-- ``fuse`` (pass 7): nodes to regions, each one task for each block.
+- ``fuse`` (pass 7): nodes to regions, each one task for each block; ``segments`` (pass 8): regions
+  that begin before all of what they take from other workers has come.
 
 Vocabulary: a *label* is a dimension that several values share, and what is cut alike has one label;
 a *partial* result lacks a label of what it was made from, and is merged (summed) over its parts; a

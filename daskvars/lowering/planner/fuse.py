@@ -36,12 +36,19 @@ SMALL_BYTES = 1 << 10  # of a value that is computed again in each block rather 
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """The nodes of one region, in program order."""
+    """The nodes of one region, in program order.
+
+    Attributes:
+      stage, grid, place: of all of them.
+      nodes: themselves.
+      follows: whether it goes on with the blocks of the region before it (`segments`).
+    """
 
     stage: int
     grid: tuple[int, ...]
     place: str
     nodes: list[Node]
+    follows: bool = False
 
 
 def lines_up(node: Node, position: int) -> bool:

@@ -29,9 +29,11 @@ class Places(Protocol):
       why_anywhere: the reason, in words, of what may run anywhere.
       most_task_bytes: that a task should take and give; infinity where memory is no matter.
       spare_bytes: that a thread has for variables and one task; infinity likewise.
+      most_awaited_bytes: that a region should wait for; infinity where all is at hand.
     """
 
     why_anywhere: str
+    most_awaited_bytes: float
 
     @property
     def most_task_bytes(self) -> float:

@@ -61,9 +61,11 @@ class ClusterPlacement(DeviceWorkers):
     Attributes:
       variable_places: where variables live, by key.
       why_anywhere: the reason, in words, of what may run anywhere.
+      most_awaited_bytes: that a region waits for before its work begins: some ms of a network.
     """
 
     why_anywhere = "by cost: next to what it takes"
+    most_awaited_bytes: float = 8 << 20
 
     def __init__(self, workers: Workers, is_alive: Callable[[str], bool]) -> None:
         super().__init__(workers)

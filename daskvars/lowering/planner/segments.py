@@ -1,0 +1,79 @@
+"""Pass 8: regions that begin before all of what they take has come.
+
+A block runs when all that it takes is there. A region of a whole step would wait for all weights,
+and then compute: networks idle while processors work, and the other way round. So a region that
+takes much from other blocks becomes *segments*, each of what is computed from the next few
+megabytes: the first layer is computed while the weights of the second are on their way, and a
+variable is updated while the gradients of the next one are. Segments of a region have the same
+blocks, one after the other, so what one hands to the next is no task, no exchange and no copy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from daskvars.lowering.planner.fuse import Group
+from daskvars.lowering.planner.sharding import movement
+from daskvars.lowering.program import Node, Program, Ref, block_bytes, is_visible, spec_bytes
+
+
+def segments(
+    program: Program, groups: Sequence[Group], most_bytes: float = math.inf
+) -> list[Group]:
+    """Return the regions of `program` with those that wait for much in segments.
+
+    Args:
+      program: with layouts and places.
+      groups: its regions.
+      most_bytes: that a segment waits for, where it could wait for less than its region.
+    """
+    if math.isinf(most_bytes):
+        return [*groups]
+    return [part for group in groups for part in _segments(group, most_bytes)]
+
+
+def _segments(group: Group, most_bytes: float) -> Iterator[Group]:
+    """Yield the segments of a group: each node is in the first that has what it takes.
+
+    Effects keep their order. What changes rows in place comes last, when nobody reads the old ones.
+    """
+    segment_of: dict[int, int] = {}
+    arrivals: dict[tuple[Ref, object], int] = {}
+    last = nbytes = effects = 0
+    for node in group.nodes:
+        found = [effects] if is_visible(node) else [0]
+        for position, ref in enumerate(node.inputs):
+            found.append(segment_of.get(id(ref.node), 0))
+            arrival = ref, node.wanted[position]
+            size = 0 if arrival in arrivals else _arriving_bytes(node, position)
+            if size:
+                if nbytes and nbytes + size > most_bytes:
+                    last, nbytes = last + 1, 0
+                nbytes += size
+                arrivals[arrival] = last
+            found.append(arrivals.get(arrival, 0))
+        segment_of[id(node)] = max(found)
+        if is_visible(node):
+            effects = max(found)
+    segments: list[list[Node]] = [[] for _ in range(last + 1)]
+    late: set[int] = set()
+    for node in group.nodes:
+        if _changes_rows(node) or any(id(ref.node) in late for ref in node.inputs):
+            late.add(id(node))
+        segments[last if id(node) in late else segment_of[id(node)]].append(node)
+    for number, nodes in enumerate(filter(None, segments)):
+        yield Group(group.stage, group.grid, group.place, nodes, number > 0)
+
+
+def _changes_rows(node: Node) -> bool:
+    return node.opdef is not None and node.opdef.in_place is not None
+
+
+def _arriving_bytes(node: Node, position: int) -> int:
+    """Return the bytes that a block takes for an input from blocks elsewhere; 0 for none."""
+    ref, wanted = node.inputs[position], node.wanted[position]
+    kind, _, moved = movement(node, position)
+    if not kind or node.by_rows:
+        return 0
+    return min(moved, spec_bytes(ref.spec) if wanted is None else block_bytes(ref.spec, wanted))
