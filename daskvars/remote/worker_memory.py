@@ -56,6 +56,7 @@ class WorkerMemory(NamedPlugin):
         if not self.limit:
             return
         self.spill_bytes = self.limit * (_share("spill") or _share("pause") or 1)
+        self.pause_bytes = self.limit * (_share("pause") or 1)
         self.most = self.limit * (_share("terminate") or float("inf"))
         self.process = psutil.Process()
         self.lock = threading.Lock()
@@ -102,6 +103,11 @@ class WorkerMemory(NamedPlugin):
             with self.lock:
                 self.promised -= nbytes
                 self.num_inside -= 1
+
+    def has_room(self, nbytes: int) -> bool:
+        """Return whether there is room for so many bytes beside what is promised, unspilled."""
+        with self.lock:
+            return self.used + self.promised + nbytes <= self.pause_bytes
 
     def _enter(self, nbytes: int, label: str, values: ValueSizes) -> None:
         begun = time.monotonic()
@@ -173,6 +179,12 @@ def reserve_memory(nbytes: int, label: str, values: ValueSizes) -> Iterator[None
         return
     with memory.reserve(nbytes, label, values):
         yield
+
+
+def has_room(nbytes: int) -> bool:
+    """Return whether the worker that this process is, if it is one, has room for so many bytes."""
+    memory = WorkerMemory.here
+    return memory is None or nbytes < MIN_RESERVED_BYTES or memory.has_room(nbytes)
 
 
 def keep_freed_memory() -> None:

@@ -36,15 +36,15 @@ def segments(
 def _segments(group: Group, most_bytes: float) -> Iterator[Group]:
     """Yield the segments of a group: each node is in the first that has what it takes.
 
-    Effects keep their order. What changes rows in place comes last, when nobody reads the old ones.
+    Effects keep their order. What changes rows in place comes last, when nobody reads the old ones;
+    what waits for nothing is computed beside what takes it.
     """
     segment_of: dict[int, int] = {}
     arrivals: dict[tuple[Ref, object], int] = {}
     last = nbytes = effects = 0
     for node in group.nodes:
-        found = [effects] if is_visible(node) else [0]
+        found = [effects] if is_visible(node) else []
         for position, ref in enumerate(node.inputs):
-            found.append(segment_of.get(id(ref.node), 0))
             arrival = ref, node.wanted[position]
             size = 0 if arrival in arrivals else _arriving_bytes(node, position)
             if size:
@@ -52,10 +52,19 @@ def _segments(group: Group, most_bytes: float) -> Iterator[Group]:
                     last, nbytes = last + 1, 0
                 nbytes += size
                 arrivals[arrival] = last
-            found.append(arrivals.get(arrival, 0))
-        segment_of[id(node)] = max(found)
+            if arrival in arrivals:
+                found.append(arrivals[arrival])
+            elif id(ref.node) in segment_of:
+                found.append(segment_of[id(ref.node)])
+        if found:
+            segment_of[id(node)] = max(found)
         if is_visible(node):
             effects = max(found)
+    first_use: dict[int, int] = {}
+    for node in reversed(group.nodes):
+        segment = segment_of.setdefault(id(node), first_use.get(id(node), 0))
+        for ref in node.inputs:
+            first_use[id(ref.node)] = min(segment, first_use.get(id(ref.node), segment))
     segments: list[list[Node]] = [[] for _ in range(last + 1)]
     late: set[int] = set()
     for node in group.nodes:

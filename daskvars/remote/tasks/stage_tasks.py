@@ -7,7 +7,8 @@ what is on several workers away from all but one, again and again. Its values ar
 are *slots*. Some are filled by what the task takes, from this worker or by pulls from others, the
 rest by its blocks. A block runs as soon as all of its slots are filled, in the order of the plan
 where several could; a slot is emptied when the last block that takes it is done. So what one worker
-hands on to itself is no task and no copy, and pulls go on while blocks are computed.
+hands on to itself is no task and no copy, and pulls go on while blocks are computed. A value that
+is put together from several slots is in one of its own (`joins`).
 
 Blocks run on as many threads as the worker has. Which of them run at once changes no bit, since
 each is computed by itself, its BLAS on one thread.
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import contextvars
 import heapq
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +35,7 @@ from daskvars.remote.exchange import Exchanges, Wanted, brought, sliced
 from daskvars.remote.task_keys import label_of
 from daskvars.remote.task_outputs import Outputs, RemoteOutput, TaskOutputs
 from daskvars.remote.tasks.block_arguments import Cut, Take
+from daskvars.remote.tasks.joins import Join, Joining
 from daskvars.remote.tasks.region_tasks import (
     PackedRegion,
     WorkerRegion,
@@ -42,6 +45,7 @@ from daskvars.remote.tasks.region_tasks import (
     unpacked,
 )
 from daskvars.remote.tasks.table_rows import Rows, RowsElsewhere
+from daskvars.remote.worker_memory import has_room, reserve_memory
 
 BY_ROWS = "rows"  # in place of slices
 GROUP_BYTES = 4 << 20  # of slices that are asked for at once
@@ -73,7 +77,7 @@ class BlockCall(NamedTuple):
     Attributes:
       region: which of the stage's regions.
       block: the block's index.
-      steps: for each input a Take of a slot, a Cut or Rows of such, or plain data.
+      steps: for each input a Take of a slot, a Cut of one or Rows of such, or plain data.
       outputs: (position, slot) of each result that is wanted.
     """
 
@@ -89,6 +93,7 @@ class StageProgram(NamedTuple):
     Attributes:
       num_slots: how many there are.
       sources: of the slots that are filled from outside, in the order in which they are needed.
+      joins: the slots that are put together from others.
       calls: its blocks, in an order in which they can run.
       outputs: the slots that leave it.
       shown: positions among them that a reference shows.
@@ -97,6 +102,7 @@ class StageProgram(NamedTuple):
 
     num_slots: int
     sources: tuple[Source, ...]
+    joins: tuple[Join, ...]
     calls: tuple[BlockCall, ...]
     outputs: tuple[int, ...]
     shown: tuple[int, ...]
@@ -134,21 +140,34 @@ class WorkerStage:
     Attributes:
       program: the stage.
       regions: those that its calls name.
-      takers: slot -> the calls that take it, in order.
-      uses: slot -> how many calls take it; one more for those that leave the stage.
+      takers: slot -> the calls that wait for it, in order.
+      uses: slot -> how many calls and joins take it; one more for those that leave the stage.
       slots: call -> the slots that it takes.
+      needed: call -> those that it waits for: of a slot that is put together, those that it is of.
+      joins: slot -> the join that makes it.
+      joins_of: slot -> the joins that it is part of.
     """
 
     def __init__(self, program: StageProgram, regions: Sequence[WorkerRegion]) -> None:
         self.program, self.regions = program, regions
+        self.joins = {join.slot: join for join in program.joins}
+        self.joins_of: dict[int, list[Join]] = {}
         self.takers: dict[int, list[int]] = {}
         self.uses: Counter[int] = Counter(program.outputs)
         self.slots: list[tuple[int, ...]] = []
+        self.needed: list[tuple[int, ...]] = []
+        for join in program.joins:
+            self.uses.update(join.parts)
+            for slot in join.parts:
+                self.joins_of.setdefault(slot, []).append(join)
         for number, call in enumerate(program.calls):
             taken = tuple(dict.fromkeys(_slots(call.steps)))
             self.slots.append(taken)
             self.uses.update(taken)
-            for slot in taken:
+            parts = (self.joins[slot].parts if slot in self.joins else (slot,) for slot in taken)
+            needed = tuple(dict.fromkeys(itertools.chain(*parts)))
+            self.needed.append(needed)
+            for slot in needed:
                 self.takers.setdefault(slot, []).append(number)
 
 
@@ -188,7 +207,8 @@ class StageRun:
         self.values: list[Any] = [None] * program.num_slots
         self.uses = dict(stage.uses)
         self.pulled: set[int] = set()
-        self.missing = [len(slots) for slots in stage.slots]
+        self.joining: dict[int, Joining] = {}
+        self.missing = [len(slots) for slots in stage.needed]
         self.ready = [n for n, count in enumerate(self.missing) if not count]
         self.num_left, self.num_running = len(program.calls), 0
         self.events: SimpleQueue[Any] = SimpleQueue()
@@ -216,10 +236,21 @@ class StageRun:
             self.groups = grouped(remote)[::-1]
 
     def _ask(self, is_needed: bool) -> None:
-        """Begin pulls: all that memory allows, and the next if nothing can be done without."""
+        """Begin pulls: all that memory allows, and the next if nothing can be done without.
+
+        Raises:
+          ResourceExhaustedError: it is needed, and there is no room for it.
+        """
         asked = []
         while self.groups and (is_needed or self.waiting_bytes < MAX_WAITING_BYTES):
-            group, slots = self.groups.pop()
+            group, slots = self.groups[-1]
+            nbytes = sum(wanted.nbytes for wanted in group)
+            if not has_room(nbytes):
+                if not is_needed:
+                    break
+                with reserve_memory(nbytes, label_of(self.key), ()):
+                    pass  # from here on it is the process that has it
+            self.groups.pop()
             asked.append(group)
             for wanted, slot in zip(group, slots, strict=True):
                 self.sizes[slot] = wanted.nbytes
@@ -229,6 +260,8 @@ class StageRun:
             is_needed = False
         if asked:
             self.exchanges.begin(asked, lambda *found: self.events.put((self._arrived, found)))
+        for slot in itertools.chain(*(self.asked_slots[id(group)] for group in asked)):
+            self._copy_parts(slot)
 
     def _arrived(self, group: Any, arrays: Any, error: Exception | None) -> None:
         self.num_asked -= 1
@@ -239,6 +272,32 @@ class StageRun:
             if wanted.source is not None:
                 self.pulled.add(slot)
             self._fill(slot, aligned(array))
+            self._copy_parts(slot)
+
+    # -- what is put together -------------------------------------------------------------------
+
+    def _joining(self, join: Join) -> Joining:
+        if join.slot not in self.joining:
+            xp = self.stage.regions[join.region].xp
+            self.joining[join.slot] = Joining(xp, join.cut, self.pulled)
+        return self.joining[join.slot]
+
+    def _copy_parts(self, slot: int) -> None:
+        """Copy what is there of all values that a slot is part of; it need not be kept."""
+        for join in self.stage.joins_of.get(slot, ()):
+            for copied in self._joining(join).copy(self.values):
+                if self.uses[copied] == 1:
+                    self.values[copied] = None
+
+    def _put_together(self, number: int) -> None:
+        """Make what a call takes that is put together."""
+        for slot in self.stage.slots[number]:
+            join = self.stage.joins.get(slot)
+            if join is not None and self.values[slot] is None:
+                self.values[slot] = self._joining(join).finished(self.values)
+                del self.joining[slot]
+                for part in join.parts:
+                    self._used(part)
 
     # -- slots ----------------------------------------------------------------------------------
 
@@ -283,6 +342,7 @@ class StageRun:
         while self.ready:
             if pool is None or (len(self.ready) == 1 and not self.num_running and not self.groups):
                 number = heapq.heappop(self.ready)
+                self._put_together(number)
                 self._finish(number, self._call(number))
                 if not self.events.empty():
                     call, arguments = self.events.get()
@@ -291,6 +351,7 @@ class StageRun:
             if self.num_running >= self.num_threads:
                 return
             number = heapq.heappop(self.ready)
+            self._put_together(number)
             self.num_running += 1
             context = contextvars.copy_context()
             pool.submit(context.run, self._in_thread, number)

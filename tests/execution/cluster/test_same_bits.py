@@ -39,10 +39,17 @@ def trained(steps, parts):
         return session.run([w1, w2, loss], feeds)
 
 
-@pytest.fixture(params=[1, placement.MIN_CUT_BYTES], ids=["variables cut", "variables whole"])
+AS_IT_IS = placement.MIN_CUT_BYTES, placement.ClusterPlacement.most_awaited_bytes
+
+
+@pytest.fixture(
+    params=[(1, AS_IT_IS[1]), (1, 1), AS_IT_IS],
+    ids=["variables cut", "in segments", "variables whole"],
+)
 def cutting(request, monkeypatch):
     """Variables that nobody has placed are cut over the workers, or whole."""
-    monkeypatch.setattr(placement, "MIN_CUT_BYTES", request.param)
+    monkeypatch.setattr(placement, "MIN_CUT_BYTES", request.param[0])
+    monkeypatch.setattr(placement.ClusterPlacement, "most_awaited_bytes", request.param[1])
 
 
 @pytest.mark.parametrize("parts", [1, 2])

@@ -24,6 +24,7 @@ from daskvars.remote.dask_internals import Task, TaskRef
 from daskvars.remote.task_keys import outputs_key
 from daskvars.remote.task_outputs import MAX_SHOWN_BYTES
 from daskvars.remote.tasks.block_arguments import Cut, Take
+from daskvars.remote.tasks.joins import Join
 from daskvars.remote.tasks.region_tasks import PackedRegion, pack_region
 from daskvars.remote.tasks.stage_tasks import (
     BY_ROWS,
@@ -242,15 +243,16 @@ class _StageBuilder:
         self.regions: dict[int, int] = {}
         self.calls: list[BlockCall] = []
         self.cuts: dict[Taking, Cut] = {}
+        self.joins: dict[tuple[Taking, str], Join] = {}
         self.num_slots = 0
         wanted = self._wanted()
         for found, takings in zip(stage.blocks, stage.takings, strict=True):
-            steps = tuple(map(self._step, takings))
+            region = self.regions.setdefault(found.region, len(self.regions))
+            steps = tuple(self._step(taking, found.region) for taking in takings)
             outputs = []
             for position in wanted[found.region, found.number]:
                 slot = self.slots[found.region, found.number, position] = self._new_slot()
                 outputs.append((position, slot))
-            region = self.regions.setdefault(found.region, len(self.regions))
             self.calls.append(BlockCall(region, found.block, steps, tuple(outputs)))
         for block_id in stage.passed:
             self.slots[self.staging.where(block_id)] = self._slot(block_id, None, 0)
@@ -271,7 +273,7 @@ class _StageBuilder:
         self.num_slots += 1
         return self.num_slots - 1
 
-    def _step(self, taking: Taking) -> Any:
+    def _step(self, taking: Taking, region: int) -> Any:
         if isinstance(taking.value, BlockId):
             return Take(self._slot(taking.value, None, taking.parts[0].nbytes), None)
         if isinstance(taking.value, Rows):
@@ -285,7 +287,15 @@ class _StageBuilder:
                 for part, (_, source, target) in zip(taking.parts, taking.value.parts, strict=True)
             ]
             self.cuts[taking] = Cut(taking.value.shape, tuple(parts))
-        return self.cuts[taking]
+        cut = self.cuts[taking]
+        return cut if len(cut.parts) < 2 else Take(self._join(taking, cut, region).slot, None)
+
+    def _join(self, taking: Taking, cut: Cut, region: int) -> Join:
+        """Return the slot in which what a region takes is put together, in its memory."""
+        where = taking, self.plan.regions[region].place
+        if where not in self.joins:
+            self.joins[where] = Join(self._new_slot(), self.regions[region], cut)
+        return self.joins[where]
 
     def _slot(self, block_id: BlockId, source: Any, nbytes: int) -> int:
         worker, own = self.stage.worker, None
@@ -347,6 +357,7 @@ class _StageBuilder:
         return StageProgram(
             self.num_slots,
             tuple(self.sources),
+            tuple(self.joins.values()),
             tuple(self.calls),
             outputs,
             tuple(shown),
