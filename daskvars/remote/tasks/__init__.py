@@ -2,6 +2,7 @@
 
 - ``region_tasks``: the functions that tasks of a plan call, and what is sent once for all of them.
 - ``stage_tasks``: all blocks that a worker computes between two exchanges, as one task.
+- ``joins``: what a stage takes from several blocks, put together as it comes.
 - ``block_arguments``: from which results of other tasks a block's inputs are put together.
 - ``table_rows``: rows of a table that is cut, looked up where they are.
 - ``feed_tasks``: values that are fed, as they are or as blocks of dask arrays.
