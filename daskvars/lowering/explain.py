@@ -1,6 +1,7 @@
 """The text of ``explain``: what a plan does, region by region, where, and why there.
 
-How its work is cut says `lowering.planner.sharding` (`ShardingChoice.lines`); on a cluster the
+The line of an operation, with why it is where it is, is `lowering.plan` `OpPlacement.__str__`; how
+the work is cut says `lowering.planner.sharding_report` (`ShardingChoice.lines`); on a cluster the
 stages stand above it (`lowering.emission.stages`, `StagePlan.summary`).
 """
 

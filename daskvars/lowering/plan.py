@@ -18,7 +18,7 @@ from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.planner.place import device_type_of
-from daskvars.lowering.planner.sharding import ShardingChoice
+from daskvars.lowering.planner.sharding_report import ShardingChoice
 from daskvars.lowering.program import block_bytes, concrete, spec_bytes
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.tasks.block_arguments import Cut

@@ -42,7 +42,7 @@ from daskvars.lowering.plan import (
     Region,
     RegionInput,
 )
-from daskvars.lowering.planner import sharding
+from daskvars.lowering.planner import sharding_report
 from daskvars.lowering.planner.control_flow import block_branches
 from daskvars.lowering.planner.fuse import Group, label, lines_up
 from daskvars.lowering.program import (
@@ -113,10 +113,10 @@ class _Emission:
             dict(self.program.presence),
             sum(node.flops for node in nodes),
             any(node.contracts for node in nodes),
-            sharding.ShardingChoice(
+            sharding_report.ShardingChoice(
                 *self.program.sharding,
-                sharding.cut_share(self.program),
-                sharding.exchanges(self.program),
+                sharding_report.cut_share(self.program),
+                sharding_report.exchanges(self.program),
             ),
         )
 

@@ -1,7 +1,7 @@
 """Along what a program is cut, where its nodes run, and which of them share a task.
 
-- ``shard`` (pass 5): tries a few ways to cut what a step is fed with, and takes the cheapest;
-  ``sharding``: what it chose, as text and data.
+- ``shard`` (pass 5): along which dimension a step's feeds are cut, and into how many parts: it
+  tries a few ways and takes the cheapest. ``sharding_report``: what it chose, as text and data.
 - ``propagate``: what follows for all other values from how the leaves are cut; ``control_flow``:
   the same through branches and loops (a `dynamic_rnn` that is cut along its batch).
 - ``place`` (pass 6): the device of each node.

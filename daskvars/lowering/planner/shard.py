@@ -41,7 +41,7 @@ from daskvars.graph.definitions.patterns import (
 from daskvars.lowering.planner.fuse import Group, fuse, moved_values
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.propagate import full_access, is_cut, propagate
-from daskvars.lowering.planner.sharding import Sharding, movement
+from daskvars.lowering.planner.sharding_report import Sharding, movement
 from daskvars.lowering.program import (
     CONSTANT,
     FEED,
