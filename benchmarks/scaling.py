@@ -33,7 +33,7 @@ import daskvars.v1 as tf
 from daskvars import lowering
 from daskvars.execution.cluster.workers.info import WorkerInfo
 from daskvars.execution.cluster.workers.placement import ClusterPlacement
-from daskvars.execution.engine.values import feeds
+from daskvars.execution.engine.values import checked_feeds
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.planner.shard import Machine
 
@@ -146,7 +146,7 @@ def step_plan(model: Model, workers: int) -> tuple[Any, ClusterPlacement]:
         given = [
             np.empty(shape, x.dtype.as_numpy_dtype) for shape, x in zip(shapes, inputs, strict=True)
         ]
-        fed = feeds.feed_specs(inputs, given)
+        fed = checked_feeds.feed_specs(inputs, given)
         machine = Machine(workers, True)
         return lowering.lower(
             [loss], [train], fed, state_of, places=places, machine=machine

@@ -17,7 +17,7 @@ from daskvars.dtypes import as_dtype, to_numpy
 from daskvars.execution.eager import EAGER_CONTEXT, EagerTensor, computed, evaluated, has_effect
 from daskvars.execution.engine.plans.exact_keys import exactly
 from daskvars.execution.engine.plans.executables import Executable
-from daskvars.execution.engine.values.feeds import as_array, feed_value
+from daskvars.execution.engine.values.checked_feeds import as_array, feed_value
 from daskvars.graph import nest
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.convert import convert_to_tensor

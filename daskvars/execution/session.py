@@ -18,8 +18,8 @@ from daskvars.execution.engine.run_records import (
     log_placement,
     recorded_run,
 )
+from daskvars.execution.engine.values.checked_feeds import feed_tensor, feed_value
 from daskvars.execution.engine.values.conversions import feed_pairs
-from daskvars.execution.engine.values.feeds import feed_tensor, feed_value
 from daskvars.execution.engine.values.fetches import IndexedSlicesValue, Structure
 from daskvars.execution.host.resources import waiting_at_most
 from daskvars.graph.graph import Graph

@@ -8,7 +8,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import lowering
-from daskvars.execution.engine.values.feeds import feed_specs
+from daskvars.execution.engine.values.checked_feeds import feed_specs
 from daskvars.lowering.planner.shard import Machine
 
 

@@ -61,9 +61,9 @@ from daskvars.execution.cluster.results.remote_blocks import (
     remote_blocks,
 )
 from daskvars.execution.cluster.runs.bound_plan import BoundPlan
-from daskvars.execution.cluster.runs.feeds import MAX_GRAPH_BYTES, scattered
 from daskvars.execution.cluster.runs.in_flight import InFlight
 from daskvars.execution.cluster.runs.sent import SentRun
+from daskvars.execution.cluster.runs.sent_feeds import MAX_GRAPH_BYTES, scattered
 from daskvars.execution.cluster.saving import checkpoints as cluster_checkpoints
 from daskvars.execution.cluster.saving.seals import Sealer
 from daskvars.execution.cluster.traces import traces_of

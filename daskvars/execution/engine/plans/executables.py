@@ -11,7 +11,7 @@ from typing import Any
 from daskvars import config
 from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import Binder
-from daskvars.execution.engine.values import feeds
+from daskvars.execution.engine.values import checked_feeds
 from daskvars.execution.engine.values.dask_arrays import check_as_dask
 from daskvars.execution.local.devices import check_devices, local_places
 from daskvars.graph.tensor import Operation, Tensor
@@ -91,7 +91,7 @@ class Executable:
     def _run(self, values: Sequence[Any], as_futures: bool, as_dask: bool) -> list[Any]:
         engine = self.engine
         executor = engine.acquire()
-        shapes = feeds.signature(values) if values else ()
+        shapes = checked_feeds.signature(values) if values else ()
         bound, last_shapes, external_updates = self._last
         if (
             bound is None
@@ -138,7 +138,7 @@ class Executable:
         return executor.bind(plan, [tensor.name for tensor in self.fetches])
 
     def _lower(self, values: Sequence[Any], executor: Binder) -> Plan:
-        specs = feeds.feed_specs(self.fed, values)
+        specs = checked_feeds.feed_specs(self.fed, values)
         engine = self.engine
         return lower(
             self.fetches,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from daskvars.execution.cluster.runs import feeds as run_feeds
+from daskvars.execution.cluster.runs import sent_feeds as run_feeds
 
 pytestmark = pytest.mark.cluster
 

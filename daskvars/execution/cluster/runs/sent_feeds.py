@@ -1,5 +1,7 @@
-"""The feeds of one run on a cluster: inside the tasks, as tasks, scattered, or lazy.
+"""How the feeds of one run reach the workers: inside the tasks, as tasks, scattered, or lazy.
 
+They are cut as the plan says; along which dimension, and into how many parts, has been chosen by
+`lowering.planner.shard`.
 A small array is part of the tasks' specifications, so that Dask can run them again; a large one is
 scattered, and its futures are kept until the variables are sealed.
 """
