@@ -71,7 +71,7 @@ from daskvars.execution.cluster.workers.info import workers_of
 from daskvars.execution.cluster.workers.placement import ClusterPlacement, by_annotation
 from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import before_close, forget_executor, registered
-from daskvars.execution.engine.saving.durable import MAX_ATTEMPTS, REMEDY, no_durable_version
+from daskvars.execution.engine.saving.local_seals import MAX_ATTEMPTS, REMEDY, no_durable_version
 from daskvars.execution.engine.values.dask_arrays import array_name
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import Plan

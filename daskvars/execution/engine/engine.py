@@ -24,7 +24,7 @@ from daskvars.execution.cluster.executor import ClusterExecutor, cluster_executo
 from daskvars.execution.engine.executors import active_client, forget_closed
 from daskvars.execution.engine.plans.cache import PlanCache
 from daskvars.execution.engine.plans.executables import Executable, SharedExecutable
-from daskvars.execution.engine.saving.durable import (
+from daskvars.execution.engine.saving.local_seals import (
     Durable,
     load_if_changed,
     no_durable_version,

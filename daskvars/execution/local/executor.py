@@ -30,7 +30,7 @@ from daskvars.dtypes import as_dtype
 from daskvars.errors import FailedPreconditionError
 from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.plans.steps import full_layout, measured, only, steps_of
-from daskvars.execution.engine.saving.durable import Durable, read_version
+from daskvars.execution.engine.saving.local_seals import Durable, read_version
 from daskvars.execution.engine.values.blocks import block_steps, owned, whole
 from daskvars.execution.engine.values.dask_arrays import (
     array_name,

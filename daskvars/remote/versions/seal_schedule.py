@@ -1,5 +1,6 @@
-"""When a state on the scheduler is sealed, and by whose session.
+"""On a cluster: when a state is sealed, and by whose session.
 
+Without a cluster a session decides for itself: `execution.engine.saving.local_seals`.
 Until a version is durable the scheduler keeps what its blocks are computed from. So a seal is due,
 after some first runs, when the pause that the last one asked for is over (how long that is says
 `execution.cluster.saving.seals`), or at once where too much is kept. It is the duty of the session

@@ -31,7 +31,7 @@ from daskvars.execution.cluster.runs.lost import LostRuns, num_updates
 from daskvars.execution.cluster.runs.sent import SentRun
 from daskvars.execution.cluster.saving.seals import Sealer
 from daskvars.execution.cluster.state_client import StateClient
-from daskvars.execution.engine.saving.durable import MAX_ATTEMPTS
+from daskvars.execution.engine.saving.local_seals import MAX_ATTEMPTS
 from daskvars.remote.dask_internals import sync_while_connected
 from daskvars.remote.versions.shared_versions import StaleViewError
 from daskvars.state.format.manifest import VersionId

@@ -2,6 +2,7 @@
 
 They are cut as the plan says; along which dimension, and into how many parts, has been chosen by
 `lowering.planner.shard`.
+
 A small array is part of the tasks' specifications, so that Dask can run them again; a large one is
 scattered, and its futures are kept until the variables are sealed.
 """

@@ -26,7 +26,7 @@ from daskvars.chunk_grid import block_slices
 from daskvars.execution.cluster.runs.lost import LostRuns
 from daskvars.execution.cluster.saving.chunk_tasks import write_chunks
 from daskvars.execution.cluster.state_client import StateClient
-from daskvars.execution.engine.saving.durable import seal_version
+from daskvars.execution.engine.saving.local_seals import seal_version
 from daskvars.remote.dask_internals import Task
 from daskvars.remote.tasks.chunk_tasks import load_outputs
 from daskvars.remote.versions.shared_versions import Variables

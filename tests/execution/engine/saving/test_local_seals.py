@@ -24,7 +24,7 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, StoreError
 from daskvars.execution.engine import events
-from daskvars.execution.engine.saving import durable
+from daskvars.execution.engine.saving import local_seals
 from daskvars.state import ConflictError, ZarrStore
 from daskvars.state.stores.disk import list_files
 from daskvars.state.stores.store import Writer
@@ -327,7 +327,9 @@ def test_reset_takes_a_path_as_a_session_does(tmp_path, monkeypatch):
 def test_the_period_does_not_stretch_with_the_length_of_a_seal(tmp_path, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(
-        durable, "time", SimpleNamespace(monotonic=lambda: clock[0], perf_counter=lambda: clock[0])
+        local_seals,
+        "time",
+        SimpleNamespace(monotonic=lambda: clock[0], perf_counter=lambda: clock[0]),
     )
     finish = Writer.finish
 

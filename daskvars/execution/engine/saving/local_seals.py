@@ -1,5 +1,7 @@
-"""Variables that outlive the process: a session's store on a disk or an object store.
+"""When and how a session without a cluster seals: its store on a disk or an object store.
 
+On a cluster the scheduler says when (`remote.versions.seal_schedule`), and workers write
+(`execution.cluster.saving.seals`). What follows is for a session that computes in its own process.
 Sessions of one process on one path share a `Values`, and a run commits to it in memory: that costs
 microseconds, a durable version milliseconds. A *seal* writes what changed as the store's next
 version, with links to what did not. It is a compare-and-swap (`state.stores.store`): `Values.base`
