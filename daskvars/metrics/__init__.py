@@ -4,6 +4,15 @@ A metric keeps sums in local variables. Its update adds what a run computes and 
 far; its value reads without adding. The local variables are set by
 `local_variables_initializer`, which begins a new count. Eager code has no operations to run
 again: there, metrics raise RuntimeError.
+
+Files: ``metric`` (what all of them are: the decorator, its arguments, local variables); ``means``
+(accuracy, errors, plain means), ``counts`` (of a yes or no: precision, recall), ``thresholds`` (the
+same at given ones), ``curves`` (areas under them, ``auc``), ``classes`` (class by class, IoU),
+``top_k`` (rankings).
+
+To add one, write its value and update as a function under ``@metric()`` in the file of its kind,
+and name it here, in the imports and in ``__all__``; a test in ``tests/test_metrics.py`` has its
+golden numbers. Scope, collections and what eager code gets follow.
 """
 
 # fmt: off

@@ -7,7 +7,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.family import Pair, metric, metric_variable, ratio
+from daskvars.metrics.metric import Pair, metric, metric_variable, ratio
 from daskvars.ops.array.constant import ones_like
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.linalg.matrix_parts import diag_part

@@ -6,7 +6,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.family import EXAMPLE, Metric, Pair, metric, metric_variable
+from daskvars.metrics.metric import EXAMPLE, Metric, Pair, metric, metric_variable
 from daskvars.ops.array.constant import rank
 from daskvars.ops.checks.shape_assertions import assert_rank_in
 from daskvars.ops.control.dependencies import control_dependencies

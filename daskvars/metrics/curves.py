@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.family import Pair, metric, ratio
+from daskvars.metrics.metric import Pair, metric, ratio
 from daskvars.metrics.thresholds import Counts, counts_at
 from daskvars.ops.math.arithmetic import abs as absolute
 from daskvars.ops.math.arithmetic import add, maximum, minimum, multiply, subtract

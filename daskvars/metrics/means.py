@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.family import (
+from daskvars.metrics.metric import (
     METRICS,
     Metric,
     Pair,

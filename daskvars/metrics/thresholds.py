@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.family import EXAMPLE, Metric, Pair, metric, metric_variable
+from daskvars.metrics.metric import EXAMPLE, Metric, Pair, metric, metric_variable
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.reshaping import identity, reshape
 from daskvars.ops.checks.assertions import assert_greater_equal, assert_less_equal

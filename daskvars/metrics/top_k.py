@@ -15,7 +15,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.family import (
+from daskvars.metrics.metric import (
     METRICS,
     Metric,
     Pair,

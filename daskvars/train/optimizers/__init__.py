@@ -5,6 +5,6 @@ of its paper: ``optimizer`` is the template, ``update_rule`` what a rule is writ
 that are read and set, whole or by rows), ``slots`` what it keeps. ``sgd``, ``adaptive`` and
 ``lamb`` are the rules; ``moving_averages`` go beside them.
 
-To add one, write its rule in the file of its kind: dense and sparse gradients, chunks and devices
-follow from it.
+To add one, write its rule in the file of its kind, and name it in ``train/__init__.py`` (imports
+and ``__all__``): dense and sparse gradients, chunks and devices follow from the rule.
 """
