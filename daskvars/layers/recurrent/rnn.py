@@ -47,7 +47,8 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """Apply a cell to sequences of any length, in a loop.
 
-    The body of the loop is compiled once. Gradients pass through it.
+    The body of the loop is compiled once. Gradients pass through it. Where a batch is worth it the
+    whole loop is cut along it, and each part runs its own (`daskvars.lowering.planner.cut_loops`).
 
     Args:
       cell: an `RNNCell`.

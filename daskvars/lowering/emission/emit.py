@@ -43,7 +43,7 @@ from daskvars.lowering.plan import (
     RegionInput,
 )
 from daskvars.lowering.planner import sharding_report
-from daskvars.lowering.planner.control_flow import block_branches
+from daskvars.lowering.planner.cut_loops import block_branches
 from daskvars.lowering.planner.fuse import Group, label, lines_up
 from daskvars.lowering.program import (
     CONSTANT,

@@ -2,7 +2,7 @@
 
 - ``shard`` (pass 5): along which dimension a step's feeds are cut, and into how many parts: it
   tries a few ways and takes the cheapest. ``sharding_report``: what it chose, as text and data.
-- ``propagate``: what follows for all other values from how the leaves are cut; ``control_flow``:
+- ``propagate``: what follows for all other values from how the leaves are cut; ``cut_loops``:
   the same through branches and loops (a `dynamic_rnn` that is cut along its batch).
 - ``place`` (pass 6): the device of each node.
 - ``fuse`` (pass 7): nodes to regions, each one task for each block; ``segments`` (pass 8): regions

@@ -31,7 +31,7 @@ from daskvars.graph.definitions.patterns import (
     Movement,
     Source,
 )
-from daskvars.lowering.planner import control_flow
+from daskvars.lowering.planner import cut_loops
 from daskvars.lowering.program import (
     CONSTANT,
     FEED,
@@ -439,7 +439,7 @@ def by_dimension(layout: Chunks) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def full_access(node: Node) -> Access:
     """Return the labels of a node's dimensions, those of a random op's key included."""
     if node.subgraphs:
-        return control_flow.access(node, full_access)
+        return cut_loops.access(node, full_access)
     in_shapes = [ref.spec.shape for ref in node.inputs]
     seeded = node.rules.seeded
     access = _access(node, in_shapes[seeded:], [spec.shape for spec in node.specs])
