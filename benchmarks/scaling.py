@@ -31,8 +31,8 @@ import sharded
 
 import daskvars.v1 as tf
 from daskvars import lowering
-from daskvars.execution.cluster.workers.info import WorkerInfo
 from daskvars.execution.cluster.workers.placement import ClusterPlacement
+from daskvars.execution.cluster.workers.worker_info import WorkerInfo
 from daskvars.execution.engine.values import checked_feeds
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.planner.shard import Machine

@@ -12,7 +12,7 @@ import numpy
 from daskvars.backend import ArrayModule
 from daskvars.dtypes import DType, string
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.examples import decode_error, message_class
+from daskvars.kernels.example_protos import decode_error, message_class
 
 DENSE, SPARSE, SEQUENCE = "dense", "sparse", "sequence"
 _LISTS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}

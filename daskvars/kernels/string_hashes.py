@@ -9,7 +9,7 @@ from importlib import import_module
 import numpy
 
 from daskvars.backend import ArrayModule
-from daskvars.kernels.extras import needing
+from daskvars.kernels.optional_packages import needing
 
 WHY = "these hashes of strings are made by packages"
 MASK = (1 << 64) - 1

@@ -157,14 +157,14 @@ def test_remote_files(tmp_path):
 
 
 def test_without_protobuf_it_says_what_to_install(monkeypatch):
-    from daskvars.kernels import examples
+    from daskvars.kernels import example_protos
 
     def missing(name):
         raise ModuleNotFoundError(name)
 
-    examples.message_class.cache_clear()
-    monkeypatch.setattr(examples, "import_module", missing)
-    monkeypatch.setattr(examples, "_pool", examples._pool.__wrapped__)
+    example_protos.message_class.cache_clear()
+    monkeypatch.setattr(example_protos, "import_module", missing)
+    monkeypatch.setattr(example_protos, "_pool", example_protos._pool.__wrapped__)
     with pytest.raises(ImportError, match=r"pip install daskvars\[protobuf\]"):
         dv.data.Example()
 

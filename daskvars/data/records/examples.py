@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskvars.kernels.examples import message_class
+from daskvars.kernels.example_protos import message_class
 
 __all__ = [
     "BytesList",

@@ -62,13 +62,13 @@ from daskvars.execution.cluster.results.remote_blocks import (
 )
 from daskvars.execution.cluster.runs.bound_plan import BoundPlan
 from daskvars.execution.cluster.runs.in_flight import InFlight
-from daskvars.execution.cluster.runs.sent import SentRun
 from daskvars.execution.cluster.runs.sent_feeds import MAX_GRAPH_BYTES, scattered
+from daskvars.execution.cluster.runs.sent_run import SentRun
 from daskvars.execution.cluster.saving import checkpoints as cluster_checkpoints
 from daskvars.execution.cluster.saving.seals import Sealer
 from daskvars.execution.cluster.traces import traces_of
-from daskvars.execution.cluster.workers.info import workers_of
 from daskvars.execution.cluster.workers.placement import ClusterPlacement, by_annotation
+from daskvars.execution.cluster.workers.worker_info import workers_of
 from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import before_close, forget_executor, registered
 from daskvars.execution.engine.saving.local_seals import MAX_ATTEMPTS, REMEDY, no_durable_version

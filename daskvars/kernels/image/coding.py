@@ -13,7 +13,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.extras import needing
+from daskvars.kernels.optional_packages import needing
 
 WHY = "files of images are read and written by Pillow"
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # channels -> Pillow's name

@@ -12,7 +12,7 @@ import numpy as np
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.extras import needing
+from daskvars.kernels.optional_packages import needing
 from daskvars.kernels.string_hashes import MASK, MURMUR_FACTOR, MURMUR_SHIFT, WHY
 
 LARGEST = (1 << 63) - 1  # a hash without buckets is the rest of a division by it

@@ -23,7 +23,7 @@ from distributed import Client, Scheduler, Worker
 
 from daskvars import config
 from daskvars.errors import UnavailableError
-from daskvars.execution.cluster.workers.info import workers_of
+from daskvars.execution.cluster.workers.worker_info import workers_of
 from daskvars.v1.servers.cluster_spec import ClusterSpec
 
 PATIENCE_S = 60.0  # for the first task, whose program may start later

@@ -3,7 +3,7 @@
 - ``bound_plan``: a plan bound to one state: what is sent once, and what for each run; ``graphs``:
   the few tasks of a run, from a template; ``sent_feeds``: how what it is fed with reaches workers.
   Along what feeds are cut, and into how many parts, is not decided here: `lowering.planner.shard`.
-- ``sent``: a run that was sent, and what became of it; ``in_flight``: all those that are not
+- ``sent_run``: a run that was sent, and what became of it; ``in_flight``: all those that are not
   finished, how many there may be (`InFlight.admit`), and what the scheduler tells of them.
 - ``lost``: a worker died with data, so the runs since the last seal are sent again.
 

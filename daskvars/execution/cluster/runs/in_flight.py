@@ -28,7 +28,7 @@ from daskvars.execution.cluster.errors import (
 from daskvars.execution.cluster.results.remote_blocks import BAD, wait
 from daskvars.execution.cluster.runs.bound_plan import Dispatch
 from daskvars.execution.cluster.runs.lost import LostRuns, num_updates
-from daskvars.execution.cluster.runs.sent import SentRun
+from daskvars.execution.cluster.runs.sent_run import SentRun
 from daskvars.execution.cluster.saving.seals import Sealer
 from daskvars.execution.cluster.state_client import StateClient
 from daskvars.execution.engine.saving.local_seals import MAX_ATTEMPTS

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from daskvars.execution.cluster.errors import LostError
 from daskvars.execution.cluster.runs.bound_plan import BoundPlan
-from daskvars.execution.cluster.runs.sent import SentRun
+from daskvars.execution.cluster.runs.sent_run import SentRun
 from daskvars.execution.engine import events
 from daskvars.remote.versions.shared_versions import LostStateError
 

@@ -1,6 +1,6 @@
 """Which workers there are, which of them a device names, and which has what.
 
-- ``info``: jobs and tasks by the names of workers, GPUs, threads, memory.
+- ``worker_info``: jobs and tasks by the names of workers, GPUs, threads, memory.
 - ``devices``: a device's workers; one that nobody offers is refused at once, and one whose workers
   are gone is waited for.
 - ``placement``: on which workers the chunks of variables live and the tasks of a run are computed.

@@ -1,7 +1,7 @@
 """Which workers a device names, and what happens where there are none.
 
 A device's job and task are told from the names of workers, its GPUs from their resources (see
-`info`). A device whose workers are gone, or are starting, is waited for; one that no worker
+`worker_info`). A device whose workers are gone, or are starting, is waited for; one that no worker
 offers is refused at once, or with soft placement softened until some worker meets it.
 """
 
@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from daskvars.errors import PlacementError, UnavailableError
-from daskvars.execution.cluster.workers.info import WorkerInfo, Workers, listed
+from daskvars.execution.cluster.workers.worker_info import WorkerInfo, Workers, listed
 from daskvars.graph.scopes.device import DeviceSpec
 
 logger = logging.getLogger("daskvars")

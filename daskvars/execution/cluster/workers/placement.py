@@ -21,7 +21,7 @@ from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
 from daskvars.errors import ResourceExhaustedError
 from daskvars.execution.cluster.workers.devices import DeviceWorkers, op_in_words
-from daskvars.execution.cluster.workers.info import WorkerInfo, Workers
+from daskvars.execution.cluster.workers.worker_info import WorkerInfo, Workers
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.emission.stages import ANYWHERE, Stage, StagePlan, stages
 from daskvars.lowering.plan import Plan, Region

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from daskvars import config
 from daskvars.execution.cluster.runs.in_flight import InFlight
-from daskvars.execution.cluster.runs.sent import SentRun
+from daskvars.execution.cluster.runs.sent_run import SentRun
 from daskvars.state import Values
 
 

@@ -14,7 +14,7 @@ from daskvars.errors import InvalidArgumentError, ResourceExhaustedError, Unavai
 from daskvars.execution.cluster.results.remote_blocks import remote_blocks
 from daskvars.execution.cluster.workers import devices as device_workers
 from daskvars.execution.cluster.workers.devices import matching
-from daskvars.execution.cluster.workers.info import WorkerInfo, task_of
+from daskvars.execution.cluster.workers.worker_info import WorkerInfo, task_of
 from tests import clusters
 from tests.execution.cluster.shared_counters import blocks_of
 

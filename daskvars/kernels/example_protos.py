@@ -11,7 +11,7 @@ import functools
 from importlib import import_module
 from typing import Any
 
-from daskvars.kernels.extras import needing
+from daskvars.kernels.optional_packages import needing
 
 WHY = "examples are protocol buffers, which the package protobuf reads and writes"
 PACKAGE = "tensorflow"
