@@ -11,7 +11,6 @@ import numpy
 from daskvars import dtypes, shapes
 from daskvars.data.iterators.eager import DatasetIterator
 from daskvars.data.iterators.graph import Iterator
-from daskvars.data.nodes.ahead import Prefetched
 from daskvars.data.nodes.batches import Batched, PaddedBatched, Unbatched
 from daskvars.data.nodes.caching import CachedInFile
 from daskvars.data.nodes.elements import (
@@ -38,6 +37,7 @@ from daskvars.data.nodes.ordering import (
     Taken,
     Zipped,
 )
+from daskvars.data.nodes.prefetch import Prefetched
 from daskvars.data.nodes.sources import Generated, Range, Slices, Tensors
 from daskvars.data.records.tfrecords import PathName
 from daskvars.dtypes import int64, string

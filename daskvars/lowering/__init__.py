@@ -9,8 +9,8 @@ What each promises to the next stands in `verify`.
 - ``planner``: along what it is cut, where it runs, and which nodes share a task.
 - ``emission``: the plan, and on a cluster its stages.
 - ``program``, ``plan``: what passes go from and what they come to; ``verify``: what each promises;
-  ``explain``: a plan as text; ``rechunk``: a plan that no graph asks for; ``collector``: no garbage
-  collection meanwhile.
+  ``explain``: a plan as text; ``rechunk``: a plan that no graph asks for; ``garbage_collection``:
+  none meanwhile.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.lowering.collector import paused_collector
 from daskvars.lowering.emission.emit import emit
+from daskvars.lowering.garbage_collection import paused_collector
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.planner.fuse import fuse
 from daskvars.lowering.planner.place import Places, place

@@ -15,7 +15,7 @@ from daskvars.observe.drawing import Drawing, draw
 from daskvars.observe.html import html_of
 from daskvars.observe.progress_line import progress_line
 from daskvars.observe.record import Record, profile, recorded
-from daskvars.observe.where import variable_bytes
+from daskvars.observe.variable_bytes import variable_bytes
 
 __all__ = [
     "Drawing",

@@ -25,7 +25,7 @@ from daskvars.graph.scopes.stacks import get_default_session
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.observe.drawing import MAX_DRAWN, draw
-from daskvars.observe.where import chunk_places
+from daskvars.observe.variable_bytes import chunk_places
 from daskvars.shapes import Chunks
 from daskvars.state.format.encoding import item_bytes
 from daskvars.state.format.manifest import VariableRecord

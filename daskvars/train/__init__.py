@@ -23,7 +23,7 @@ from daskvars.train.checkpoints.reader import (
     NewCheckpointReader, list_variables, load_checkpoint, load_variable,
 )
 from daskvars.train.checkpoints.saver import Saver
-from daskvars.train.checkpoints.state import (
+from daskvars.train.checkpoints.checkpoint_state import (
     CheckpointState, checkpoint_exists, generate_checkpoint_state_proto, get_checkpoint_mtimes,
     get_checkpoint_state, latest_checkpoint, remove_checkpoint, update_checkpoint_state,
 )

@@ -16,6 +16,6 @@ Two decisions:
 
 Files: ``elements`` (structures and components), ``node`` (the three words above), ``sources``,
 ``files``, ``ordering`` (shuffle, repeat, take, zip, cache, ...), ``batches``, ``functions``
-(tracing) and ``mapping`` (what calls them), ``caching`` (in files), ``ahead`` (prefetch),
-``ignoring`` (errors).
+(tracing) and ``mapping`` (what calls them), ``caching`` (in files), ``prefetch`` (elements made
+ahead), ``ignoring`` (errors).
 """

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from daskvars.train.checkpoints.state import latest_checkpoint
+from daskvars.train.checkpoints.checkpoint_state import latest_checkpoint
 
 logger = logging.getLogger("daskvars")
 

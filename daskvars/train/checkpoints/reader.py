@@ -15,7 +15,7 @@ from daskvars.state import open_zarr_store
 from daskvars.state.checkpoint import open_checkpoint
 from daskvars.state.stores.files import read_file
 from daskvars.surface.notebooks import ShownInNotebooks
-from daskvars.train.checkpoints.state import latest_checkpoint, state_path
+from daskvars.train.checkpoints.checkpoint_state import latest_checkpoint, state_path
 
 _ENUM_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 

@@ -21,11 +21,11 @@ from daskvars.state import is_announced
 from daskvars.state.format.sharding import codec_name, parsed
 from daskvars.surface.forwarding import forwards
 from daskvars.train.checkpoints import ops as saver_ops
-from daskvars.train.checkpoints.kept import KeptCheckpoints, check_place
+from daskvars.train.checkpoints.checkpoint_state import checkpoint_exists, get_checkpoint_mtimes
+from daskvars.train.checkpoints.kept_checkpoints import KeptCheckpoints, check_place
 from daskvars.train.checkpoints.ops import SaverOps
 from daskvars.train.checkpoints.reader import CheckpointReader
 from daskvars.train.checkpoints.saved_tensors import SavedTensor, saved_tensors, shards_by_name
-from daskvars.train.checkpoints.state import checkpoint_exists, get_checkpoint_mtimes
 from daskvars.train.training_step import numbered
 
 

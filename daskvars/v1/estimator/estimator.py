@@ -24,8 +24,8 @@ from daskvars.ops.random.distributions import set_random_seed
 from daskvars.summary import Summary, summary_ops
 from daskvars.surface.accepted import accepts
 from daskvars.surface.one_line import ShownByArguments
+from daskvars.train.checkpoints.checkpoint_state import latest_checkpoint
 from daskvars.train.checkpoints.reader import list_variables, load_variable
-from daskvars.train.checkpoints.state import latest_checkpoint
 from daskvars.train.checkpoints.warm_starting import warm_start
 from daskvars.train.training_step import create_global_step, get_global_step
 from daskvars.v1 import logging

@@ -13,10 +13,10 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.state.checkpoints import SAVE
 from daskvars.surface.accepted import accepts
 from daskvars.train.checkpoints import saver
-from daskvars.train.checkpoints.kept import KeptCheckpoints
+from daskvars.train.checkpoints.checkpoint_state import meta_graph_filename
+from daskvars.train.checkpoints.kept_checkpoints import KeptCheckpoints
 from daskvars.train.checkpoints.ops import SaverOps
 from daskvars.train.checkpoints.saved_tensors import SavedTensor, tensors_of_op
-from daskvars.train.checkpoints.state import meta_graph_filename
 from daskvars.v1.graphs.meta_graph import (
     MetaGraphDef,
     export_scoped_meta_graph,

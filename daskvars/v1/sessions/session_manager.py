@@ -14,8 +14,8 @@ from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.surface.one_line import ShownByArguments
+from daskvars.train.checkpoints.checkpoint_state import get_checkpoint_state
 from daskvars.train.checkpoints.saver import Saver
-from daskvars.train.checkpoints.state import get_checkpoint_state
 from daskvars.v1 import logging
 
 Readiness = tuple[bool, str | None]

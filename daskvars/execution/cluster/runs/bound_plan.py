@@ -34,8 +34,8 @@ from daskvars.execution.engine.plans.steps import full_layout, record_of
 from daskvars.execution.engine.values.blocks import owned, whole
 from daskvars.execution.engine.values.dask_arrays import chunks_of
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
-from daskvars.lowering.collector import paused_collector
 from daskvars.lowering.explain import explain
+from daskvars.lowering.garbage_collection import paused_collector
 from daskvars.lowering.plan import BlockId, LeafInfo, Plan
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE, concrete
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef

@@ -15,7 +15,8 @@ from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.ops.state.assign import assign_add
 from daskvars.state import is_announced, load_variable
 from daskvars.state.external.tensorflow.object_graph import KEY, parse, serialized
-from daskvars.train.checkpoints.kept import check_place
+from daskvars.train.checkpoints.checkpoint_state import update_checkpoint_state
+from daskvars.train.checkpoints.kept_checkpoints import check_place
 from daskvars.train.checkpoints.objects.restoring import NamedRestore, ObjectRestore
 from daskvars.train.checkpoints.objects.statuses import (
     CheckpointLoadStatus,
@@ -28,7 +29,6 @@ from daskvars.train.checkpoints.objects.walking import FoundObjects
 from daskvars.train.checkpoints.reader import NewCheckpointReader
 from daskvars.train.checkpoints.saved_tensors import saved_tensors, shards_by_name
 from daskvars.train.checkpoints.saver import instead_of
-from daskvars.train.checkpoints.state import update_checkpoint_state
 from daskvars.train.training_step import numbered
 from daskvars.variables.colocation import building_in
 from daskvars.variables.tracking import Trackable, is_trackable, tracked

@@ -12,13 +12,13 @@ from daskvars.errors import OpError
 from daskvars.graph.scopes.stacks import get_default_session
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
-from daskvars.train.checkpoints.objects.checkpoint import Checkpoint
-from daskvars.train.checkpoints.state import (
+from daskvars.train.checkpoints.checkpoint_state import (
     checkpoint_exists,
     get_checkpoint_state,
     remove_checkpoint,
     update_checkpoint_state,
 )
+from daskvars.train.checkpoints.objects.checkpoint import Checkpoint
 from daskvars.train.training_step import numbered
 
 

@@ -8,7 +8,7 @@ import time
 import warnings
 
 from daskvars.errors import OpError
-from daskvars.train.checkpoints.state import remove_checkpoint, update_checkpoint_state
+from daskvars.train.checkpoints.checkpoint_state import remove_checkpoint, update_checkpoint_state
 
 
 class KeptCheckpoints:
