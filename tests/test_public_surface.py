@@ -14,7 +14,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import errors
-from daskvars.remote.regions.program import RegionProgram
+from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.surface.names_of_v1 import NAMES_OF_V1
 from daskvars.v1.names import graph_mode
 from tests import fresh

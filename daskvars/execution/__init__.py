@@ -8,6 +8,6 @@ feeds it what was recorded, `function` what was traced. `events` tells those who
 
 Here is what users meet: ``session``, ``function``, ``eager`` (and ``eager_records``, what it has
 not run yet), ``tape``, ``recompute_grad``, ``python_calls``, ``config_proto``. Below them are the
-rooms ``engine``, ``local`` and ``cluster``, and ``host``: what a session's own process does in the
-middle of a run.
+rooms ``engine``, ``local`` and ``cluster``, and ``host_ops``: what a session's own process does in
+the middle of a run.
 """

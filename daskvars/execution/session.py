@@ -21,7 +21,7 @@ from daskvars.execution.engine.run_records import (
 from daskvars.execution.engine.values.checked_feeds import feed_tensor, feed_value
 from daskvars.execution.engine.values.conversions import feed_pairs
 from daskvars.execution.engine.values.fetches import IndexedSlicesValue, Structure
-from daskvars.execution.host.resources import waiting_at_most
+from daskvars.execution.host_ops.resources import waiting_at_most
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.records.graph_def import GraphDef

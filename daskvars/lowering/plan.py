@@ -20,7 +20,7 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.sharding_report import ShardingChoice
 from daskvars.lowering.program import block_bytes, concrete, spec_bytes
-from daskvars.remote.regions.program import RegionProgram
+from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.remote.tasks.block_arguments import Cut
 from daskvars.remote.tasks.table_rows import Rows
 from daskvars.surface.notebooks import ShownInNotebooks

@@ -12,7 +12,7 @@ import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.records.graph_def import GraphDef
 from daskvars.remote.regions.compilation import compiled
-from daskvars.remote.regions.program import Call, RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram
 from tests.sources import nodes
 
 ROOT = Path(daskvars.__file__).parent

@@ -14,7 +14,7 @@ from daskvars import lowering
 from daskvars.graph import nest
 from daskvars.graph.definitions.opdef import REGISTRY
 from daskvars.graph.definitions.patterns import HostCall
-from daskvars.remote.regions.program import Call
+from daskvars.remote.regions.region_program import Call
 from tests.ops import checks
 from tests.ops.samples import SAMPLES
 

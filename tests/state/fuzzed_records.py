@@ -25,7 +25,7 @@ import numpy as np
 import daskvars.v1 as tf
 from daskvars.graph.definitions.opdef import registered
 from daskvars.lowering import lower
-from daskvars.remote.regions.program import Call, RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram
 from daskvars.remote.tasks.region_tasks import WorkerRegion
 from tests.state import hostile_graphs, hostile_readers
 from tests.state.hostile_stores import sound

@@ -35,7 +35,7 @@ from daskvars.errors import (
     UnimplementedError,
 )
 from daskvars.execution.engine.executors import active_client
-from daskvars.execution.host.resources import Call, run_along
+from daskvars.execution.host_ops.resources import Call, run_along
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec

@@ -35,8 +35,8 @@ from daskvars.execution.engine.saving.local_seals import (
 from daskvars.execution.engine.saving.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.engine.saving.reconcile import reconcile
 from daskvars.execution.engine.saving.targets import client_of
-from daskvars.execution.host.resources import forget_resources, resources_of
-from daskvars.execution.host.staged import StagedExecutable, stages_of
+from daskvars.execution.host_ops.resources import forget_resources, resources_of
+from daskvars.execution.host_ops.staged import StagedExecutable, stages_of
 from daskvars.execution.local.executor import LocalExecutor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor

@@ -470,7 +470,7 @@ class HostCall(Opaque):
     """An op that the session's own process does, between the parts of a run.
 
     Its kernel is ``kernel(call, *arrays, **attrs)``, with NumPy arrays and what it may know of the
-    session (`daskvars.execution.host.resources.Call`). It `waits` where another has yet to act.
+    session (`daskvars.execution.host_ops.resources.Call`). It `waits` where another has yet to act.
     What gives it its inputs runs before it, what uses its results after it, as if they were fed.
     """
 

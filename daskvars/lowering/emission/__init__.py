@@ -7,6 +7,6 @@
   one task.
 
 The rule: nothing is decided here that changes a number or a layout. What comes out is plain data
-(`remote.regions.program`), which workers compile and run; it names no key, worker or version, so
-one plan is run many times, and on a cluster that has changed.
+(`remote.regions.region_program`), which workers compile and run; it names no key, worker or
+version, so one plan is run many times, and on a cluster that has changed.
 """

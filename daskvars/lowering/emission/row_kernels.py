@@ -15,7 +15,7 @@ from daskvars.kernels.gather_scatter.row_shards import (
 )
 from daskvars.lowering.plan import RegionInput
 from daskvars.lowering.program import Node
-from daskvars.remote.regions.program import Call
+from daskvars.remote.regions.region_program import Call
 
 
 def block_kernel(node: Node) -> Any:

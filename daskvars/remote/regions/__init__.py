@@ -6,11 +6,11 @@ What happens to it:
 
 - ``region_check``: what comes as data is checked before anything is made of it.
 - ``codegen``: the only place where source is made: from register numbers and nothing else.
-- ``program``: the data; ``compilation``: straight-line Python made of it: one line for each call,
-  registers freed as soon as they are done.
+- ``region_program``: the data; ``compilation``: straight-line Python made of it: one line for each
+  call, registers freed as soon as they are done.
 - ``aliasing``: which call may write over the memory of an argument that dies there.
-- ``tiling``, ``device_chains``: elementwise chains tile by tile in a CPU's cache, or as one kernel
-  on a GPU.
+- ``tiling``, ``device_chains``: elementwise chains tile by tile in a CPU's cache (how large a tile
+  is: ``config.tile_elements``, ``config.tile_min_elements``), or as one kernel on a GPU.
 - ``inplace``, ``row_updates``: updates of large variables in their own memory, after all that may
   fail.
 - ``result_check``: a kernel that gives what its op did not say.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from daskvars.remote.regions.program import Call
+from daskvars.remote.regions.region_program import Call
 
 
 class AliasAnalysis:

@@ -26,8 +26,8 @@ from daskvars.errors import InvalidArgumentError, OpError, ResourceExhaustedErro
 from daskvars.remote.regions import device_chains, tiling
 from daskvars.remote.regions.aliasing import AliasAnalysis
 from daskvars.remote.regions.codegen import defined, name, names, naming
-from daskvars.remote.regions.program import Call, RegionProgram, is_known
 from daskvars.remote.regions.region_check import check_region
+from daskvars.remote.regions.region_program import Call, RegionProgram, is_known
 from daskvars.remote.regions.result_check import checked
 from daskvars.remote.tracing import Labels, layer_of, scope_of
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy
 
 from daskvars.remote.regions.compilation import is_ufunc
-from daskvars.remote.regions.program import Call, RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram
 
 MIN_BYTES = 1 << 20  # below, a copy costs less than the bookkeeping
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.remote.regions.program import Call, RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram
 
 MAX_INPUTS = 1 << 20
 

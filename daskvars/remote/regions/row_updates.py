@@ -14,7 +14,7 @@ from typing import Any
 
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.remote.regions import inplace
-from daskvars.remote.regions.program import RegionProgram
+from daskvars.remote.regions.region_program import RegionProgram
 
 _now = threading.local()
 

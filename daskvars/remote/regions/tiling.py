@@ -8,6 +8,11 @@ depends on that element alone, neither tile size nor threads change a bit of the
 Values between calls live in buffers: tile-sized scratch arrays that a thread makes once, and
 the tiles of outputs before their own values are written. Few buffers matter as much as small
 tiles do: Adam needs one beside its four arrays, where a fresh array per call would be six.
+
+How large a tile is, and from which size on arrays are tiled, say ``config.tile_elements`` and
+``config.tile_min_elements``, whose documentation has the measurements. A single kernel that makes
+many temporaries goes through its block in pieces of its own, by a ``BLOCK_ELEMENTS`` measured for
+it (`kernels.math.special`, `kernels.nn.normalization`, `kernels.nn.batch_norm`).
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from daskvars.remote import scope_seconds
 from daskvars.remote.dask_internals import pickle
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.inplace import RegionSplit
-from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.regions.region_check import check_positions, check_region
+from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
 from daskvars.remote.tasks.block_arguments import Take, arguments_of
 from daskvars.remote.tracing import Labels, kernels_ran

@@ -6,7 +6,7 @@
 - ``tables``: tables that are filled once, and those that grow; ``buckets``: ids for keys that are
   in no table; ``vocabularies`` (`tf.contrib.lookup`): tables of a file's lines or of a list.
 
-As queues, tables are host-side (`daskvars.execution.host`): a run looks up its keys before it
+As queues, tables are host-side (`daskvars.execution.host_ops`): a run looks up its keys before it
 computes with what they stand for, on a cluster too. In the body of a branch, of a loop or of a
 dataset's function they are found by their handle in the process that runs it, which must be this
 one.

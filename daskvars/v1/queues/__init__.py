@@ -8,7 +8,7 @@
 - ``pipelines`` (`tf.train`'s names): ``producers`` of rows, ``batching`` of elements. Their threads
   are those of `daskvars.v1.sessions.queue_runners`.
 
-Queues are host-side (`daskvars.execution.host`): elements are in the memory of the session's
+Queues are host-side (`daskvars.execution.host_ops`): elements are in the memory of the session's
 process, and a step takes its batch as it would take feeds, on a cluster too. So an enqueue that
 waits holds nothing that the step needs. What an enqueue or dequeue needs is run before it and stays
 done when it fails.

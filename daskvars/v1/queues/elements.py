@@ -18,7 +18,7 @@ import numpy
 
 from daskvars.dtypes import DType
 from daskvars.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
-from daskvars.execution.host.resources import Waiting
+from daskvars.execution.host_ops.resources import Waiting
 from daskvars.shapes import Shape, compatible, in_brackets
 
 Element = tuple[numpy.ndarray, ...]

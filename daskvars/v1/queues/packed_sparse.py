@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from daskvars.dtypes import DType, int64, string
 from daskvars.errors import InvalidArgumentError
-from daskvars.execution.host.resources import Call
+from daskvars.execution.host_ops.resources import Call
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.interpreter import apply

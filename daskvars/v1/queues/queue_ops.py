@@ -11,7 +11,7 @@ import numpy
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64, string
 from daskvars.dtypes import bool as bool_
 from daskvars.errors import FailedPreconditionError, InvalidArgumentError
-from daskvars.execution.host.resources import Call
+from daskvars.execution.host_ops.resources import Call
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import HostCall

@@ -10,7 +10,7 @@ import numpy
 
 from daskvars.data.records.tfrecords import compression_of
 from daskvars.dtypes import int64, string
-from daskvars.execution.host.resources import Call
+from daskvars.execution.host_ops.resources import Call
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.interpreter import apply, apply_op

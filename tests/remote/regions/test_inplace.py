@@ -10,7 +10,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.remote.regions import inplace
 from daskvars.remote.regions.compilation import compiled
-from daskvars.remote.regions.program import Call, RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram
 
 SHAPE = (5000, 64)
 FLOAT = np.dtype(np.float32)

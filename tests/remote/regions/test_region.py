@@ -6,7 +6,7 @@ import pytest
 import daskvars as dv
 from daskvars.errors import ResourceExhaustedError
 from daskvars.remote.regions.compilation import compiled, fitting
-from daskvars.remote.regions.program import Call, RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from daskvars import config
 from daskvars.remote.regions import tiling
-from daskvars.remote.regions.program import Call
+from daskvars.remote.regions.region_program import Call
 
 FLOAT = np.dtype(np.float32)
 UFUNCS = {"add": 2, "subtract": 2, "multiply": 2, "maximum": 2, "negative": 1, "square": 1}

@@ -27,8 +27,8 @@ from daskvars.execution.cluster.results.remote_blocks import (
     wait,
     wait_for_chunks,
 )
-from daskvars.execution.cluster.runs.graphs import Template, in_place
 from daskvars.execution.cluster.runs.sent_feeds import RunFeeds, cut, leaf_block_ids
+from daskvars.execution.cluster.runs.task_graphs import Template, in_place
 from daskvars.execution.cluster.state_client import StateClient
 from daskvars.execution.engine.plans.steps import full_layout, record_of
 from daskvars.execution.engine.values.blocks import owned, whole

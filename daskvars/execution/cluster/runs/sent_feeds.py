@@ -18,7 +18,7 @@ import numpy
 from distributed import Client, Future
 
 from daskvars import chunk_grid, config
-from daskvars.execution.cluster.runs.graphs import Template, joined
+from daskvars.execution.cluster.runs.task_graphs import Template, joined
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks, fitted
 from daskvars.lowering.plan import BlockId, Plan
 from daskvars.lowering.program import FEED

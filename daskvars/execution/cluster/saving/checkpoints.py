@@ -16,7 +16,7 @@ from daskvars.execution.cluster.results.remote_blocks import (
     wait,
     wait_for_chunks,
 )
-from daskvars.execution.cluster.saving.chunk_tasks import SPLIT_BYTES, write_chunks
+from daskvars.execution.cluster.saving.task_graphs import SPLIT_BYTES, write_chunks
 from daskvars.execution.cluster.workers.placement import ClusterPlacement
 from daskvars.remote.dask_internals import RunGraph, Task
 from daskvars.remote.task_keys import outputs_key

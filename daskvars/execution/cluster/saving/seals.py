@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from daskvars import config
 from daskvars.chunk_grid import block_slices
 from daskvars.execution.cluster.runs.lost import LostRuns
-from daskvars.execution.cluster.saving.chunk_tasks import write_chunks
+from daskvars.execution.cluster.saving.task_graphs import write_chunks
 from daskvars.execution.cluster.state_client import StateClient
 from daskvars.execution.engine.saving.local_seals import seal_version
 from daskvars.remote.dask_internals import Task

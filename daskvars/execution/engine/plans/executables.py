@@ -1,4 +1,9 @@
-"""Programs: fetches of a graph that are run again and again, through an engine's plan cache."""
+"""Executables: fetches of a graph that are run again and again, through an engine's plan cache.
+
+For how many parts of a batch a plan may be cut is told to the planner here (`machine_of`): from the
+executor's workers and ``config.batch_parts``. Along which dimension it chooses
+(`lowering.planner.shard`).
+"""
 
 from __future__ import annotations
 
@@ -164,7 +169,7 @@ def machine_of(executor: Binder) -> Machine:
 
 
 class SharedExecutable(Executable):
-    """A program on variables that others may have a share in."""
+    """Fetches on variables that others may have a share in."""
 
     __slots__ = ()
 

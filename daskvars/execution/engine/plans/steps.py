@@ -18,7 +18,7 @@ from daskvars.lowering.program import STATE
 from daskvars.remote import tracing
 from daskvars.remote.regions import inplace
 from daskvars.remote.regions.compilation import compiled
-from daskvars.remote.regions.program import RegionProgram
+from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.shape_arithmetic import is_known
 from daskvars.state.format.manifest import VariableRecord
 

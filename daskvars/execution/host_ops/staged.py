@@ -12,7 +12,7 @@ import numpy
 
 from daskvars.errors import OpError
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
-from daskvars.execution.host.resources import Call, Waiting, alongside, timeout_s
+from daskvars.execution.host_ops.resources import Call, Waiting, alongside, timeout_s
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
 from daskvars.lowering.explain import explain

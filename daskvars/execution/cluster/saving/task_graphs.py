@@ -1,4 +1,7 @@
-"""Tasks that write variables on workers: each stored chunk by a worker that has its block."""
+"""Task graphs that write variables: each stored chunk is written by a worker that has its block.
+
+Here they are made and sent; what a worker does in such a task is in `remote.tasks.chunk_tasks`.
+"""
 
 from __future__ import annotations
 

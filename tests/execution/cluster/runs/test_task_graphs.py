@@ -6,7 +6,7 @@ import numpy as np
 
 import daskvars.v1 as tf
 from daskvars import config
-from daskvars.execution.cluster.runs.graphs import Template
+from daskvars.execution.cluster.runs.task_graphs import Template
 from daskvars.lowering.emission.stages import described
 from daskvars.remote.tasks.region_tasks import unpacked
 from daskvars.remote.tasks.stage_tasks import unpacked_stage
