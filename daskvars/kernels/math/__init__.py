@@ -1,6 +1,7 @@
 """Elementwise functions and reductions.
 
-- ``elementwise``: what no single ufunc computes.
+- ``without_ufunc``: elementwise functions that no ufunc computes (what one computes has no kernel:
+  its op in `daskvars.ops.math` names the ufunc; what is composed of ops, as log2, is there, too).
 - ``special``: gamma, beta, zeta, the error function and their kin: SciPy's, or CuPy's on a GPU.
 - ``nonlinearities``: activation functions and their gradients.
 - ``reduce``, ``row_sums``: folds along axes; rows and columns of matrices as products with ones.

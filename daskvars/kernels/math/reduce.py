@@ -13,9 +13,9 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter.segments import segment_sum
-from daskvars.kernels.math.elementwise import overwriting
 from daskvars.kernels.math.precision import extremes, float_work
 from daskvars.kernels.math.row_sums import LONG_ROW, column_sums, most_rows, ones_matrix, row_sums
+from daskvars.kernels.math.without_ufunc import overwriting
 
 Axes = int | tuple[int, ...] | None
 

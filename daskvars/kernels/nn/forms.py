@@ -9,11 +9,11 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
-from daskvars.kernels.math.elementwise import overwriting
 from daskvars.kernels.math.nonlinearities import fill_sigmoid
 from daskvars.kernels.math.precision import float_work, lowest
 from daskvars.kernels.math.row_sums import as_matrix, column_sums
 from daskvars.kernels.math.special import in_blocks
+from daskvars.kernels.math.without_ufunc import overwriting
 from daskvars.kernels.nn.batch_norm import channel_rows, line_blocks, slope_sums, unrowed
 from daskvars.kernels.nn.cross_entropy import softmax_cross_entropy, sparse_softmax_cross_entropy
 from daskvars.kernels.nn.patches import channels_last

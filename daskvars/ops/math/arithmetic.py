@@ -17,7 +17,7 @@ from daskvars.graph.indexed_slices import Gradients, IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.math import elementwise as kernels
+from daskvars.kernels.math import without_ufunc as kernels
 from daskvars.ops.array import constant, reshaping
 from daskvars.ops.array.broadcasting import broadcast_gradients, sum_like
 from daskvars.ops.math import casting, comparison

@@ -10,7 +10,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.kernels.math import elementwise as kernels
+from daskvars.kernels.math import without_ufunc as kernels
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.families import binary, unary
 

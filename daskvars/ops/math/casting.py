@@ -16,7 +16,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.math import elementwise as kernels
+from daskvars.kernels.math import without_ufunc as kernels
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.rules.shapes import broadcasted, like_first

@@ -12,7 +12,7 @@ from daskvars.graph.definitions.patterns import Elementwise, Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.kernels.math import elementwise as kernels
+from daskvars.kernels.math import without_ufunc as kernels
 from daskvars.ops.array import constant, joining, reshaping, slicing
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.rules.families import binary, same_dtype, unary

@@ -11,7 +11,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.math import elementwise as kernels
+from daskvars.kernels.math import without_ufunc as kernels
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.math.arithmetic import multiply, negative
 from daskvars.ops.math.casting import cast, conj

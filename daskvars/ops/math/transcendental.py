@@ -11,8 +11,8 @@ from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.math import elementwise as kernels
 from daskvars.kernels.math import nonlinearities, special
+from daskvars.kernels.math import without_ufunc as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.math import casting, comparison
@@ -122,6 +122,45 @@ log1p = unary(
     "Return log(1 + x), exact where x is small.",
     example="log1p([0.5, 0.25]) -> [0.40546513 0.22314356]",
 )
+
+
+def log2(x: TensorLike, name: str | None = None) -> Tensor:
+    """Return the logarithm of base 2: that of NumPy, composed of `log`.
+
+    Args:
+      x: [...] floating or complex.
+      name: name scope.
+
+    >>> log2([8.0, 0.5]).numpy()
+    array([ 3., -1.], dtype=float32)
+    """
+    return multiply(log(x), 1 / math.log(2), name=name)
+
+
+def log10(x: TensorLike, name: str | None = None) -> Tensor:
+    """Return the logarithm of base 10: that of NumPy, composed of `log`.
+
+    Args:
+      x: [...] floating or complex.
+      name: name scope.
+
+    >>> log10([100.0, 1.0]).numpy()
+    array([2., 0.], dtype=float32)
+    """
+    return multiply(log(x), 1 / math.log(10), name=name)
+
+
+def exp2(x: TensorLike, name: str | None = None) -> Tensor:
+    """Return 2 to the power of x: NumPy's, composed of `pow`.
+
+    Args:
+      x: [...] floating or complex.
+      name: name scope.
+
+    >>> exp2([3.0, -1.0]).numpy()
+    array([8. , 0.5], dtype=float32)
+    """
+    return pow(2.0, x, name=name)
 
 
 def _sigmoid_gradient(op: Operation, dy: Tensor) -> Tensor:

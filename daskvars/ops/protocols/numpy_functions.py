@@ -6,6 +6,9 @@ of a graph. A function that is not known here is refused, for the same reason. W
 values (`allclose`, `array_equal`, printing, saving) takes the arrays of eager tensors, as
 ``np.asarray(tensor)`` does.
 
+Here are tables of which function is which op; what NumPy has and TensorFlow has not (log2, log10,
+exp2) is composed of ops where its kin are, in `ops.math.transcendental`.
+
 Arguments are NumPy's, dtypes the ops': numbers of different dtypes are not mixed, and `sum` keeps
 the dtype.
 """
@@ -134,10 +137,6 @@ def _dtype_of(*values: Any) -> Any:
     return dtypes.as_dtype(symbolic.dtype).base_dtype
 
 
-def _log_of_base(base: float) -> Function:
-    return lambda x: arithmetic.multiply(transcendental.log(x), 1 / math.log(base))
-
-
 _EQUALITIES = {numpy.equal: operator.eq, numpy.not_equal: operator.ne}
 _UFUNCS: dict[Any, Function] = {
     numpy.add: arithmetic.add,
@@ -165,9 +164,9 @@ _UFUNCS: dict[Any, Function] = {
     numpy.expm1: transcendental.expm1,
     numpy.log: transcendental.log,
     numpy.log1p: transcendental.log1p,
-    numpy.log2: _log_of_base(2),
-    numpy.log10: _log_of_base(10),
-    numpy.exp2: lambda x: transcendental.pow(2.0, x),
+    numpy.log2: transcendental.log2,
+    numpy.log10: transcendental.log10,
+    numpy.exp2: transcendental.exp2,
     numpy.sin: transcendental.sin,
     numpy.cos: transcendental.cos,
     numpy.tan: transcendental.tan,

@@ -1,4 +1,4 @@
-"""Elementwise kernels that no single ufunc computes."""
+"""Elementwise functions that no ufunc of NumPy's computes; for the others an op names the ufunc."""
 
 from __future__ import annotations
 
