@@ -4,8 +4,7 @@
 - ``slicing``: slices with TensorFlow's masks, and padding, the adjoint of slicing.
 - ``rearranging``: reversed, rolled, and moved between space, depth and batch.
 - ``ranges``: any block of a range or identity matrix can be made alone.
-- ``arrays``: what NumPy lacks or TensorFlow defines otherwise: one-hot rows, running sums, the
-  largest entries.
+- ``one_hot``: rows of which one element is set.
 
 A view is a result like any other: that it shares its argument's memory is known to the engine
 (`daskvars.remote.regions.aliasing`), not to the kernel.

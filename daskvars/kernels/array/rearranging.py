@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.array import arrays
 
 
 def roll(
@@ -27,7 +28,8 @@ def roll(
 def reverse_sequence(
     xp: ArrayModule, x: Array, lengths: Array, *, seq_axis: int, batch_axis: int
 ) -> Array:
-    """Give `x` with the first ``lengths[i]`` slices along `seq_axis` of row i reversed."""
+    """Give `x` with the first ``lengths[i]`` slices of row i along `seq_axis` reversed, if it has
+    so many."""
     size = x.shape[seq_axis]
     if lengths.size and int(lengths.max()) > size:
         raise InvalidArgumentError(
@@ -35,7 +37,7 @@ def reverse_sequence(
         )
     if lengths.size and int(lengths.min()) < 0:
         raise InvalidArgumentError(None, None, f"seq_lens({int(lengths.argmin())}) < 0")
-    return arrays.reverse_sequence(xp, x, lengths, seq_axis=seq_axis, batch_axis=batch_axis)
+    return reversed_sequences(xp, x, lengths, seq_axis=seq_axis, batch_axis=batch_axis)
 
 
 def space_to_depth(xp: ArrayModule, x: Array, *, block_size: int, data_format: str) -> Array:
@@ -133,3 +135,32 @@ def batch_to_space(
     whole = turned.reshape(len(x) // count, *sizes, *rest)
     inner = (slice(a, n - b) for n, (a, b) in zip(sizes, crops, strict=True))
     return xp.array(whole[(slice(None), *inner)])
+
+
+def reversed_sequences(
+    xp: ArrayModule, x: Array, seq_lengths: Array, *, seq_axis: int, batch_axis: int = 0
+) -> Array:
+    """Return ``x`` with the first ``seq_lengths[b]`` entries of each sequence b turned around.
+
+    Lengths are taken as they are; `reverse_sequence` checks them.
+
+    Args:
+        x: [...] any dtype.
+        seq_lengths: [batch] int, at most the extent along ``seq_axis``.
+        seq_axis: the dimension that is turned around.
+        batch_axis: the dimension that ``seq_lengths`` counts along.
+
+    Returns:
+        Like ``x``.
+    """
+    place = xp.arange(x.shape[seq_axis]).reshape(along_axis(x.ndim, seq_axis))
+    lengths = seq_lengths.astype(np.int64).reshape(along_axis(x.ndim, batch_axis))
+    source = xp.where(place < lengths, lengths - 1 - place, place)
+    shape = list(x.shape)
+    shape[seq_axis] = source.shape[seq_axis]
+    return xp.take_along_axis(x, xp.broadcast_to(source, shape), axis=seq_axis)
+
+
+def along_axis(rank: int, axis: int) -> tuple:
+    """Return the shape that lays a vector along one dimension of ``rank``."""
+    return tuple(-1 if dimension == axis % rank else 1 for dimension in range(rank))

@@ -4,6 +4,7 @@
   its op in `daskvars.ops.math` names the ufunc; what is composed of ops, as log2, is there, too).
 - ``special``: gamma, beta, zeta, the error function and their kin: SciPy's, or CuPy's on a GPU.
 - ``nonlinearities``: activation functions and their gradients.
+- ``scans``: running sums and products.
 - ``reduce``, ``row_sums``: folds along axes; rows and columns of matrices as products with ones.
 - ``fake_quantization``: numbers rounded as if they were integers of a few bits.
 - ``precision``: the dtypes to compute in, and the ends of their ranges.

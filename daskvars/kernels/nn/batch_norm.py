@@ -23,6 +23,8 @@ from daskvars.kernels.nn.patches import channels_last, in_data_format
 LINE_ELEMENTS = 1 << 10
 # Elements of a block, which stays in a core's own cache over several passes.
 BLOCK_ELEMENTS = 1 << 16
+# Rows whose mean the moments of a channel are taken around.
+SAMPLE_ROWS = 1024
 
 
 def batch_norm_inference(
@@ -116,3 +118,61 @@ def unrowed(xp: ArrayModule, rows: Array, shape: tuple, data_format: str) -> Arr
         return rows.reshape(shape)
     batch, channels, height, width = shape
     return in_data_format(xp, rows.reshape(batch, height, width, channels), data_format)
+
+
+def channel_moments(
+    xp: ArrayModule, x: Array, *, data_format: str, count: int | None = None
+) -> tuple[Any, Any]:
+    """Mean and mean square of each channel, float64; with `count`, this block's part of them.
+
+    One pass: sums are taken around the mean of the first rows, so that float32 loses nothing to
+    a mean that is large beside the deviation.
+    """
+    rows = channel_rows(xp, x, data_format)
+    work, channels = float_work(x.dtype), rows.shape[1]
+    sample = rows[:SAMPLE_ROWS].astype(work, copy=False)
+    near = (column_sums(xp, sample) / max(len(sample), 1)).astype(work)
+    sums, squares = (xp.zeros(channels, np.float64) for _ in range(2))
+    for block, line, (centre,) in line_blocks(xp, rows, [near]):
+        centred = xp.subtract(rows[block].reshape(-1, line), centre, dtype=work)
+        sums += column_sums(xp, centred.reshape(-1, channels))
+        centred *= centred
+        squares += column_sums(xp, centred.reshape(-1, channels))
+    near = near.astype(np.float64)
+    squares += near * (2 * sums + len(rows) * near)
+    sums += len(rows) * near
+    total = max(len(rows) if count is None else count, 1)
+    return sums / total, squares / total
+
+
+def channel_sums(
+    xp: ArrayModule, dy: Array, x: Array, centre: Array, *, data_format: str
+) -> tuple[Any, Any]:
+    """Sums over each channel of dy and of dy (x - centre), in the dtype of `centre`."""
+    slopes, rows = (channel_rows(xp, array, data_format) for array in (dy, x))
+    along, alone = slope_sums(xp, rows, slopes, centre, float_work(x.dtype))
+    return alone.astype(centre.dtype), along.astype(centre.dtype)
+
+
+def channel_affine(
+    xp: ArrayModule,
+    x: Array,
+    centre: Array,
+    slope: Array,
+    shift: Array,
+    *pair: Any,
+    data_format: str,
+) -> Array:
+    """(x - centre) slope + shift, all per channel; with the pair (z, gain) also + z gain."""
+    rows = channel_rows(xp, x, data_format)
+    work = float_work(x.dtype)
+    vectors = [vector.astype(work) for vector in (centre, slope, shift, *pair[1:])]
+    other: Any = channel_rows(xp, pair[0], data_format) if pair else None
+    y = xp.empty(rows.shape, x.dtype)
+    for block, line, wide in line_blocks(xp, rows, vectors):
+        lines = xp.subtract(rows[block].reshape(-1, line), wide[0], dtype=work)
+        lines *= wide[1]
+        if pair:
+            lines += other[block].reshape(-1, line) * wide[3]
+        xp.add(lines, wide[2], out=y[block].reshape(-1, line), casting="same_kind")
+    return unrowed(xp, y, x.shape, data_format)

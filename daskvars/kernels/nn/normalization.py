@@ -172,3 +172,27 @@ def row_blocks(xp: ArrayModule, rows: Array) -> Iterator[Any]:
     step = max(1, elements // max(1, rows.shape[1]))
     for start in range(0, len(rows), step):
         yield slice(start, start + step)
+
+
+def channel_window_sum(xp: ArrayModule, x: Array, *, depth_radius: int) -> Array:
+    """Sum of each channel and its neighbours up to `depth_radius` away."""
+    channels = x.shape[-1]
+    place = xp.arange(channels)
+    # As a product with a band matrix: for a few hundred channels BLAS beats shifted sums.
+    band = (abs(place[:, None] - place) <= depth_radius).astype(float_work(x.dtype))
+    return xp.matmul(as_matrix(x), band).reshape(x.shape).astype(x.dtype, copy=False)
+
+
+def local_response(
+    xp: ArrayModule, x: Array, *, depth_radius: int, bias: float, alpha: float, beta: float
+) -> Array:
+    """x / (bias + alpha times the sum of the neighbouring channels' squares)^beta."""
+    work = x.astype(float_work(x.dtype), copy=False)
+    scale = channel_window_sum(xp, work * work, depth_radius=depth_radius)
+    scale *= scale.dtype.type(alpha)
+    scale += scale.dtype.type(bias)
+    xp.log(scale, out=scale)  # NumPy's power takes ten times as long as log and exp
+    scale *= scale.dtype.type(-beta)
+    xp.exp(scale, out=scale)
+    scale *= work
+    return scale.astype(x.dtype, copy=False)

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from daskvars.backend import Array, ArrayModule
+from daskvars.dtypes import DType
 from daskvars.kernels.math.precision import lowest
 from daskvars.kernels.nn.patches import (
     block_bytes,
@@ -227,3 +228,28 @@ def window_weights(xp: ArrayModule, windows: Windows, dtype: np.dtype[Any]) -> A
         stops = xp.minimum(starts + windows.size[axis], windows.image[axis])
         counts.append(stops - xp.maximum(starts, 0))
     return (1.0 / (counts[0][:, None, None] * counts[1][:, None])).astype(dtype)
+
+
+def max_pool_with_argmax(
+    xp: ArrayModule, x: Array, *, dtype: DType, **options: Any
+) -> tuple[Any, Any]:
+    """Maximum of each window and the place of its first one, (row width + column) channels + c."""
+    x = channels_last(x, "NHWC")
+    windows = pool_windows(x.shape[1:3], **options)
+    width, channels = x.shape[2], x.shape[3]
+    y = xp.empty((len(x), *windows.count, channels), x.dtype)
+    places = xp.zeros(y.shape, dtype.np)
+    tops = xp.arange(windows.count[0])[:, None, None] * windows.stride[0] - windows.before[0]
+    lefts = xp.arange(windows.count[1])[:, None] * windows.stride[1] - windows.before[1]
+    origin = (tops * width + lefts) * channels + xp.arange(channels)
+    for images, padded in pool_blocks(xp, x, windows, lowest(x.dtype)):
+        seen = [padded[index] for _, _, index in windows.taps()]
+        best = seen[0].copy()
+        for pixels in seen[1:]:
+            xp.maximum(best, pixels, out=best)
+        y[images] = best
+        taps = zip(windows.taps(), first_maxima(xp, padded, best, windows), strict=True)
+        for (row, column, _), (_, first) in taps:
+            shift = (row * width + column) * channels
+            places[images] += xp.where(first, origin + shift, 0).astype(dtype.np)
+    return y, places

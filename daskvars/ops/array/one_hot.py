@@ -11,7 +11,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.kernels.array import arrays
+from daskvars.kernels.array import one_hot as kernels
 from daskvars.ops.rules import axes
 
 
@@ -35,7 +35,7 @@ ONE_HOT = OpDef(
     "indices:Z",
     infer=_one_hot,
     pattern=Movement(_one_hot_access, view=False),
-    kernel=arrays.one_hot,
+    kernel=kernels.one_hot,
     operands=("depth", "on_value", "off_value"),
     gradient=NO_GRADIENT,
 )

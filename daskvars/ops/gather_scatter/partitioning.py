@@ -13,8 +13,8 @@ from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.array import arrays
 from daskvars.kernels.gather_scatter import gather as kernels
+from daskvars.kernels.gather_scatter import partitioning
 from daskvars.ops.gather_scatter.gather import gather
 
 # -- unique ------------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ UNIQUE = OpDef(
     "x:T",
     infer=_unique,
     pattern=Opaque(),
-    kernel=arrays.unique,
+    kernel=partitioning.unique,
     gradient=NO_GRADIENT,
 )
 

@@ -14,7 +14,7 @@ from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.array import arrays
+from daskvars.kernels.math import scans as kernels
 from daskvars.ops.math.arithmetic import multiply
 from daskvars.ops.math.casting import conj
 from daskvars.ops.math.division import realdiv
@@ -98,7 +98,7 @@ CUMSUM = OpDef(
     "x:N",
     infer=_scanned,
     pattern=Contraction(whole_along, None),
-    kernel=arrays.cumsum,
+    kernel=kernels.cumsum,
     gradient=lambda op, dy: _other_way(op, dy),
 )
 
@@ -141,7 +141,7 @@ CUMPROD = OpDef(
     "x:N",
     infer=_scanned,
     pattern=Contraction(whole_along, None),
-    kernel=arrays.cumprod,
+    kernel=kernels.cumprod,
     gradient=_cumprod_gradient,
 )
 

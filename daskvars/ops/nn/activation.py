@@ -19,7 +19,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import nonlinearities
-from daskvars.kernels.nn import forms as kernels
+from daskvars.kernels.nn import activation as kernels
 from daskvars.ops.array.joining import concat
 from daskvars.ops.math.arithmetic import add, multiply, negative, number, square, subtract
 from daskvars.ops.math.casting import cast

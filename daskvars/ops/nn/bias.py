@@ -12,7 +12,7 @@ from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.nn import forms as kernels
+from daskvars.kernels.nn import bias as kernels
 from daskvars.ops.array.repeating import broadcast_to
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.linalg.products import matmul

@@ -14,7 +14,7 @@ from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.kernels.nn import forms as kernels
+from daskvars.kernels.nn import dropout as kernels
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.math.casting import cast

@@ -19,7 +19,7 @@ from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.nn import forms as kernels
+from daskvars.kernels.nn import loss as kernels
 from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.array.reshaping import expand_dims, stop_gradient
 from daskvars.ops.array.transposing import transpose

@@ -13,7 +13,6 @@ from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.nn import forms as nn_kernels
 from daskvars.kernels.nn import pooling
 from daskvars.kernels.nn.windows import pool2d_shape
 from daskvars.ops.nn.windows import (
@@ -94,7 +93,7 @@ MAX_POOL_WITH_ARGMAX = OpDef(
     "input:R",
     infer=_argmax_spec,
     pattern=Contraction("n___->n___", None),
-    kernel=nn_kernels.max_pool_with_argmax,
+    kernel=pooling.max_pool_with_argmax,
     gradient=lambda op, dy, _: _max_gradient(op, dy),
 )
 

@@ -17,8 +17,7 @@ from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.array import arrays
-from daskvars.kernels.nn import forms as kernels
+from daskvars.kernels.nn import ranking as kernels
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.reshaping import expand_dims
 from daskvars.ops.math.casting import cast
@@ -61,7 +60,7 @@ TOP_K = OpDef(
     "input:R",
     infer=_largest,
     pattern=Contraction("..._->..._", None),
-    kernel=arrays.top_k,
+    kernel=kernels.top_k,
     gradient=_top_k_gradient,
     operands=("k",),
 )
@@ -158,7 +157,7 @@ NTH_ELEMENT = OpDef(
     "input:R",
     infer=_nth,
     pattern=Contraction("..._->...", None),
-    kernel=arrays.nth_element,
+    kernel=kernels.nth_element,
     gradient=_nth_gradient,
     operands=("n",),
     attributes={"reverse": kinds_of.BOOL},
@@ -208,7 +207,7 @@ IN_TOP_K = OpDef(
     "predictions:F, targets:I",
     infer=_tested,
     pattern=Contraction("n_,n->n", None),
-    kernel=arrays.in_top_k,
+    kernel=kernels.in_top_k,
     gradient=NO_GRADIENT,
     operands=("k",),
 )

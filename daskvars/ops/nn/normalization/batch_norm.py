@@ -23,7 +23,6 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import batch_norm as batch_kernels
-from daskvars.kernels.nn import forms as kernels
 from daskvars.kernels.nn.windows import channels
 from daskvars.ops.array.constant import size as size_of
 from daskvars.ops.array.constant import zeros_like
@@ -98,7 +97,7 @@ CHANNEL_MOMENTS = OpDef(
     "ChannelMoments",
     "x:D",
     pattern=_channelwise("i->v", "add"),
-    kernel=kernels.channel_moments,
+    kernel=batch_kernels.channel_moments,
     infer=lambda inputs, **attrs: _vectors(inputs, dtype=float64, **attrs),
     block=_whole_count,
     gradient=_moments_gradient,
@@ -116,7 +115,7 @@ CHANNEL_SUMS = OpDef(
     "dy:D1, x:D1, centre:D2",
     infer=_vectors,
     pattern=_channelwise("i,i,v->v", "add"),
-    kernel=kernels.channel_sums,
+    kernel=batch_kernels.channel_sums,
     gradient=_sums_gradient,
 )
 
@@ -141,7 +140,7 @@ CHANNEL_AFFINE = OpDef(
     "x:D1, centre:D2, slope:D2, shift:D2",
     infer=like_first,
     pattern=_channelwise("i,v,v,v->i"),
-    kernel=kernels.channel_affine,
+    kernel=batch_kernels.channel_affine,
     gradient=_affine_gradient,
 )
 CHANNEL_MIX = OpDef(
@@ -149,7 +148,7 @@ CHANNEL_MIX = OpDef(
     "x:D1, centre:D2, slope:D2, shift:D2, z:D1, gain:D2",
     infer=like_first,
     pattern=_channelwise("i,v,v,v,i,v->i"),
-    kernel=kernels.channel_affine,
+    kernel=batch_kernels.channel_affine,
     gradient=_mix_gradient,
 )
 

@@ -10,7 +10,7 @@ from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.nn import forms as kernels
+from daskvars.kernels.nn import normalization as kernels
 from daskvars.ops.math.arithmetic import add, maximum, multiply, negative, number, square, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.reduce import reduce_sum

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.nn import cross_entropy
-from daskvars.kernels.nn.cross_entropy import softmax_cross_entropy, sparse_softmax_cross_entropy
+from daskvars.kernels.nn import loss as loss_kernels
+from daskvars.kernels.nn.loss import softmax_cross_entropy, sparse_softmax_cross_entropy
 from tests.kernels.numerical import assert_gradient, frozen, normal
 
 
@@ -15,7 +15,7 @@ def plain(logits, labels):
 
 @pytest.mark.parametrize("block", [3, 1 << 16])
 def test_dense_loss_and_gradient(monkeypatch, block):
-    monkeypatch.setattr(cross_entropy, "BLOCK_ELEMENTS", block)
+    monkeypatch.setattr(loss_kernels, "BLOCK_ELEMENTS", block)
     monkeypatch.setattr("daskvars.kernels.nn.normalization.BLOCK_ELEMENTS", block)
     logits = normal(6, 5)
     labels = frozen(np.random.default_rng(1).dirichlet(np.ones(5), 6))

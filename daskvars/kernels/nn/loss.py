@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import total
 from daskvars.kernels.nn.normalization import BLOCK_ELEMENTS, row_blocks, shifted
 
@@ -118,3 +120,24 @@ def check_labels(labels: Array, classes: int) -> None:
         f"Received a label value of {int(labels[row])} which is outside the valid range of "
         f"[0, {classes}), in row {row}. Label values: {labels[:20].tolist()}",
     )
+
+
+def dense_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
+    """Cross entropy along the last dimension and its gradient, whatever the leading ones."""
+    rows = (math.prod(logits.shape[:-1]), logits.shape[-1])
+    loss, gradient = softmax_cross_entropy(xp, logits.reshape(rows), labels.reshape(rows))
+    return loss.reshape(logits.shape[:-1]), gradient.reshape(logits.shape)
+
+
+def sparse_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
+    """Cross entropy with one class per row and its gradient, whatever the leading dimensions."""
+    rows = (math.prod(logits.shape[:-1]), logits.shape[-1])
+    loss, gradient = sparse_softmax_cross_entropy(xp, logits.reshape(rows), labels.reshape(-1))
+    return loss.reshape(labels.shape), gradient.reshape(logits.shape)
+
+
+def l2_loss(xp: ArrayModule, x: Array) -> Array:
+    """Half the sum of squares."""
+    flat = x.reshape(-1)
+    flat = flat.astype(float_work(x.dtype), copy=False)
+    return xp.multiply(xp.dot(flat, flat), flat.dtype.type(0.5)).astype(x.dtype)

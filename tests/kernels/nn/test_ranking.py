@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+from daskvars.kernels.nn import ranking
+from tests.kernels.numerical import frozen
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("k", [0, 1, 3, 8])
+def test_top_k_breaks_ties_by_index(dtype, k):
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(0, 5, (6, 8)) if dtype == "uint8" else rng.integers(-2, 3, (6, 8))
+    x = numbers.astype(dtype)
+    if dtype.startswith("float"):
+        x[0, :4] = [0.0, -0.0, np.inf, -np.inf]
+    x = frozen(x)
+    values, indices = ranking.top_k(np, x, k=k)
+    assert values.dtype == dtype
+    assert indices.dtype == np.int32
+    for row, (got, places) in zip(x.tolist(), zip(values, indices, strict=True), strict=True):
+        wanted = sorted(range(8), key=lambda place, row=row: (-row[place], place))[:k]
+        assert places.tolist() == wanted
+        assert got.tolist() == [row[place] for place in wanted]
+
+
+def test_in_top_k():
+    x = frozen([[0.1, 0.5, 0.5], [0.3, 0.2, 0.1], [1.0, np.nan, 0.0], [1.0, 2.0, 3.0]])
+    targets = frozen([2, 1, 0, 3])
+    assert ranking.in_top_k(np, x, targets, k=1).tolist() == [True, False, False, False]
+    assert ranking.in_top_k(np, x, targets, k=2).tolist() == [True, True, False, False]
