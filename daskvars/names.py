@@ -128,7 +128,7 @@ from daskvars.ops.array.repeating import broadcast_to, meshgrid, tile
 from daskvars.ops.array.reshaping import (
     ensure_shape, expand_dims, identity, identity_n, reshape, squeeze, stop_gradient,
 )
-from daskvars.ops.array.sharding import shard
+from daskvars.ops.array.shard_constraint import shard
 from daskvars.ops.math.scans import cumprod, cumsum
 from daskvars.ops.gather_scatter.scatter import (
     batch_scatter_update, gather_nd, scatter_nd, scatter_nd_add, scatter_nd_sub, scatter_nd_update,

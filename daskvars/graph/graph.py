@@ -22,7 +22,7 @@ from daskvars.graph.records.graph_def import WithGraphDef
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.scopes.building_blocks import Controller, NameScope
 from daskvars.graph.scopes.collections import Collections
-from daskvars.graph.scopes.placement import Placement
+from daskvars.graph.scopes.device_scopes import Placement
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.graph.user_line import user_line
 from daskvars.surface.accepted import accepts

@@ -84,7 +84,7 @@ def verify_values(program: Program, *_: Any) -> None:
 
 
 def verify_specialized(program: Program, *_: Any) -> None:
-    """Every node computes something, and for somebody (`specialize`, `route`)."""
+    """Every node computes something, and for somebody (`specialize`, `route_rows`)."""
     verify_values(program)
     used = {id(ref.node) for ref in program.results()}
     for node in reversed(program.nodes):
@@ -225,7 +225,7 @@ PROMISES: Mapping[str, Callable[..., None]] = {
     "prune": verify_order,
     "functionalize": verify_values,
     "specialize": verify_specialized,
-    "route": verify_specialized,
+    "route_rows": verify_specialized,
     "shard": verify_layouts,
     "place": verify_places,
     "split_update": verify_newest,

@@ -9,7 +9,7 @@ from daskvars.ops.array import (
     rearranging,
     repeating,
     reshaping,
-    sharding,
+    shard_constraint,
     slicing,
     transposing,
 )
@@ -36,7 +36,7 @@ TEXT = np.array([[b"a", b"bc"], [b"", b"d"], [b"e", b"f"]], object)
 
 SHAPES = [
     Sample("Identity", reshaping.identity, (MATRIX,), (0,)),
-    Sample("Shard", lambda a: sharding.shard(a, 0, 2), (MATRIX,), (0,)),
+    Sample("Shard", lambda a: shard_constraint.shard(a, 0, 2), (MATRIX,), (0,)),
     Sample("Identity", lambda a, b: reshaping.identity_n([a, b]), (MATRIX, VECTOR), (0, 1), id="n"),
     Sample("StopGradient", reshaping.stop_gradient, (MATRIX,)),
     Sample("EnsureShape", lambda x: reshaping.ensure_shape(x, [None, 3]), (MATRIX,), (0,)),

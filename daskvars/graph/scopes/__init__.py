@@ -9,6 +9,6 @@ nothing that is there.
   code; ``context``: functions on the graph being built;
 - ``name_scope``: prefixes of names; ``building_blocks``: the blocks a graph opens for them, and
   control dependencies;
-- ``device``: device specifications; ``placement``: a graph's stack of them, and colocation;
+- ``device``: device specifications; ``device_scopes``: a graph's stack of them, and colocation;
 - ``collections``: lists under names, `GraphKeys`.
 """

@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.device import DeviceLike
-from daskvars.graph.scopes.placement import DeviceFunction
+from daskvars.graph.scopes.device_scopes import DeviceFunction
 
 
 def device(device_name_or_function: DeviceLike | DeviceFunction) -> AbstractContextManager[None]:

@@ -13,8 +13,8 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.building_blocks import OutsideNames
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.device import DeviceLike
+from daskvars.graph.scopes.device_scopes import DeviceFunction
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.scopes.placement import DeviceFunction
 from daskvars.graph.tensor import Tensor
 from daskvars.shapes import ShapeLike
 from daskvars.surface.accepted import accepts

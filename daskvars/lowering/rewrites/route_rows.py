@@ -43,7 +43,7 @@ class Cut(NamedTuple):
     sizes: tuple[int, ...]
 
 
-def route(program: Program) -> Program:
+def route_rows(program: Program) -> Program:
     """Return `program` with the updates of rows of cut variables made block by block."""
     groups: dict[tuple[Ref, Cut], list[Node]] = {}
     for node in program.nodes:
