@@ -15,8 +15,9 @@ import numpy as np
 from daskvars.errors import did_you_mean
 from daskvars.state.external.decompressed_size import check_decompressed
 from daskvars.state.failures import invalid
+from daskvars.state.format.manifest import CODECS
 
-LEVELS = {"zstd": 3, "gzip": 6, "blosc": 5}
+LEVELS = dict(zip(CODECS, (3, 6, 5), strict=True))
 """Codecs that both Zarr and every reader of it have, and the level at which they are used: what
 each takes for its default. Blosc shuffles bytes before zstd, which numbers that are alike gain by.
 """
