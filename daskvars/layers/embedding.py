@@ -20,7 +20,7 @@ from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.nn.embedding import embedding_lookup, interleaved
 from daskvars.ops.nn.embedding_sparse import COMBINERS, embedding_lookup_sparse
-from daskvars.ops.sparse.places import SparseLike, as_sparse
+from daskvars.ops.sparse.indices import SparseLike, as_sparse
 from daskvars.shapes import ShapeLike, TensorShape
 from daskvars.variables.initializers import InitializerLike, RandomUniform
 

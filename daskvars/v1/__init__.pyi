@@ -485,9 +485,9 @@ from daskvars.ops.sparse.arithmetic import reduce_max as sparse_reduce_max
 from daskvars.ops.sparse.arithmetic import reduce_max_sparse as sparse_reduce_max_sparse
 from daskvars.ops.sparse.arithmetic import reduce_sum as sparse_reduce_sum
 from daskvars.ops.sparse.arithmetic import reduce_sum_sparse as sparse_reduce_sum_sparse
-from daskvars.ops.sparse.places import reorder as sparse_reorder
+from daskvars.ops.sparse.indices import reorder as sparse_reorder
 from daskvars.ops.sparse.arranging import reset_shape as sparse_reset_shape
-from daskvars.ops.sparse.places import reshape as sparse_reshape
+from daskvars.ops.sparse.indices import reshape as sparse_reshape
 from daskvars.ops.sparse.arranging import retain as sparse_retain
 from daskvars.ops.sparse.segments import segment_mean as sparse_segment_mean
 from daskvars.ops.sparse.segments import segment_sqrt_n as sparse_segment_sqrt_n

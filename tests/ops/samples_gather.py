@@ -14,7 +14,7 @@ from daskvars.ops.gather_scatter import (
 from daskvars.ops.gather_scatter import (
     scatter as scattering,
 )
-from daskvars.ops.sparse import places
+from daskvars.ops.sparse import indices
 from tests.ops.sample import Sample, gradient
 
 RNG = np.random.default_rng(6)
@@ -280,11 +280,11 @@ SORTED = [
 
 PLACES = np.array([[2, 0], [0, 1], [2, 0], [1, 3]])
 SPARSE = [
-    Sample("SparseOrder", lambda i: apply(places.ORDER, i), (PLACES,)),
-    Sample("SparseDistinct", places.distinct, (PLACES,)),
+    Sample("SparseOrder", lambda i: apply(indices.ORDER, i), (PLACES,)),
+    Sample("SparseDistinct", indices.distinct, (PLACES,)),
     Sample(
         "SparseReshape",
-        lambda i: apply(places.RESHAPE, i, np.array([3, 4]), np.array([2, 6])),
+        lambda i: apply(indices.RESHAPE, i, np.array([3, 4]), np.array([2, 6])),
         (PLACES,),
     ),
 ]

@@ -24,7 +24,7 @@ from daskvars.ops.gather_scatter.spreading import sparse_to_dense
 from daskvars.ops.math.arithmetic import multiply
 from daskvars.ops.math.casting import cast
 from daskvars.ops.rules.axes import either
-from daskvars.ops.sparse.places import SparseLike, as_sparse
+from daskvars.ops.sparse.indices import SparseLike, as_sparse
 
 
 def _sequences(logits: Spec, lengths: Spec) -> tuple[int | None, ...]:

@@ -1,10 +1,11 @@
 """Sparse tensors: functions of ``tf.sparse``.
 
 A `SparseTensor` is three tensors, and nothing here is more: what changes where elements are
-computes with places (``places``), and values follow by gather and segments, the ops of dense
-tensors. So values keep their gradients, and the rows of tables that they meet stay where they are.
+computes with their indices (``indices``), and values follow by gather and segments, the ops of
+dense tensors. So values keep their gradients, and the rows of tables that they meet stay where they
+are.
 
-Files: ``places`` (order, groups, reshape), ``dense`` (from and to dense tensors, placeholders),
+Files: ``indices`` (order, groups, reshape), ``dense`` (from and to dense tensors, placeholders),
 ``arranging`` (slices, joins, transposes), ``arithmetic`` (sums, products, softmax), ``segments``
 (rows picked and folded), ``splitting`` (strings in pieces), ``sets`` and ``crossing`` (of rows),
 ``serializing`` (tensors as strings).

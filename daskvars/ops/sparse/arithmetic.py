@@ -28,7 +28,7 @@ from daskvars.ops.math.casting import cast, conj
 from daskvars.ops.math.comparison import greater_equal, not_equal
 from daskvars.ops.math.division import truediv
 from daskvars.ops.math.transcendental import exp
-from daskvars.ops.sparse.places import (
+from daskvars.ops.sparse.indices import (
     SparseLike,
     as_sparse,
     distinct,

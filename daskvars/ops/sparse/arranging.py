@@ -26,7 +26,7 @@ from daskvars.ops.math.arithmetic import add, maximum, minimum, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater_equal, less, logical_and, where
 from daskvars.ops.math.reduce import reduce_all, reduce_max
-from daskvars.ops.sparse.places import (
+from daskvars.ops.sparse.indices import (
     SparseLike,
     as_int64,
     as_sparse,

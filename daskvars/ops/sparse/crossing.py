@@ -17,7 +17,7 @@ from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.sparse import crossing as kernels
 from daskvars.ops.math.casting import cast
-from daskvars.ops.sparse.places import as_sparse, parts
+from daskvars.ops.sparse.indices import as_sparse, parts
 
 HASH_KEY = 0xDECAFCAFFE  # TensorFlow's
 

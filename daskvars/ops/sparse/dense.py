@@ -18,7 +18,7 @@ from daskvars.ops.gather_scatter.spreading import sparse_to_dense
 from daskvars.ops.math.arithmetic import minimum
 from daskvars.ops.math.comparison import not_equal, where
 from daskvars.ops.sparse.arranging import merge
-from daskvars.ops.sparse.places import SparseLike, as_int64, as_sparse, parts
+from daskvars.ops.sparse.indices import SparseLike, as_int64, as_sparse, parts
 from daskvars.shapes import ShapeLike
 
 

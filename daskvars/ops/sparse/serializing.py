@@ -15,7 +15,7 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels import tensor_protos as kernels
-from daskvars.ops.sparse.places import SparseLike, as_sparse, parts
+from daskvars.ops.sparse.indices import SparseLike, as_sparse, parts
 
 _KINDS = {"dtype": kinds_of.DTYPE}
 _PARTS = "indices:I, values:T, shape:I"

@@ -15,7 +15,7 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.sparse import sets as kernels
-from daskvars.ops.sparse.places import SparseLike, as_sparse, parts
+from daskvars.ops.sparse.indices import SparseLike, as_sparse, parts
 from daskvars.surface.accepted import accepts
 
 

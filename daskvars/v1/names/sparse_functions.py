@@ -31,9 +31,9 @@ from daskvars.ops.sparse.arranging import transpose as sparse_transpose
 from daskvars.ops.sparse.dense import placeholder as sparse_placeholder
 from daskvars.ops.sparse.dense import to_dense as sparse_tensor_to_dense
 from daskvars.ops.sparse.dense import to_indicator as sparse_to_indicator
-from daskvars.ops.sparse.places import SparseLike
-from daskvars.ops.sparse.places import reorder as sparse_reorder
-from daskvars.ops.sparse.places import reshape as sparse_reshape
+from daskvars.ops.sparse.indices import SparseLike
+from daskvars.ops.sparse.indices import reorder as sparse_reorder
+from daskvars.ops.sparse.indices import reshape as sparse_reshape
 from daskvars.ops.sparse.segments import segment_mean as sparse_segment_mean
 from daskvars.ops.sparse.segments import segment_sqrt_n as sparse_segment_sqrt_n
 from daskvars.ops.sparse.segments import segment_sum as sparse_segment_sum

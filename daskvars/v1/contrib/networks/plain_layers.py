@@ -34,7 +34,7 @@ from daskvars.ops.nn.pooling_forms import avg_pool3d as op_avg_pool3d
 from daskvars.ops.nn.pooling_forms import max_pool3d as op_max_pool3d
 from daskvars.ops.nn.pooling_forms import pool as pool_windows
 from daskvars.ops.nn.softmax import softmax as softmax_of
-from daskvars.ops.sparse.places import reshape as sparse_reshape
+from daskvars.ops.sparse.indices import reshape as sparse_reshape
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.v1.contrib.model_variables import model_variable
 from daskvars.v1.contrib.networks.collected import (

@@ -1,4 +1,4 @@
-"""Places of elements [n, rank]: their order, those that are equal, and places in another shape."""
+"""Indices of elements [n, rank]: their order, those that are equal, and in another shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where elements are: ops on places [n, rank] alone, and what is built with them."""
+"""Indices [n, rank], where elements are: ops on these alone, and what is built with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.kernels.sparse import places as kernels
+from daskvars.kernels.sparse import indices as kernels
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.math.casting import cast
 
