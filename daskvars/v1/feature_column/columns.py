@@ -20,7 +20,7 @@ from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.gather_scatter.scatter import gather_nd
 from daskvars.ops.math.arithmetic import maximum
 from daskvars.ops.math.comparison import not_equal, where
-from daskvars.ops.sparse.places import reshape as sparse_reshape
+from daskvars.ops.sparse.indices import reshape as sparse_reshape
 from daskvars.shapes import TensorShape
 
 

@@ -15,7 +15,7 @@ from daskvars.ops.linalg.products import matmul
 from daskvars.ops.math.arithmetic import add_n
 from daskvars.ops.nn.bias import bias_add
 from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
-from daskvars.ops.sparse.places import reshape as sparse_reshape
+from daskvars.ops.sparse.indices import reshape as sparse_reshape
 from daskvars.v1.feature_column.columns import (
     CategoricalColumn,
     DenseColumn,
