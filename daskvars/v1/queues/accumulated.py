@@ -10,7 +10,7 @@ import numpy
 
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
-from daskvars.execution.host.resources import Waiting
+from daskvars.execution.host_ops.resources import Waiting
 from daskvars.shapes import Shape, compatible, in_brackets
 
 

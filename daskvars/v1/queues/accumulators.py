@@ -9,7 +9,7 @@ import numpy
 
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64
 from daskvars.errors import InvalidArgumentError
-from daskvars.execution.host.resources import Call
+from daskvars.execution.host_ops.resources import Call
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import HostCall
