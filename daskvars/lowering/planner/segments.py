@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from daskvars.lowering.planner.fuse import Group
-from daskvars.lowering.planner.sharding import movement
+from daskvars.lowering.planner.sharding_report import movement
 from daskvars.lowering.program import Node, Program, Ref, block_bytes, is_visible, spec_bytes
 
 

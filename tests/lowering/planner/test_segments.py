@@ -5,7 +5,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars import lowering
-from daskvars.execution.engine.values.feeds import feed_specs
+from daskvars.execution.engine.values.checked_feeds import feed_specs
 from daskvars.lowering.emission.stages import stages
 from daskvars.lowering.planner.shard import Machine
 
