@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from daskvars.errors import FailedPreconditionError, did_you_mean, enumerated
 from daskvars.execution.eager import EAGER_CONTEXT
@@ -257,15 +259,16 @@ class Saver:
             if write_state:
                 self._kept.record(path, latest_filename, meta_graph_suffix, self._relative)
 
-        codec = self._codec
-        pending = engine.save_async(parts, path, step, note, codec) if later and parts else None
-        if parts and pending is None and not engine.save(parts, path, step, codec):
-            self._warn_uncompressed(path)
-            self._run(sess, "save", path)
-        if write_beside is not None and self._graph is not None:
-            write_beside(path)
-        if pending is None and parts:
-            note()
+        with _turn_at(path):
+            codec = self._codec
+            pending = engine.save_async(parts, path, step, note, codec) if later and parts else None
+            if parts and pending is None and not engine.save(parts, path, step, codec):
+                self._warn_uncompressed(path)
+                self._run(sess, "save", path)
+            if write_beside is not None and self._graph is not None:
+                write_beside(path)
+            if pending is None and parts:
+                note()
         if later and parts:
             return pending or saved_already(path)
         return path if parts else None
@@ -374,6 +377,20 @@ class Saver:
                 "to leave them out on purpose, give the Saver a list of variables.",
                 stacklevel=3,
             )
+
+
+_turns: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()
+_changing_turns = threading.Lock()
+
+
+def _turn_at(path: str) -> threading.RLock:
+    """Return what threads of this process hold while they save at a path: the last one stands.
+
+    A `Supervisor` saves in a thread of its own, and programs save beside it, as in TensorFlow.
+    """
+    where = path if "://" in path else os.path.abspath(path)
+    with _changing_turns:
+        return _turns.setdefault(where, threading.RLock())
 
 
 def instead_of(path: str) -> str:

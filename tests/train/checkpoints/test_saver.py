@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -394,3 +396,24 @@ def test_a_session_s_store_is_restored_at_its_head(tmp_path):
     with tf.Session() as sess:
         tf.train.Saver().restore(sess, str(tmp_path / "run.zarr"))
         assert sess.run(v) == 3.0
+
+
+def test_threads_that_save_at_one_path_take_turns(tmp_path):
+    """As a Supervisor and its program do: the last one stands, as in TensorFlow."""
+    variables = model(4)
+    saver, path = tf.train.Saver(), str(tmp_path / "m")
+    start = threading.Barrier(3)
+    with session() as sess:
+
+        def save():
+            start.wait()
+            for _ in range(5):
+                assert saver.save(sess, path) == path
+
+        with ThreadPoolExecutor(3) as threads:
+            for saving in [threads.submit(save) for _ in range(3)]:
+                saving.result()
+        expected = sess.run(variables)
+        saver.restore(sess, path)
+        for value, wanted in zip(sess.run(variables), expected, strict=True):
+            np.testing.assert_array_equal(value, wanted)
