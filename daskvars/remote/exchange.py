@@ -61,6 +61,7 @@ from daskvars.versioned import Versioned
 PULL, REFER = "daskvars_pull", "daskvars_refer"
 SMALL_BYTES = 16 << 10  # of an array that is part of a message, not a frame of its own
 TIMEOUT_S = 300.0  # of one answer, of some megabytes
+CHECK_S = 1.0  # between questions whether who was asked still has it
 LOOK_S, LOOK_PAUSE_S = 1.0, 0.05  # how long, and how often, what moved is looked for
 ENDS = ("memory", "error", "released", "forgotten", "rescheduled")  # of a task's life here
 RELEASE_DELAY_S = 0.5  # that the scheduler may hear later of data that was let go
@@ -380,14 +381,30 @@ class Exchanges(NamedPlugin):
         if address.startswith("inproc://"):
             return [()] * len(group)
         try:
-            answer = await asyncio.wait_for(
-                ask_worker(self.worker, address, PULL, request=pickle.dumps(wanted)), TIMEOUT_S
-            )
+            answer = await asyncio.wait_for(self._answered(address, wanted), TIMEOUT_S)
         except (OSError, TimeoutError):
             return [()] * len(group)
         frames = iter(answer["data"])
         parts = pickle.loads(answer["parts"])
         return [(next(frames),) if part is True else part for part in parts]
+
+    async def _answered(self, address: str, wanted: Sequence[tuple[Any, int, Slices]]) -> Any:
+        """Return what a worker answers.
+
+        Raises:
+          OSError: it cannot be reached, or has not got it any more: to one that is dead Dask tries
+            to connect for half a minute.
+        """
+        request = pickle.dumps(wanted)
+        asked = asyncio.ensure_future(ask_worker(self.worker, address, PULL, request=request))
+        try:
+            while not (await asyncio.wait([asked], timeout=CHECK_S))[0]:
+                there = await self._located({key for key, _, _ in wanted})
+                if not any(address in found for found in there.values()):
+                    raise OSError(f"{address} has nothing of what is wanted")
+            return await asked
+        finally:
+            asked.cancel()
 
     async def _located(self, keys: set[Any]) -> dict[Any, list[str]]:
         request = pickle.dumps(("locate", {"keys": list(keys)}))

@@ -1,0 +1,61 @@
+"""Pulls, where what answers is not what is wanted; see `tests/execution/cluster/runs` for kills."""
+
+import asyncio
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from daskvars.remote import exchange
+from daskvars.remote.dask_internals import pickle
+from daskvars.remote.exchange import Exchanges, Wanted
+from daskvars.remote.task_outputs import RemoteOutput
+from daskvars.remote.versions.shared_versions import LostKeysError
+
+DEAD, ALIVE = "tcp://127.0.0.1:1", "tcp://127.0.0.1:2"
+
+
+@pytest.fixture
+def exchanges(monkeypatch):
+    """Exchanges of a worker whose questions to the dead one are never answered."""
+
+    async def ask(worker, address, operation, request):
+        if address == DEAD:
+            await asyncio.Event().wait()
+        found = [(np.arange(3.0),) for _ in pickle.loads(request)]
+        return {"parts": pickle.dumps(found), "data": []}
+
+    monkeypatch.setattr(exchange, "ask_worker", ask)
+    monkeypatch.setattr(exchange, "CHECK_S", 0.01)
+    found = Exchanges()
+    found.worker = SimpleNamespace(address="tcp://127.0.0.1:3")
+    found.tracer = None
+    found.num_received, found.received_bytes, found.received_s = 0, 0, 0.0
+    return found
+
+
+def pulled(exchanges, where):
+    async def located(worker, operation, request):
+        _, arguments = pickle.loads(request)
+        return pickle.dumps(dict.fromkeys(arguments["keys"], where()))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exchange, "ask_scheduler", located)
+        wanted = Wanted(RemoteOutput("key", DEAD, 0), None, 24)
+        return asyncio.run(exchanges.pull([wanted]))
+
+
+def test_a_dead_owner_is_not_waited_for_when_somebody_else_has_it(exchanges):
+    (found,) = pulled(exchanges, lambda: [ALIVE])
+    np.testing.assert_array_equal(found, np.arange(3.0))
+
+
+def test_what_died_with_its_owner_is_lost(exchanges):
+    with pytest.raises(LostKeysError, match="key are lost"):
+        pulled(exchanges, lambda: None)
+
+
+def test_a_slow_owner_is_waited_for(exchanges):
+    answers = [[DEAD], [DEAD], [DEAD], [ALIVE]]
+    pulled(exchanges, lambda: answers.pop(0) if len(answers) > 1 else answers[0])
+    assert len(answers) == 1
