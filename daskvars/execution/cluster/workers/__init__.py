@@ -1,7 +1,8 @@
 """Which workers there are, which of them a device names, and which has what.
 
-- ``worker_info``: jobs and tasks by the names of workers, GPUs, threads, memory.
-- ``devices``: a device's workers; one that nobody offers is refused at once, and one whose workers
+- ``worker_info``: what a worker's name says, "worker-1" is task 1 of job worker; GPUs, threads,
+  memory.
+- ``devices``: which workers "/job:worker/task:1" or "/gpu:0" are; one that nobody offers is refused at once, and one whose workers
   are gone is waited for.
 - ``placement``: on which workers the chunks of variables live and the tasks of a run are computed.
 
