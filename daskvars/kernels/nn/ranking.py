@@ -73,8 +73,8 @@ def nth_element(xp: ArrayModule, x: Array, *, n: int, reverse: bool = False) -> 
 
     Example:
         >>> import numpy as np
-        >>> nth_element(np, np.array([3.0, 1.0, 2.0]), n=1)
-        np.float64(2.0)
+        >>> float(nth_element(np, np.array([3.0, 1.0, 2.0]), n=1))
+        2.0
     """
     if n < 0:
         raise InvalidArgumentError(None, None, f"Need n >= 0, got {n}")
