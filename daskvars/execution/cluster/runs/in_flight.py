@@ -166,10 +166,10 @@ class InFlight:
           OpError: it failed, or one before it; the variables are as before that run.
         """
         while True:
-            dispatch = run.dispatch
+            with self.run_lock:  # another thread may send it again just now
+                dispatch, futures = run.dispatch, run.dispatch.fetched_futures()
             if run.error is not None:
                 raise run.error
-            futures = dispatch.fetched_futures()
             data = self._gathered(dispatch, futures)
             self.wait(partial(run.is_settled, dispatch))
             if run.error is not None:
@@ -206,8 +206,9 @@ class InFlight:
           OpError: `wanted` failed, or a run before it.
         """
         if wanted.error is None and others:
-            found = [(run, run.dispatch) for run in {wanted: None, **dict.fromkeys(others)}]
-            futures = {f.key: f for _, dispatch in found for f in dispatch.fetched_futures()}
+            with self.run_lock:
+                found = [(run, run.dispatch) for run in {wanted: None, **dict.fromkeys(others)}]
+                futures = {f.key: f for _, dispatch in found for f in dispatch.fetched_futures()}
             data = self._gathered(wanted.dispatch, list(futures.values()))
             if data is not None and all(run.is_done for run, _ in found):
                 by_key = dict(zip(futures, data, strict=True))

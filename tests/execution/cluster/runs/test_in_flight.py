@@ -2,7 +2,10 @@
 
 import math
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+
+import pytest
 
 from daskvars import config
 from daskvars.execution.cluster.runs.in_flight import InFlight
@@ -66,3 +69,29 @@ def test_runs_in_flight_are_bounded_by_the_bytes_of_their_new_values():
 def sent_run(nbytes):
     bound = SimpleNamespace(plan=SimpleNamespace(updates={}), new_bytes=nbytes)
     return SentRun(bound, [], {}, False, dispatch=SimpleNamespace(release=lambda: None))
+
+
+def test_results_of_a_run_that_another_thread_sends_again_are_those_of_what_is_sent(monkeypatch):
+    """It is known under its number before it has been sent: until then it has no results."""
+    executor = SimpleNamespace(values=Values(), check_connected=lambda: None)
+    runs, run = InFlight(executor), sent_run(0)
+    monkeypatch.setattr(runs, "_gathered", lambda _, futures: [f.value for f in futures])
+    fetched = []
+    run.dispatch = SimpleNamespace(
+        fetched_futures=lambda: list(fetched), assembled=lambda data: [data["key"]]
+    )
+    run.is_done = True
+    looked = threading.Event()
+
+    def look():
+        looked.set()
+        return runs.results(run)
+
+    with ThreadPoolExecutor(1) as threads:
+        with runs.run_lock:
+            looking = threads.submit(look)
+            assert looked.wait(10)
+            with pytest.raises(TimeoutError):
+                looking.result(timeout=0.1)
+            fetched.append(SimpleNamespace(key="key", value=3.0))
+        assert looking.result(10) == [3.0]
