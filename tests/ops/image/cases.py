@@ -1,22 +1,15 @@
-"""Programs on images that TensorFlow has run: their results are in `tensorflow.json`.
-
-Run as a program by a Python that has TensorFlow, this file writes it:
-``python tests/ops/image/cases.py > tests/ops/image/tensorflow.json``.
-"""
+"""Programs on images that TensorFlow has run: their results are in `tensorflow.json`."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 
-CASES: dict[str, Any] = {}
+from tests.ops.tensorflow_cases import Cases
 
-
-def case(function: Any) -> Any:
-    CASES[function.__name__] = function
-    return function
+CASES = Cases()
+case = CASES.case
 
 
 def floats(*shape: int, seed: int = 1) -> np.ndarray:
@@ -296,17 +289,5 @@ def plain(value: Any) -> Any:
     return [array.dtype.name, list(array.shape), flat]
 
 
-def results(tf: Any) -> dict[str, Any]:
-    """Return the results of all cases."""
-    found = {}
-    for name, function in CASES.items():
-        with tf.Graph().as_default(), tf.Session() as session:
-            found[name] = plain(session.run(function(tf)))
-    return found
-
-
 if __name__ == "__main__":
-    import tensorflow.compat.v1 as tensorflow
-
-    tensorflow.disable_v2_behavior()
-    print(json.dumps(results(tensorflow)))
+    CASES.write(plain)

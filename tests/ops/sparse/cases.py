@@ -1,22 +1,15 @@
-"""Programs on sparse tensors that TensorFlow has run: their results are in `tensorflow.json`.
-
-Run as a program by a Python that has TensorFlow, this file writes it:
-``python tests/ops/sparse/cases.py > tests/ops/sparse/tensorflow.json``.
-"""
+"""Programs on sparse tensors that TensorFlow has run: their results are in `tensorflow.json`."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 
-CASES: dict[str, Any] = {}
+from tests.ops.tensorflow_cases import Cases
 
-
-def case(function: Any) -> Any:
-    CASES[function.__name__] = function
-    return function
+CASES = Cases()
+case = CASES.case
 
 
 def matrix(tf: Any, kind: Any = np.float32) -> Any:
@@ -404,19 +397,5 @@ def plain(value: Any) -> Any:
     return array.tolist()
 
 
-def results(tf: Any) -> dict[str, Any]:
-    """Return the results of all cases."""
-    found = {}
-    for name, function in CASES.items():
-        with tf.Graph().as_default(), tf.Session() as session:
-            fetches = function(tf)
-            session.run(tf.global_variables_initializer())
-            found[name] = plain(session.run(fetches))
-    return found
-
-
 if __name__ == "__main__":
-    import tensorflow.compat.v1 as tensorflow
-
-    tensorflow.disable_v2_behavior()
-    print(json.dumps(results(tensorflow), indent=0))
+    CASES.write(plain, indent=0)

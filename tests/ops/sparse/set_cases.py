@@ -1,23 +1,16 @@
-"""Programs on sets, crossed features, and strings, whose results TensorFlow wrote.
-
-Run as a program by a Python that has TensorFlow, this file writes them:
-``python tests/ops/sparse/set_cases.py > tests/ops/sparse/set_results.json``.
-"""
+"""Programs on sets, crossed features, and strings, whose results TensorFlow wrote."""
 
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import numpy as np
 
-CASES: dict[str, Any] = {}
+from tests.ops.tensorflow_cases import Cases
 
-
-def case(function: Any) -> Any:
-    CASES[function.__name__] = function
-    return function
+CASES = Cases()
+case = CASES.case
 
 
 def ids(tf: Any) -> Any:
@@ -143,17 +136,5 @@ def plain(value: Any) -> Any:
     return ["string" if array.dtype.kind in "SO" else array.dtype.name, list(array.shape), flat]
 
 
-def results(tf: Any) -> dict[str, Any]:
-    """Return the results of all cases."""
-    found = {}
-    for name, function in CASES.items():
-        with tf.Graph().as_default(), tf.Session() as session:
-            found[name] = plain(session.run(function(tf)))
-    return found
-
-
 if __name__ == "__main__":
-    import tensorflow.compat.v1 as tensorflow
-
-    tensorflow.disable_v2_behavior()
-    print(json.dumps(results(tensorflow)))
+    CASES.write(plain)

@@ -9,18 +9,6 @@ import daskvars.v1 as tf
 from tests.waiting import wait_until
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-@pytest.fixture
-def sess(graph):
-    with tf.Session() as sess:
-        yield sess
-
-
 def test_a_mean_is_of_the_gradients_of_its_step(sess):
     mean = tf.ConditionalAccumulator(tf.float32, [1])
     for step, wanted in ((1000, 1002.0), (1003, 1003.5)):

@@ -14,18 +14,6 @@ from tests.waiting import wait_until
 EXPECTED = json.loads(Path(__file__).with_name("tensorflow.json").read_text())
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-@pytest.fixture
-def sess(graph):
-    with tf.Session() as sess:
-        yield sess
-
-
 @pytest.fixture(scope="module")
 def found():
     return json.loads(json.dumps(cases.results(tf)))
