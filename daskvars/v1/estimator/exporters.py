@@ -59,25 +59,49 @@ class Exporter(ShownByArguments):
 
 
 class _SavedModelExporter(Exporter):
-    """Exports saved models.
+    """Exports saved models: those of the evaluations that are wanted.
 
     Args:
       name: name of the directory.
       serving_input_receiver_fn: see `Estimator.export_saved_model`.
       assets_extra: files to copy, see there.
+      exports_to_keep: how many are kept; None keeps all.
     """
 
     def __init__(
-        self, name: str, serving_input_receiver_fn: Callable[[], Any], assets_extra: Any
+        self,
+        name: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Any,
+        exports_to_keep: int | None = None,
     ) -> None:
+        if exports_to_keep is not None and exports_to_keep <= 0:
+            raise ValueError("`exports_to_keep`, if provided, must be positive number")
         self._name, self._receive, self._assets = name, serving_input_receiver_fn, assets_extra
+        self._to_keep = exports_to_keep
 
     name: str = forwards("_name", "The name of its directory.")
 
-    def _exported(self, estimator: Any, export_path: str, checkpoint_path: str) -> bytes:
-        return estimator.export_saved_model(
+    def _wants(self, estimator: Any, eval_result: dict[str, Any], is_last: bool) -> bool:
+        """Whether a model is exported, given its metrics."""
+        return True
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: dict[str, Any],
+        is_the_final_export: bool,
+    ) -> bytes | None:
+        """Export the model if it is wanted, and delete the oldest."""
+        if not self._wants(estimator, eval_result, is_the_final_export):
+            return None
+        found: bytes = estimator.export_saved_model(
             export_path, self._receive, self._assets, checkpoint_path=checkpoint_path
         )
+        delete_oldest(export_path, self._to_keep)
+        return found
 
 
 @accepts("as_text")
@@ -106,19 +130,10 @@ class FinalExporter(_SavedModelExporter):
     ) -> None:
         super().__init__(name, serving_input_receiver_fn, assets_extra)
 
-    def export(
-        self,
-        estimator: Any,
-        export_path: str,
-        checkpoint_path: str,
-        eval_result: dict[str, Any],
-        is_the_final_export: bool,
-    ) -> bytes | None:
-        """Export the model at the end."""
-        if not is_the_final_export:
-            return None
-        logging.info("Performing the final export in the end of training.")
-        return self._exported(estimator, export_path, checkpoint_path)
+    def _wants(self, estimator: Any, eval_result: dict[str, Any], is_last: bool) -> bool:
+        if is_last:
+            logging.info("Performing the final export in the end of training.")
+        return is_last
 
 
 @accepts("as_text")
@@ -150,21 +165,7 @@ class LatestExporter(_SavedModelExporter):
         as_text: bool = False,
         exports_to_keep: int | None = 5,
     ) -> None:
-        super().__init__(name, serving_input_receiver_fn, assets_extra)
-        self._to_keep = _checked(exports_to_keep)
-
-    def export(
-        self,
-        estimator: Any,
-        export_path: str,
-        checkpoint_path: str,
-        eval_result: dict[str, Any],
-        is_the_final_export: bool,
-    ) -> bytes | None:
-        """Export the model, and delete the oldest."""
-        found = self._exported(estimator, export_path, checkpoint_path)
-        delete_oldest(export_path, self._to_keep)
-        return found
+        super().__init__(name, serving_input_receiver_fn, assets_extra, exports_to_keep)
 
 
 @accepts("as_text")
@@ -204,33 +205,22 @@ class BestExporter(_SavedModelExporter):
         as_text: bool = False,
         exports_to_keep: int | None = 5,
     ) -> None:
-        super().__init__(name, serving_input_receiver_fn, assets_extra)
-        self._compare = compare_fn or is_loss_smaller
-        self._pattern, self._to_keep = event_file_pattern, _checked(exports_to_keep)
+        super().__init__(name, serving_input_receiver_fn, assets_extra, exports_to_keep)
+        self._compare, self._pattern = compare_fn or is_loss_smaller, event_file_pattern
         self._model_dir: str | None = None
         self._best: dict[str, Any] | None = None
         self._has_exported = False
 
-    def export(
-        self,
-        estimator: Any,
-        export_path: str,
-        checkpoint_path: str,
-        eval_result: dict[str, Any],
-        is_the_final_export: bool,
-    ) -> bytes | None:
-        """Export the model if it is the best so far."""
+    def _wants(self, estimator: Any, eval_result: dict[str, Any], is_last: bool) -> bool:
         if self._pattern and self._model_dir != estimator.model_dir:
             self._model_dir = estimator.model_dir
             self._best = self._best_of_events(os.path.join(estimator.model_dir, self._pattern))
         # The present evaluation is among the events already, so that nothing is better than it.
         if self._best is not None and self._has_exported and not self._is_better(eval_result):
-            return None
+            return False
         logging.info("Performing best model export.")
         self._best, self._has_exported = eval_result, True
-        found = self._exported(estimator, export_path, checkpoint_path)
-        delete_oldest(export_path, self._to_keep)
-        return found
+        return True
 
     def _is_better(self, found: dict[str, Any]) -> bool:
         return bool(self._compare(best_eval_result=self._best, current_eval_result=found))
@@ -268,12 +258,6 @@ def delete_oldest(export_path: str, to_keep: int | None) -> None:
     numbers = sorted(int(name) for name in os.listdir(export_path) if name.isdecimal())
     for number in numbers[: max(0, len(numbers) - to_keep)]:
         shutil.rmtree(os.path.join(export_path, str(number)))
-
-
-def _checked(exports_to_keep: int | None) -> int | None:
-    if exports_to_keep is not None and exports_to_keep <= 0:
-        raise ValueError("`exports_to_keep`, if provided, must be positive number")
-    return exports_to_keep
 
 
 def exporters_of(exporters: Any) -> tuple[Exporter, ...]:
