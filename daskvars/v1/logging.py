@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import Any
+from typing import Any, Protocol
+
+from daskvars.surface.signatures import with_example
 
 DEBUG, INFO, WARN, ERROR, FATAL = (
     logging.DEBUG,
@@ -63,84 +65,39 @@ def log(level: int, msg: str, *args: object, **kwargs: Any) -> None:
     _logger.log(level, msg, *args, **kwargs)
 
 
-def debug(msg: str, *args: object, **kwargs: Any) -> None:
-    """Log what helps to find a mistake.
+class Log(Protocol):
+    """A function that logs messages at its level."""
 
-    Args:
-      msg, *args, **kwargs: as of `log`.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.test.TestCase().assertLogs("daskvars", tf.logging.DEBUG) as logs:
-    ...     tf.logging.debug("step %d", 3)
-    >>> logs.output
-    ['DEBUG:daskvars:step 3']
-    """
-    _logger.debug(msg, *args, **kwargs)
+    def __call__(self, msg: str, *args: object, **kwargs: Any) -> None: ...
 
 
-def info(msg: str, *args: object, **kwargs: Any) -> None:
-    """Log what goes on.
+LOG = """{summary}
 
-    Args:
-      msg, *args, **kwargs: as of `log`.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.test.TestCase().assertLogs("daskvars", tf.logging.DEBUG) as logs:
-    ...     tf.logging.info("step %d", 3)
-    >>> logs.output
-    ['INFO:daskvars:step 3']
-    """
-    _logger.info(msg, *args, **kwargs)
+Args:
+  msg, *args, **kwargs: as of `log`.
+"""
+LOG_EXAMPLE = """\
+import daskvars.v1 as tf
+with tf.test.TestCase().assertLogs("daskvars", tf.logging.DEBUG) as logs:
+    tf.logging.{name}("step %d", 3)
+logs.output -> ['{level}:daskvars:step 3']"""
 
 
-def warning(msg: str, *args: object, **kwargs: Any) -> None:
-    """Log what may be wrong.
+def _logs(name: str, level: int, summary: str) -> Log:
+    def function(msg: str, *args: object, **kwargs: Any) -> None:
+        _logger.log(level, msg, *args, **kwargs)
 
-    Args:
-      msg, *args, **kwargs: as of `log`.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.test.TestCase().assertLogs("daskvars", tf.logging.DEBUG) as logs:
-    ...     tf.logging.warning("step %d", 3)
-    >>> logs.output
-    ['WARNING:daskvars:step 3']
-    """
-    _logger.warning(msg, *args, **kwargs)
+    function.__name__ = function.__qualname__ = name
+    example = LOG_EXAMPLE.format(name=name, level=logging.getLevelName(level))
+    function.__doc__ = with_example(LOG.format(summary=summary), example)
+    return function
 
 
-warn = warning
-
-
-def error(msg: str, *args: object, **kwargs: Any) -> None:
-    """Log what is wrong.
-
-    Args:
-      msg, *args, **kwargs: as of `log`.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.test.TestCase().assertLogs("daskvars", tf.logging.DEBUG) as logs:
-    ...     tf.logging.error("step %d", 3)
-    >>> logs.output
-    ['ERROR:daskvars:step 3']
-    """
-    _logger.error(msg, *args, **kwargs)
-
-
-def fatal(msg: str, *args: object, **kwargs: Any) -> None:
-    """Log what cannot go on; it does not end the program.
-
-    Args:
-      msg, *args, **kwargs: as of `log`.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.test.TestCase().assertLogs("daskvars", tf.logging.DEBUG) as logs:
-    ...     tf.logging.fatal("step %d", 3)
-    >>> logs.output
-    ['CRITICAL:daskvars:step 3']
-    """
-    _logger.critical(msg, *args, **kwargs)
-
-
+debug = _logs("debug", DEBUG, "Log what helps to find a mistake.")
+info = _logs("info", INFO, "Log what goes on.")
+warning = warn = _logs("warning", WARN, "Log what may be wrong.")
+error = _logs("error", ERROR, "Log what is wrong.")
+fatal = _logs("fatal", FATAL, "Log what cannot go on; it does not end the program.")
 vlog = log
 
 
