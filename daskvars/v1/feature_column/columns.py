@@ -67,7 +67,6 @@ class DenseColumn(FeatureColumn):
     def variable_shape(self) -> TensorShape:
         """The shape of one example's numbers."""
 
-    @abstractmethod
     def get_dense_tensor(
         self,
         inputs: FeatureValues,
@@ -75,6 +74,7 @@ class DenseColumn(FeatureColumn):
         trainable: bool | None = None,
     ) -> Tensor:
         """Return [batch, *variable_shape] float32; new variables go to the collections."""
+        return inputs.get(self)
 
 
 class CategoricalColumn(FeatureColumn):

@@ -55,15 +55,6 @@ class IndicatorColumn(DenseColumn):
             return to_dense(slice_sparse(merged, [0, 0], merged.dense_shape))
         return reduce_sum(one_hot(to_dense(ids, -1), depth, 1.0, 0.0), axis=[-2])
 
-    def get_dense_tensor(
-        self,
-        inputs: FeatureValues,
-        weight_collections: Sequence[str] | None = None,
-        trainable: bool | None = None,
-    ) -> Tensor:
-        """Return how often each id is there, or what it weighs."""
-        return inputs.get(self)
-
 
 @dataclass(frozen=True)
 class EmbeddingColumn(DenseColumn):

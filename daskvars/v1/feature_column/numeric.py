@@ -68,15 +68,6 @@ class NumericColumn(DenseColumn):
         """The declared shape."""
         return TensorShape(self.shape)
 
-    def get_dense_tensor(
-        self,
-        inputs: FeatureValues,
-        weight_collections: Sequence[str] | None = None,
-        trainable: bool | None = None,
-    ) -> Tensor:
-        """Return the numbers."""
-        return inputs.get(self)
-
 
 @dataclass(frozen=True)
 class BucketizedColumn(DenseColumn, CategoricalColumn):
