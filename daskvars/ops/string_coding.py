@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import string
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Elementwise, Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -19,14 +19,8 @@ from daskvars.ops.rules.shapes import like_first
 
 
 def _each(type: str, kernel: Any, **kinds: kinds_of.Kind) -> OpDef:
-    return OpDef(
-        type,
-        "input:S",
-        infer=like_first,
-        pattern=Elementwise(),
-        kernel=kernel,
-        gradient=NO_GRADIENT,
-        attributes=kinds,
+    return without_gradient(
+        type, "input:S", like_first, kernel, pattern=Elementwise(), attributes=kinds
     )
 
 

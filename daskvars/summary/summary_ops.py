@@ -9,8 +9,7 @@ from typing import Any
 
 from daskvars.dtypes import float32, string
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
@@ -59,9 +58,7 @@ def _clips(inputs: tuple[Spec, ...], **attrs: Any) -> Spec:
 
 
 def _summary_op(type: str, signature: str, kernel: Any, infer: Any = _text) -> OpDef:
-    return OpDef(
-        type, signature, infer=infer, pattern=Opaque(), kernel=kernel, gradient=NO_GRADIENT
-    )
+    return without_gradient(type, signature, infer, kernel)
 
 
 SCALAR = _summary_op("ScalarSummary", "values:R", summaries.scalar, _ranked(0, "a scalar"))

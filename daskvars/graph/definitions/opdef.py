@@ -193,6 +193,23 @@ class OpDef:
         return opdef, (self.type,)
 
 
+def without_gradient(
+    type: str,
+    signature: str,
+    infer: Callable[..., Spec | tuple[Spec, ...]],
+    kernel: str | Callable[..., Any] | None,
+    pattern: Pattern = Opaque(),  # noqa: B008  (it is immutable)
+    **rules: Any,
+) -> OpDef:
+    """Define an op at which differentiation stops; as a rule it takes its inputs whole.
+
+    Args:
+      type, signature, infer, kernel, pattern: see `OpDef`.
+      **rules: its other rules.
+    """
+    return OpDef(type, signature, infer, pattern, kernel, NO_GRADIENT, **rules)
+
+
 class UnregisteredOp(OpDef):
     """An op of a type that nobody registered: operations of it are built, and cannot run.
 

@@ -7,7 +7,12 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import (
+    PASS_GRADIENT,
+    OpDef,
+    Spec,
+    without_gradient,
+)
 from daskvars.graph.definitions.patterns import (
     Access,
     Attrs,
@@ -72,14 +77,8 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
         return [identity(item) for item in input]
 
 
-STOP_GRADIENT = OpDef(
-    "StopGradient",
-    "input:T",
-    infer=like_first,
-    pattern=Elementwise(),
-    kernel=None,
-    gradient=NO_GRADIENT,
-    static=axes.first_value,
+STOP_GRADIENT = without_gradient(
+    "StopGradient", "input:T", like_first, None, pattern=Elementwise(), static=axes.first_value
 )
 
 

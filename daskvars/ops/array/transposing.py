@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement, Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
@@ -21,13 +21,8 @@ def _permutation(inputs: Sequence[Spec]) -> Spec:
     return inputs[0]
 
 
-INVERT_PERMUTATION = OpDef(
-    "InvertPermutation",
-    "x:I",
-    infer=_permutation,
-    pattern=Opaque(),
-    kernel=kernels.invert_permutation,
-    gradient=NO_GRADIENT,
+INVERT_PERMUTATION = without_gradient(
+    "InvertPermutation", "x:I", _permutation, kernels.invert_permutation
 )
 
 

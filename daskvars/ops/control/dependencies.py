@@ -9,7 +9,7 @@ from typing import Any
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
@@ -18,9 +18,7 @@ from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.reshaping import identity
 from daskvars.surface.accepted import accepts
 
-NO_OP = OpDef(
-    "NoOp", "", infer=lambda inputs: (), pattern=Opaque(), kernel=None, gradient=NO_GRADIENT
-)
+NO_OP = without_gradient("NoOp", "", lambda inputs: (), None)
 
 
 def no_op(name: str | None = None) -> Operation:

@@ -13,11 +13,12 @@ from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import printing as print_kernels
+from daskvars.ops.rules.shapes import no_results
 
 PRINT_V2 = OpDef(
     "PrintV2",
     "*data:A",
-    infer=lambda inputs, **attrs: (),
+    infer=no_results,
     pattern=Opaque(pure=False),
     kernel=print_kernels.write,
     gradient=NO_GRADIENT,

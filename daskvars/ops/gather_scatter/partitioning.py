@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
@@ -28,14 +28,7 @@ def _unique(inputs: Sequence[Spec], *, index_dtype: DType) -> tuple[Spec, ...]:
     return Spec(inputs[0].dtype, (None,)), places, Spec(index_dtype, (None,))
 
 
-UNIQUE = OpDef(
-    "UniqueWithCounts",
-    "x:T",
-    infer=_unique,
-    pattern=Opaque(),
-    kernel=partitioning.unique,
-    gradient=NO_GRADIENT,
-)
+UNIQUE = without_gradient("UniqueWithCounts", "x:T", _unique, partitioning.unique)
 
 
 def unique_with_counts(

@@ -8,8 +8,8 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Attrs, Contraction, Opaque, RankedShapes
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
+from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.gather_scatter import searching as kernels
@@ -90,14 +90,7 @@ def _differing(inputs: Sequence[Spec], *, index_dtype: DType) -> tuple[Spec, ...
     return Spec(inputs[0].dtype, (None,)), Spec(index_dtype, (None,))
 
 
-LIST_DIFF = OpDef(
-    "ListDiff",
-    "x:T, y:T",
-    infer=_differing,
-    pattern=Opaque(),
-    kernel=kernels.set_difference,
-    gradient=NO_GRADIENT,
-)
+LIST_DIFF = without_gradient("ListDiff", "x:T, y:T", _differing, kernels.set_difference)
 
 
 def setdiff1d(

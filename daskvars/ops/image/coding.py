@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction, Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -50,15 +50,7 @@ def _decoded(inputs: Sequence[Spec], *, channels: int, dtype: DType, **attrs: An
 
 
 def _decoder(type: str) -> OpDef:
-    return OpDef(
-        type,
-        "contents:S",
-        infer=_decoded,
-        pattern=Opaque(),
-        kernel=kernels.decode_image,
-        gradient=NO_GRADIENT,
-        attributes=_KINDS,
-    )
+    return without_gradient(type, "contents:S", _decoded, kernels.decode_image, attributes=_KINDS)
 
 
 PNG, JPEG, GIF, BMP = map(_decoder, ("DecodePng", "DecodeJpeg", "DecodeGif", "DecodeBmp"))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
@@ -287,9 +287,7 @@ def _least(m: int | None, n: int | None) -> int | None:
     return None if m is None or n is None else min(m, n)
 
 
-QR = OpDef(
-    "Qr", "input:F", infer=_q_and_r, pattern=_MATRICES, kernel=kernels.qr, gradient=NO_GRADIENT
-)
+QR = without_gradient("Qr", "input:F", _q_and_r, kernels.qr, pattern=_MATRICES)
 
 
 def qr(

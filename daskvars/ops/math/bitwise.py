@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -91,13 +91,8 @@ def _recast_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> A
     return axes.aligned(inputs, outputs, [(i, i) for i in alike])
 
 
-BITCAST = OpDef(
-    "Bitcast",
-    "input:N",
-    infer=_recast,
-    pattern=Movement(_recast_access),
-    kernel=kernels.bitcast,
-    gradient=NO_GRADIENT,
+BITCAST = without_gradient(
+    "Bitcast", "input:N", _recast, kernels.bitcast, pattern=Movement(_recast_access)
 )
 
 

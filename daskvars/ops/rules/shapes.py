@@ -38,3 +38,8 @@ def broadcasted(inputs: Sequence[Spec], **attrs: Any) -> Spec:
 def compared(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     """The result is bool, of the inputs' broadcast shape."""
     return Spec(dtypes.bool, shapes.broadcast(*[spec.shape for spec in inputs]))
+
+
+def no_results(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, ...]:
+    """The rule of an op without results."""
+    return ()

@@ -8,8 +8,7 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.opdef import Spec, without_gradient
 from daskvars.graph.definitions.static_values import constant_value, partial_value
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
@@ -116,13 +115,8 @@ def _joint_rank(inputs: Sequence[Spec]) -> Spec:
     return Spec(inputs[0].dtype, (max(ranks) if shapes.is_known(ranks) else None,))
 
 
-BROADCAST_ARGS = OpDef(
-    "BroadcastArgs",
-    "s0:I, s1:I",
-    infer=_joint_rank,
-    pattern=Opaque(),
-    kernel=kernels.broadcast_sizes,
-    gradient=NO_GRADIENT,
+BROADCAST_ARGS = without_gradient(
+    "BroadcastArgs", "s0:I, s1:I", _joint_rank, kernels.broadcast_sizes
 )
 
 

@@ -9,8 +9,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import int64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.opdef import Spec, without_gradient
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -62,13 +61,8 @@ def _column(shape: shapes.Shape) -> shapes.Shape:
     return (None,) if shape is None else (shape[0],)
 
 
-ORDER = OpDef(
-    "SparseOrder",
-    "indices:I",
-    infer=lambda inputs: Spec(int64, _column(inputs[0].shape)),
-    pattern=Opaque(),
-    kernel=kernels.order,
-    gradient=NO_GRADIENT,
+ORDER = without_gradient(
+    "SparseOrder", "indices:I", lambda inputs: Spec(int64, _column(inputs[0].shape)), kernels.order
 )
 
 
@@ -79,14 +73,7 @@ def _distinct(inputs: Sequence[Spec]) -> tuple[Spec, Spec]:
     return Spec(dtype, rows), Spec(int64, column)
 
 
-DISTINCT = OpDef(
-    "SparseDistinct",
-    "indices:I",
-    infer=_distinct,
-    pattern=Opaque(),
-    kernel=kernels.distinct,
-    gradient=NO_GRADIENT,
-)
+DISTINCT = without_gradient("SparseDistinct", "indices:I", _distinct, kernels.distinct)
 
 
 def distinct(places: Tensor) -> tuple[Tensor, Tensor]:
@@ -146,13 +133,8 @@ def _reshaped(inputs: Sequence[Spec]) -> tuple[Spec, Spec]:
     return Spec(int64, (count, rank)), Spec(int64, (rank,))
 
 
-RESHAPE = OpDef(
-    "SparseReshape",
-    "input_indices:I, input_shape:I, new_shape:I",
-    infer=_reshaped,
-    pattern=Opaque(),
-    kernel=kernels.reshaped,
-    gradient=NO_GRADIENT,
+RESHAPE = without_gradient(
+    "SparseReshape", "input_indices:I, input_shape:I, new_shape:I", _reshaped, kernels.reshaped
 )
 
 

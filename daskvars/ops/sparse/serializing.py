@@ -8,8 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int64, string
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.sparse_tensor import SparseTensor
@@ -22,15 +21,7 @@ _PARTS = "indices:I, values:T, shape:I"
 
 
 def _op(type: str, signature: str, kernel: Any, infer: Any) -> OpDef:
-    return OpDef(
-        type,
-        signature,
-        infer=infer,
-        pattern=Opaque(),
-        kernel=kernel,
-        gradient=NO_GRADIENT,
-        attributes=_KINDS,
-    )
+    return without_gradient(type, signature, infer, kernel, attributes=_KINDS)
 
 
 SERIALIZE_TENSOR = _op(

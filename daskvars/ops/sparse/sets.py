@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import float32, int32, int64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -139,14 +139,8 @@ def _sizes(inputs: Sequence[Spec]) -> Spec:
     return Spec(int32, None if rank is None else (None,) * (rank - 1))
 
 
-SET_SIZE = OpDef(
-    "SetSize",
-    "set_indices:I, set_values:T, set_shape:I",
-    infer=_sizes,
-    pattern=Opaque(),
-    kernel=kernels.set_size,
-    gradient=NO_GRADIENT,
-    attributes={},
+SET_SIZE = without_gradient(
+    "SetSize", "set_indices:I, set_values:T, set_shape:I", _sizes, kernels.set_size, attributes={}
 )
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from daskvars.dtypes import int64, string
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
@@ -31,15 +30,7 @@ def _pieces(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, Spec, Spec]:
 
 
 def _split_op(type: str, signature: str, kernel: Any, **kinds: kinds_of.Kind) -> OpDef:
-    return OpDef(
-        type,
-        signature,
-        infer=_pieces,
-        pattern=Opaque(),
-        kernel=kernel,
-        gradient=NO_GRADIENT,
-        attributes=kinds,
-    )
+    return without_gradient(type, signature, _pieces, kernel, attributes=kinds)
 
 
 STRING_SPLIT = _split_op(

@@ -14,7 +14,13 @@ from typing import Any, Protocol
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType
-from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import (
+    NO_GRADIENT,
+    PASS_GRADIENT,
+    OpDef,
+    Spec,
+    without_gradient,
+)
 from daskvars.graph.definitions.patterns import (
     Block,
     Effect,
@@ -40,14 +46,7 @@ def _handle(
     return Spec(dtype._as_ref, shape)
 
 
-VARIABLE = OpDef(
-    "VariableV2",
-    "",
-    infer=_handle,
-    pattern=Source(),
-    kernel=None,
-    gradient=NO_GRADIENT,
-)
+VARIABLE = without_gradient("VariableV2", "", _handle, None, pattern=Source())
 
 
 def variable_handle(
@@ -155,13 +154,8 @@ def _assigned(inputs: Sequence[Spec], validate_shape: bool = True) -> Spec:
     return Spec(handle.dtype.base_dtype, value.shape if value.shape else handle.shape)
 
 
-ASSIGN = OpDef(
-    "Assign",
-    "ref:T, value:T",
-    infer=_assigned,
-    pattern=Effect(Elementwise(), writes=True),
-    kernel=None,
-    gradient=NO_GRADIENT,
+ASSIGN = without_gradient(
+    "Assign", "ref:T, value:T", _assigned, None, pattern=Effect(Elementwise(), writes=True)
 )
 
 ASSIGN_ADD = OpDef(

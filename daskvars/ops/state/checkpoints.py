@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.dtypes import as_dtype
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.ops.rules.shapes import no_results
 from daskvars.shapes import as_tuple
 from daskvars.state import tensor_slices
 
 SAVE = OpDef(
     "SaveV2",
     "prefix:S, *tensors:A",
-    infer=lambda inputs, **attrs: (),
+    infer=no_results,
     pattern=Opaque(pure=False),
     kernel=tensor_slices.save_tensors,
     gradient=NO_GRADIENT,
@@ -65,13 +66,8 @@ def _restored(
     return tuple(specs)
 
 
-RESTORE = OpDef(
-    "RestoreV2",
-    "prefix:S",
-    infer=_restored,
-    pattern=Opaque(pure=False),
-    kernel=tensor_slices.restore_tensors,
-    gradient=NO_GRADIENT,
+RESTORE = without_gradient(
+    "RestoreV2", "prefix:S", _restored, tensor_slices.restore_tensors, pattern=Opaque(pure=False)
 )
 
 

@@ -17,6 +17,7 @@ from daskvars.graph.definitions.patterns import HostCall, Opaque
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor
+from daskvars.ops.rules.shapes import no_results
 from daskvars.shapes import in_brackets
 from daskvars.v1.lookup.contents import Table, table_of
 from daskvars.v1.lookup.files import pairs_of_lines
@@ -44,10 +45,6 @@ def _op(type: str, signature: str, infer: Any, kernel: Any, in_bodies: bool = Fa
         gradient=NO_GRADIENT,
         attributes=_ATTRIBUTES,
     )
-
-
-def _nothing(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, ...]:
-    return ()
 
 
 # -- in the process of a session ------------------------------------------------------------------
@@ -159,13 +156,13 @@ HASH_TABLE, MUTABLE = (
     _op(type, "", lambda inputs, **attrs: _HANDLE, _make)
     for type in ("HashTableV2", "MutableHashTableV2")
 )
-FILL = _op("InitializeTableV2", "handle:S, keys:A, values:A", _nothing, _fill)
+FILL = _op("InitializeTableV2", "handle:S, keys:A, values:A", no_results, _fill)
 FILL_FROM_FILE = _op(
-    "InitializeTableFromTextFileV2", "handle:S, filename:S", _nothing, _fill_from_file
+    "InitializeTableFromTextFileV2", "handle:S, filename:S", no_results, _fill_from_file
 )
-INSERT = _op("LookupTableInsertV2", "handle:S, keys:A, values:A", _nothing, _insert)
-REMOVE = _op("LookupTableRemoveV2", "handle:S, keys:A", _nothing, _remove)
-IMPORT = _op("LookupTableImportV2", "handle:S, keys:A, values:A", _nothing, _import)
+INSERT = _op("LookupTableInsertV2", "handle:S, keys:A, values:A", no_results, _insert)
+REMOVE = _op("LookupTableRemoveV2", "handle:S, keys:A", no_results, _remove)
+IMPORT = _op("LookupTableImportV2", "handle:S, keys:A, values:A", no_results, _import)
 EXPORT = _op("LookupTableExportV2", "handle:S", _exported, _export)
 
 

@@ -11,13 +11,14 @@ from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64
 from daskvars.errors import InvalidArgumentError
 from daskvars.execution.host_ops.resources import Call
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.math.casting import cast
+from daskvars.ops.rules.shapes import no_results
 from daskvars.shapes import Shape, ShapeLike, as_shape, as_tuple
 from daskvars.v1.queues.accumulated import Accumulator, SparseAccumulator
 from daskvars.v1.queues.queue_ops import HANDLE, entered_for, name_as_array, object_of
@@ -86,19 +87,9 @@ def _count(call: Call, handle: numpy.ndarray) -> numpy.ndarray:
 
 
 def _op(type: str, signature: str, infer: Any, kernel: Any, waits: bool = False) -> OpDef:
-    return OpDef(
-        type,
-        signature,
-        infer=infer,
-        pattern=HostCall(waits=waits),
-        kernel=kernel,
-        gradient=NO_GRADIENT,
-        attributes=_ATTRIBUTES,
+    return without_gradient(
+        type, signature, infer, kernel, pattern=HostCall(waits=waits), attributes=_ATTRIBUTES
     )
-
-
-def _nothing(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, ...]:
-    return ()
 
 
 def _dense(inputs: Sequence[Spec], *, dtype: DType, shape: Shape) -> Spec:
@@ -111,18 +102,18 @@ def _sparse(inputs: Sequence[Spec], *, dtype: DType, shape: Shape) -> tuple[Spec
 
 
 _MAKERS = {type: _op(type, "", lambda inputs, **attrs: HANDLE, _made) for type in _KINDS}
-APPLY = _op("AccumulatorApplyGradient", "handle:S, local_step:I, gradient:A", _nothing, _apply)
+APPLY = _op("AccumulatorApplyGradient", "handle:S, local_step:I, gradient:A", no_results, _apply)
 APPLY_SPARSE = _op(
     "SparseAccumulatorApplyGradient",
     "handle:S, local_step:I, indices:I, values:A, shape:I",
-    _nothing,
+    no_results,
     _apply_sparse,
 )
 TAKE = _op("AccumulatorTakeGradient", "handle:S, num_required:I", _dense, _taken, True)
 TAKE_SPARSE = _op(
     "SparseAccumulatorTakeGradient", "handle:S, num_required:I", _sparse, _taken, True
 )
-SET_STEP = _op("AccumulatorSetGlobalStep", "handle:S, new_global_step:I", _nothing, _set_step)
+SET_STEP = _op("AccumulatorSetGlobalStep", "handle:S, new_global_step:I", no_results, _set_step)
 COUNT = _op("AccumulatorNumAccumulated", "handle:S", lambda inputs: Spec(int32, ()), _count)
 
 

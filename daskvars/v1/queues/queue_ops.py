@@ -13,7 +13,7 @@ from daskvars.dtypes import bool as bool_
 from daskvars.errors import FailedPreconditionError, InvalidArgumentError
 from daskvars.execution.host_ops.resources import Call
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply, apply_op, builder_for
@@ -23,6 +23,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array.joining import stack
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.random.distributions import get_seed
+from daskvars.ops.rules.shapes import no_results
 from daskvars.shapes import Dimension, TensorShape, as_shape, as_tuple, is_known
 from daskvars.v1.queues.elements import (
     Components,
@@ -162,29 +163,19 @@ _MAKERS = {
 
 
 def _queue_op(type: str, signature: str, infer: Any, kernel: Any, waits: bool = False) -> OpDef:
-    return OpDef(
-        type,
-        signature,
-        infer=infer,
-        pattern=HostCall(waits=waits),
-        kernel=kernel,
-        gradient=NO_GRADIENT,
-        attributes=_ATTRIBUTES,
+    return without_gradient(
+        type, signature, infer, kernel, pattern=HostCall(waits=waits), attributes=_ATTRIBUTES
     )
 
 
-def _nothing(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, ...]:
-    return ()
-
-
-ENQUEUE = _queue_op("QueueEnqueueV2", "handle:S, *components:A", _nothing, _enqueue, True)
+ENQUEUE = _queue_op("QueueEnqueueV2", "handle:S, *components:A", no_results, _enqueue, True)
 ENQUEUE_MANY = _queue_op(
-    "QueueEnqueueManyV2", "handle:S, *components:A", _nothing, _enqueue_many, True
+    "QueueEnqueueManyV2", "handle:S, *components:A", no_results, _enqueue_many, True
 )
 DEQUEUE = _queue_op("QueueDequeueV2", "handle:S", _given, _dequeue, True)
 DEQUEUE_MANY = _queue_op("QueueDequeueManyV2", "handle:S, n:I", _given, _dequeue_many, True)
 DEQUEUE_UP_TO = _queue_op("QueueDequeueUpToV2", "handle:S, n:I", _given, _dequeue_up_to, True)
-CLOSE = _queue_op("QueueCloseV2", "handle:S", _nothing, _close)
+CLOSE = _queue_op("QueueCloseV2", "handle:S", no_results, _close)
 SIZE = _queue_op("QueueSizeV2", "handle:S", lambda inputs: Spec(int32, ()), _size)
 IS_CLOSED = _queue_op("QueueIsClosedV2", "handle:S", lambda inputs: Spec(bool_, ()), _is_closed)
 
