@@ -11,13 +11,14 @@ from daskvars import dtypes, shapes
 from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Elementwise, Reduction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels import strings as kernels
 from daskvars.ops.rules.axes import as_operand, either
 from daskvars.ops.rules.shapes import broadcasted, like_first
+from daskvars.surface.signatures import with_arguments_of
 
 
 def _typed(dtype: dtypes.DType) -> Any:
@@ -26,9 +27,7 @@ def _typed(dtype: dtypes.DType) -> Any:
 
 
 def _text_op(type: str, signature: str, kernel: Any, infer: Any = broadcasted) -> OpDef:
-    return OpDef(
-        type, signature, infer=infer, pattern=Elementwise(), kernel=kernel, gradient=NO_GRADIENT
-    )
+    return without_gradient(type, signature, infer, kernel, pattern=Elementwise())
 
 
 # -- numbers -----------------------------------------------------------------------------------
@@ -208,14 +207,8 @@ def _folded(
     return Spec(dtypes.string, tuple(1 if d in folded else n for d, n in kept))
 
 
-REDUCE_JOIN = OpDef(
-    "ReduceJoin",
-    "inputs:S",
-    infer=_folded,
-    pattern=Reduction(),
-    kernel=kernels.reduce_join,
-    gradient=NO_GRADIENT,
-    operands=("axis",),
+REDUCE_JOIN = without_gradient(
+    "ReduceJoin", "inputs:S", _folded, kernels.reduce_join, pattern=Reduction(), operands=("axis",)
 )
 
 
@@ -338,29 +331,26 @@ def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
     >>> lower(["Ab", "É"], encoding="utf-8").numpy()[1].decode(), lower("Ab").numpy()
     ('é', b'ab')
     """
-    return apply(STRING_LOWER, input, name=name, encoding=_checked_encoding(encoding))
+    return _in_case(STRING_LOWER, input, encoding, name)
 
 
-def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
+@with_arguments_of(lower)
+def upper(**arguments: Any) -> Tensor:
     """Return texts in capitals, of ASCII only or, with `encoding` "utf-8", of all Unicode.
 
     Args:
-      input: [...] string.
-      encoding: "" for ASCII or "utf-8", in which bytes that are not text become U+FFFD.
       name: name of the operation, by default "StringUpper".
-
-    Returns:
-      [...] string.
-
-    Raises:
-      InvalidArgumentError: the encoding is another.
 
     Source: TensorFlow 1.15, ``tf.strings.upper``.
 
     >>> upper(["two", "words"]).numpy().tolist()
     [b'TWO', b'WORDS']
     """
-    return apply(STRING_UPPER, input, name=name, encoding=_checked_encoding(encoding))
+    return _in_case(STRING_UPPER, **arguments)
+
+
+def _in_case(definition: OpDef, input: TensorLike, encoding: str, name: str | None) -> Tensor:
+    return apply(definition, input, name=name, encoding=_checked_encoding(encoding))
 
 
 def length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:

@@ -14,8 +14,10 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _SECTION = re.compile(r"(Args|Returns|Raises):\n")
 _AFTER = re.compile(r"Source:|>>> |Gradient|See `")
 
@@ -96,21 +98,11 @@ class Family:
           names: the arguments, in order.
           words: what stands for ``{word}`` in the texts of the family.
         """
-        before, sections, after = _sections(inspect.cleandoc(doc or ""))
-        said = _entries(sections.get("Args", ""))
-        lines = []
-        for name in names:
-            if name not in said and name in self.arguments:
-                said[name] = _entry(name, self.arguments[name].text.format(**words))
-            if name in said and said[name] not in lines:
-                lines.append(said[name])
-        parts = {
-            "Args": "\n".join(lines),
-            "Returns": sections.get("Returns") or _indented(self.returns.format(**words)),
-            "Raises": sections.get("Raises") or _indented(self.raises.format(**words)),
-        }
-        headed = [f"{title}:\n{text}" for title, text in parts.items() if text]
-        return "\n\n".join([*before, *headed, *after]) + "\n"
+        names = list(names)
+        shared = {n: self.arguments[n].text for n in names if n in self.arguments}
+        texts = {n: _entry(n, text.format(**words)) for n, text in shared.items()}
+        returns, raises = (_indented(t.format(**words)) for t in (self.returns, self.raises))
+        return _completed(doc, names, texts, {"Returns": returns, "Raises": raises})
 
     def member(
         self,
@@ -210,6 +202,51 @@ def with_example(doc: str, example: str) -> str:
     return "\n".join([inspect.cleandoc(doc), "", *lines, shown, ""]) if example else doc
 
 
+def with_arguments_of(
+    model: Callable[P, Any], **defaults: Any
+) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """Give a function the arguments of another, and of its docstring what the own does not say.
+
+    Args:
+      model: the function that the arguments are written at.
+      **defaults: those that are others here.
+
+    Returns:
+      A decorator. What it decorates is called with all arguments by name.
+
+    >>> def first(items, count=1):
+    ...     "Return some items.\\n\\nArgs:\\n  items: a list.\\n  count: how many."
+    ...     return items[:count]
+    >>> @with_arguments_of(first, count=2)
+    ... def last(**arguments):
+    ...     "Return the last ones."
+    ...     return first(arguments["items"][::-1], arguments["count"])
+    >>> last([1, 2, 3]), inspect.signature(last)
+    ([3, 2], <Signature (items, count=2)>)
+    """
+    signature = inspect.signature(model)
+    parameters = [
+        p.replace(default=defaults.get(name, p.default)) for name, p in signature.parameters.items()
+    ]
+    _, sections, _ = _sections(inspect.cleandoc(model.__doc__ or ""))
+    texts = _entries(sections.pop("Args", ""))
+
+    def decorate(own: Callable[..., R]) -> Callable[P, R]:
+        result = inspect.signature(own).return_annotation
+        here = inspect.Signature(parameters, return_annotation=result)
+        bound = binder(own.__name__, here)
+
+        @functools.wraps(own)
+        def function(*args: P.args, **kwargs: P.kwargs) -> R:
+            return own(**bound(args, kwargs))
+
+        function.__signature__ = here  # type: ignore[attr-defined]
+        function.__doc__ = _completed(own.__doc__, here.parameters, texts, sections)
+        return function
+
+    return decorate
+
+
 def arguments_of(doc: str | None) -> dict[str, str]:
     """Return what a docstring's section "Args" says, by argument.
 
@@ -241,6 +278,18 @@ def binder(name: str, signature: inspect.Signature) -> Callable[[tuple, dict], d
         return found
 
     return bound
+
+
+def _completed(
+    doc: str | None, names: Iterable[str], texts: Mapping[str, str], shared: Mapping[str, str]
+) -> str:
+    """Return a docstring with the entries of arguments and the sections that it lacks."""
+    before, sections, after = _sections(inspect.cleandoc(doc or ""))
+    said = {**texts, **_entries(sections.get("Args", ""))}
+    entries = dict.fromkeys(said[name] for name in names if name in said)
+    parts = {**shared, **sections, "Args": "\n".join(entries)}
+    headed = [f"{t}:\n{parts[t]}" for t in ("Args", "Returns", "Raises") if parts.get(t)]
+    return "\n\n".join([*before, *headed, *after]) + "\n"
 
 
 def _sections(doc: str) -> tuple[list[str], dict[str, str], list[str]]:

@@ -22,6 +22,7 @@ from daskvars.ops.linalg.products import tensordot
 from daskvars.ops.math.arithmetic import multiply, saturate_cast
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import floordiv
+from daskvars.surface.signatures import with_arguments_of
 
 GREY = (0.2989, 0.5870, 0.1140)
 TO_YIQ = (
@@ -95,7 +96,7 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     return apply(HSV_TO_RGB, images, name=name)
 
 
-def _product(images: TensorLike, matrix: Any, scope_name: str) -> Tensor:
+def _product(matrix: Any, scope_name: str, images: TensorLike) -> Tensor:
     with name_scope(None, scope_name, [images]) as scope:
         images = convert_to_tensor(images, name="images")
         three_channels([images.spec])
@@ -107,7 +108,7 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
     """Return brightness and two differences of colour.
 
     Args:
-      images: [..., 3] floating, red, green and blue from 0 to 1.
+      images: [..., 3] floating; red, green and blue are from 0 to 1.
 
     Returns:
       [..., 3] of the dtype of `images`.
@@ -120,67 +121,43 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
     >>> float(rgb_to_yuv([0.0, 0.0, 0.0])[0])
     0.0
     """
-    return _product(images, TO_YUV, "rgb_to_yuv")
+    return _product(TO_YUV, "rgb_to_yuv", images)
 
 
-def yuv_to_rgb(images: TensorLike) -> Tensor:
+@with_arguments_of(rgb_to_yuv)
+def yuv_to_rgb(**arguments: Any) -> Tensor:
     """Return red, green and blue of brightness and two colour differences. See `rgb_to_yuv`.
-
-    Args:
-      images: [..., 3] floating.
-
-    Returns:
-      [..., 3] of the dtype of `images`.
-
-    Raises:
-      ValueError: the last dimension is not 3.
 
     Source: TensorFlow 1.15, ``tf.image.yuv_to_rgb``.
 
     >>> [round(x, 2) for x in yuv_to_rgb([[0.5, 0.0, 0.25]]).numpy()[0].tolist()]
     [0.78, 0.35, 0.5]
     """
-    return _product(images, FROM_YUV, "yuv_to_rgb")
+    return _product(FROM_YUV, "yuv_to_rgb", **arguments)
 
 
-def rgb_to_yiq(images: TensorLike) -> Tensor:
+@with_arguments_of(rgb_to_yuv)
+def rgb_to_yiq(**arguments: Any) -> Tensor:
     """Return brightness, in-phase and quadrature. See `rgb_to_yuv`.
-
-    Args:
-      images: [..., 3] floating.
-
-    Returns:
-      [..., 3] of the dtype of `images`.
-
-    Raises:
-      ValueError: the last dimension is not 3.
 
     Source: TensorFlow 1.15, ``tf.image.rgb_to_yiq``.
 
     >>> [round(x, 3) for x in rgb_to_yiq([[1.0, 0.0, 0.0]]).numpy()[0].tolist()]
     [0.299, 0.596, 0.212]
     """
-    return _product(images, TO_YIQ, "rgb_to_yiq")
+    return _product(TO_YIQ, "rgb_to_yiq", **arguments)
 
 
-def yiq_to_rgb(images: TensorLike) -> Tensor:
+@with_arguments_of(rgb_to_yuv)
+def yiq_to_rgb(**arguments: Any) -> Tensor:
     """Return red, green and blue of brightness, in-phase and quadrature. See `rgb_to_yiq`.
-
-    Args:
-      images: [..., 3] floating.
-
-    Returns:
-      [..., 3] of the dtype of `images`.
-
-    Raises:
-      ValueError: the last dimension is not 3.
 
     Source: TensorFlow 1.15, ``tf.image.yiq_to_rgb``.
 
     >>> [round(x, 3) for x in yiq_to_rgb([[0.299, 0.596, 0.211]]).numpy()[0].tolist()]
     [1.0, 0.0, -0.001]
     """
-    return _product(images, FROM_YIQ, "yiq_to_rgb")
+    return _product(FROM_YIQ, "yiq_to_rgb", **arguments)
 
 
 def convert_image_dtype(

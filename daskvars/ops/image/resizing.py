@@ -23,6 +23,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import truediv
 from daskvars.ops.nn.windows import image_shape
 from daskvars.ops.rules import axes
+from daskvars.surface.signatures import with_arguments_of
 
 
 class ResizeMethod:
@@ -111,8 +112,8 @@ def _apply(
     images: TensorLike,
     size: TensorLike,
     align_corners: bool,
-    half_pixel_centers: bool,
     name: str | None,
+    half_pixel_centers: bool = False,
 ) -> Tensor:
     if align_corners and half_pixel_centers:
         raise ValueError("If half_pixel_centers is True, align_corners must be False.")
@@ -155,22 +156,20 @@ def resize_bilinear(
     >>> resize_bilinear([[[[0.0], [2.0]]]], [1, 4]).numpy().ravel().tolist()
     [0.0, 1.0, 2.0, 2.0]
     """
-    return _apply(BILINEAR, images, size, align_corners, half_pixel_centers, name)
+    return _apply(BILINEAR, images, size, align_corners, name, half_pixel_centers)
 
 
-def resize_bicubic(
-    images: TensorLike,
-    size: TensorLike,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:
+@with_arguments_of(resize_bilinear)
+def resize_bicubic(**arguments: Any) -> Tensor:
     """Resize images by cubic interpolation. See `resize_bilinear`.
+
+    Args:
+      name: name of the operation, by default "ResizeBicubic".
 
     >>> resize_bicubic([[[[3.0], [3.0]]]], [1, 3]).numpy().ravel().round(3).tolist()
     [3.0, 3.0, 3.0]
     """
-    return _apply(BICUBIC, images, size, align_corners, half_pixel_centers, name)
+    return _apply(BICUBIC, **arguments)
 
 
 def resize_area(
@@ -183,22 +182,23 @@ def resize_area(
     >>> resize_area([[[[0.0], [2.0]]]], [1, 1]).numpy().ravel().tolist()
     [1.0]
     """
-    return _apply(AREA, images, size, align_corners, False, name)
+    return _apply(AREA, images, size, align_corners, name)
 
 
-def resize_nearest_neighbor(
-    images: TensorLike,
-    size: TensorLike,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:
+@with_arguments_of(resize_bilinear)
+def resize_nearest_neighbor(**arguments: Any) -> Tensor:
     """Resize images by taking the nearest pixel; the dtype stays. See `resize_bilinear`.
+
+    Args:
+      name: name of the operation, by default "ResizeNearestNeighbor".
+
+    Returns:
+      [batch, *size, channels] of the dtype of `images`.
 
     >>> resize_nearest_neighbor([[[[1], [2]]]], [1, 4]).numpy().ravel().tolist()
     [1, 1, 2, 2]
     """
-    return _apply(NEAREST, images, size, align_corners, half_pixel_centers, name)
+    return _apply(NEAREST, **arguments)
 
 
 _METHODS: dict[int, Callable[..., Tensor]] = {

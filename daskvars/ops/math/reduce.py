@@ -15,7 +15,7 @@ from daskvars import dtypes, shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Block, Merge, Reduction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -29,7 +29,7 @@ from daskvars.ops.math.division import floordiv, realdiv, truncatediv
 from daskvars.ops.math.scans import cumprod, static_axis
 from daskvars.ops.math.transcendental import exp
 from daskvars.ops.rules.axes import either, is_symbolic, operand_of
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import with_arguments_of, with_example
 
 
 def _reduced(
@@ -354,23 +354,9 @@ def _position(inputs: Sequence[Spec], *, axis: Any, dtype: DType) -> Spec:
     return Spec(dtype, _reduced(inputs, axis=axis).shape)
 
 
-ARG_MAX = OpDef(
-    "ArgMax",
-    "input:R",
-    infer=_position,
-    pattern=Reduction(),
-    kernel=kernels.argmax,
-    gradient=NO_GRADIENT,
-)
+ARG_MAX = without_gradient("ArgMax", "input:R", _position, kernels.argmax, pattern=Reduction())
 
-ARG_MIN = OpDef(
-    "ArgMin",
-    "input:R",
-    infer=_position,
-    pattern=Reduction(),
-    kernel=kernels.argmin,
-    gradient=NO_GRADIENT,
-)
+ARG_MIN = without_gradient("ArgMin", "input:R", _position, kernels.argmin, pattern=Reduction())
 
 
 def argmax(
@@ -401,35 +387,30 @@ def argmax(
     >>> argmax([[1, 5], [7, 2]], axis=1).numpy().tolist()
     [1, 0]
     """
-    return _position_along(
-        ARG_MAX, input, either(axis, dimension, "axis", "dimension"), name, output_type
-    )
+    return _position_along(ARG_MAX, input, axis, name, dimension, output_type)
 
 
-def argmin(
-    input: TensorLike,
-    axis: TensorLike | None = None,
-    name: str | None = None,
-    dimension: TensorLike | None = None,
-    output_type: DTypeLike = dtypes.int64,
-) -> Tensor:
+@with_arguments_of(argmax)
+def argmin(**arguments: Any) -> Tensor:
     """Return the position of the smallest element along an axis. See `argmax`.
+
+    Args:
+      name: name of the operation, by default "ArgMin".
 
     >>> print(argmin([3, 1, 2]))
     1
     """
-    return _position_along(
-        ARG_MIN, input, either(axis, dimension, "axis", "dimension"), name, output_type
-    )
+    return _position_along(ARG_MIN, **arguments)
 
 
 _POSITIONS = (dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64)
 
 
 def _position_along(
-    definition: OpDef, x: Any, axis: Any, name: str | None, output_type: Any
+    definition: OpDef, input: Any, axis: Any, name: str | None, dimension: Any, output_type: Any
 ) -> Any:
-    x = convert_to_tensor(x)
+    x = convert_to_tensor(input)
+    axis = either(axis, dimension, "axis", "dimension")
     dtype = as_dtype(output_type).base_dtype
     if dtype not in _POSITIONS:
         raise TypeError(

@@ -18,6 +18,7 @@ from daskvars.kernels.math import scans as kernels
 from daskvars.ops.math.arithmetic import multiply
 from daskvars.ops.math.casting import conj
 from daskvars.ops.math.division import realdiv
+from daskvars.surface.signatures import with_arguments_of
 
 
 def whole_along(inputs: Any, attrs: Any) -> str:
@@ -146,18 +147,16 @@ CUMPROD = OpDef(
 )
 
 
-def cumprod(
-    x: TensorLike,
-    axis: TensorLike = 0,
-    exclusive: bool = False,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Tensor:
+@with_arguments_of(cumsum)
+def cumprod(**arguments: Any) -> Tensor:
     """Return running products along an axis. See `cumsum`.
 
     The gradient divides by `x`, as TensorFlow's does: it is not a number where `x` is zero.
 
+    Args:
+      name: name of the operation, by default "Cumprod".
+
     >>> print(cumprod([1, 2, 3]))
     [1 2 6]
     """
-    return _scan(CUMPROD, x, axis, exclusive, reverse, name)
+    return _scan(CUMPROD, **arguments)

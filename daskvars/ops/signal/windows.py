@@ -20,29 +20,35 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.transcendental import cos, rsqrt
 from daskvars.ops.rules import axes
 from daskvars.ops.signal.spectra import dct
+from daskvars.surface.signatures import with_arguments_of
 
 MEL_BREAK, MEL_Q = 700.0, 1127.0  # of the scale of pitches
 
 
 def _raised_cosine(
-    scope_name: str, name: str | None, length: Any, periodic: Any, dtype: DTypeLike, a: float
+    scope_name: str,
+    a: float,
+    window_length: Any,
+    periodic: Any,
+    dtype: DTypeLike,
+    name: str | None,
 ) -> Tensor:
     kind = as_dtype(dtype).base_dtype
     if not kind.is_floating:
         raise ValueError(f"dtype must be a floating point type. Found {kind.name}")
-    with name_scope(name, scope_name, [length, periodic]) as scope:
-        if axes.is_symbolic((length, periodic)):
-            count = convert_to_tensor(length)
+    with name_scope(name, scope_name, [window_length, periodic]) as scope:
+        if axes.is_symbolic((window_length, periodic)):
+            count = convert_to_tensor(window_length)
             whole = cast(periodic, count.dtype)
             even = 1 - count % 2
             period = cast(count + whole * even - 1, kind)
             one = cast(count < 2, kind)
             angle = cast(range_of(count), kind) * (2 * math.pi) / (period + one)
             return identity((a - (1 - a) * cos(angle)) * (1 - one) + one, name=scope)
-        if length == 1:
+        if window_length == 1:
             return ones([1], kind, name=scope)
-        period = int(length) + (1 if periodic and length % 2 == 0 else 0) - 1
-        angles = 2 * math.pi * numpy.arange(length) / max(period, 1)
+        period = int(window_length) + (1 if periodic and window_length % 2 == 0 else 0) - 1
+        angles = 2 * math.pi * numpy.arange(window_length) / max(period, 1)
         return constant(a - (1 - a) * numpy.cos(angles), kind, name=scope)
 
 
@@ -72,32 +78,22 @@ def hann_window(
     >>> hann_window(4).numpy().tolist()
     [0.0, 0.5, 1.0, 0.5]
     """
-    return _raised_cosine("hann_window", name, window_length, periodic, dtype, 0.5)
+    return _raised_cosine("hann_window", 0.5, window_length, periodic, dtype, name)
 
 
-def hamming_window(
-    window_length: TensorLike,
-    periodic: TensorLike = True,
-    dtype: DTypeLike = float32,
-    name: str | None = None,
-) -> Tensor:
+@with_arguments_of(hann_window)
+def hamming_window(**arguments: Any) -> Tensor:
     """Return the weights of a Hamming window. See `hann_window`.
 
     Args:
-      window_length: scalar integer.
-      periodic: scalar bool: one period of a wave, else symmetrical.
-      dtype: a float dtype.
       name: name scope of the operations, by default "hamming_window".
-
-    Returns:
-      [window_length] `dtype`.
 
     Source: TensorFlow 1.15, ``tf.signal.hamming_window``.
 
     >>> [round(x, 2) for x in hamming_window(4).numpy().tolist()]
     [0.08, 0.54, 1.0, 0.54]
     """
-    return _raised_cosine("hamming_window", name, window_length, periodic, dtype, 0.54)
+    return _raised_cosine("hamming_window", 0.54, **arguments)
 
 
 def _mel(hertz: Any) -> Any:

@@ -20,6 +20,7 @@ from daskvars.ops.array.placeholders import placeholder
 from daskvars.ops.control.dependencies import group
 from daskvars.shapes import ShapeLike
 from daskvars.surface.one_line import ShownByArguments
+from daskvars.surface.signatures import with_arguments_of
 from daskvars.train.training_step import assert_global_step, get_global_step
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.variables.colocation import owner
@@ -77,23 +78,9 @@ def variable(
 
 
 @add_arg_scope
-def model_variable(
-    name: str,
-    shape: ShapeLike = None,
-    dtype: DTypeLike | None = float32,
-    initializer: Any = None,
-    regularizer: Callable[[Any], Any] | None = None,
-    trainable: bool = True,
-    collections: Iterable[str] | None = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Callable[..., Any] | None = None,
-    custom_getter: Callable[..., Any] | None = None,
-    use_resource: bool | None = None,
-    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
-    aggregation: VariableAggregation = VariableAggregation.NONE,
-) -> Any:
-    """Return a variable that is in the model variables too. Arguments: see `variable`.
+@with_arguments_of(variable, dtype=float32)
+def model_variable(collections: Any, **arguments: Any) -> Any:
+    """Return a variable that is in the model variables too; see `variable`.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
@@ -102,22 +89,7 @@ def model_variable(
     True
     """
     keys = [*_once(collections), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
-    return variable(
-        name,
-        shape,
-        dtype,
-        initializer,
-        regularizer,
-        trainable,
-        keys,
-        caching_device,
-        device,
-        partitioner,
-        custom_getter,
-        use_resource,
-        synchronization,
-        aggregation,
-    )
+    return variable(**arguments, collections=keys)
 
 
 def _once(names: Any) -> list[str]:

@@ -29,6 +29,7 @@ from daskvars.ops.sparse.serializing import (
     serialize_many_sparse,
     serialize_sparse,
 )
+from daskvars.surface.signatures import with_arguments_of
 from daskvars.variables.collections import (
     global_variables,
     global_variables_initializer,
@@ -166,26 +167,9 @@ def arg_max(
     return argmax(input, dimension, name=name, output_type=output_type)
 
 
-def arg_min(
-    input: TensorLike,
-    dimension: TensorLike,
-    output_type: DTypeLike = dtypes.int64,
-    name: str | None = None,
-) -> Tensor:
+@with_arguments_of(arg_max)
+def arg_min(**arguments: Any) -> Tensor:
     """Return the position of the smallest element along a dimension. The old name of `argmin`.
-
-    Args:
-      input: [...] number.
-      dimension: the dimension, which the result does not have.
-      output_type: int32 or int64, of the result.
-      name: name of the operation.
-
-    Returns:
-      [...] without the dimension, of dtype `output_type`.
-
-    Raises:
-      ValueError: there is no such dimension.
-      TypeError: `output_type` is another dtype.
 
     Source: TensorFlow 1.15, ``tf.arg_min``.
 
@@ -194,7 +178,7 @@ def arg_min(
     ...     sess.run(tf.arg_min([[1, 5, 3], [6, 2, 4]], 1))
     array([0, 1])
     """
-    return argmin(input, dimension, name=name, output_type=output_type)
+    return argmin(**arguments)
 
 
 def op_scope(

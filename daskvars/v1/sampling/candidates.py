@@ -24,6 +24,7 @@ from daskvars.ops.array.constant import constant, ones, ones_like
 from daskvars.ops.array.ranges import range as number_range
 from daskvars.ops.random.distributions import drawn_with
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_of
 
 
 class Candidates(NamedTuple):
@@ -74,11 +75,7 @@ def _candidates(
 ) -> Candidates:
     """Draw from a base distribution, or from the one that `weights`, [range_max], say."""
     possible = range_max if weights is None else int(numpy.count_nonzero(weights))
-    if unique and num_sampled > possible:
-        raise ValueError(
-            f"Sampler's range is too small: {num_sampled} distinct candidates are wanted of "
-            f"{possible} possible classes; lower num_sampled or pass unique=False"
-        )
+    check_distinct(num_sampled, unique, possible)
     default = "".join(part.title() for part in base.split("_")) + "CandidateSampler"
     with name_scope(name, default, [true_classes]):
         true_classes = checked_true_classes(true_classes, num_true)
@@ -120,6 +117,15 @@ def drawn_candidates(
         )
     )
     return Candidates(sampled, true, false)
+
+
+def check_distinct(num_sampled: int, unique: bool, possible: int) -> None:
+    """Raise ValueError where more distinct candidates are wanted than there are classes."""
+    if unique and num_sampled > possible:
+        raise ValueError(
+            f"Sampler's range is too small: {num_sampled} distinct candidates are wanted of "
+            f"{possible} possible classes; lower num_sampled or pass unique=False"
+        )
 
 
 def _totals(weights: Any) -> Any:
@@ -182,34 +188,21 @@ def uniform_candidate_sampler(
     )
 
 
-def log_uniform_candidate_sampler(
-    true_classes: TensorLike,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Candidates:
+@with_arguments_of(uniform_candidate_sampler)
+def log_uniform_candidate_sampler(**arguments: Any) -> Candidates:
     """Draw classes by Zipf's law: class c with log((c + 2) / (c + 1)) / log(range_max + 1).
 
     It suits classes, such as words, in the order of falling frequency.
 
     Args:
-      true_classes: see `uniform_candidate_sampler`, also for the other arguments.
       name: name scope of the operations, by default "LogUniformCandidateSampler".
-
-    Returns:
-      See `uniform_candidate_sampler`.
 
     >>> import daskvars as dv
     >>> drawn = log_uniform_candidate_sampler([[0]], 1, num_sampled=2, unique=False, range_max=3)
     >>> drawn.true_expected_count.numpy().tolist()
     [[1.0]]
     """
-    return _candidates(
-        "log_uniform", true_classes, num_true, num_sampled, unique, range_max, seed, name
-    )
+    return _candidates("log_uniform", **arguments)
 
 
 def fixed_unigram_candidate_sampler(

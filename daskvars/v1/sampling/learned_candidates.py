@@ -13,7 +13,12 @@ from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.scans import cumsum
 from daskvars.ops.state.assign import scatter_add
-from daskvars.v1.sampling.candidates import Candidates, checked_true_classes, drawn_candidates
+from daskvars.v1.sampling.candidates import (
+    Candidates,
+    check_distinct,
+    checked_true_classes,
+    drawn_candidates,
+)
 from daskvars.variables.variable import Variable
 
 
@@ -58,11 +63,7 @@ def learned_unigram_candidate_sampler(
             "learned_unigram_candidate_sampler keeps counts from run to run: build it in a graph, "
             "or count classes in a Variable and use fixed_unigram_candidate_sampler"
         )
-    if unique and num_sampled > range_max:
-        raise ValueError(
-            f"Sampler's range is too small: {num_sampled} distinct candidates are wanted of "
-            f"{range_max} possible classes; lower num_sampled or pass unique=False"
-        )
+    check_distinct(num_sampled, unique, range_max)
     with name_scope(name, "LearnedUnigramCandidateSampler", [true_classes]):
         true_classes = checked_true_classes(true_classes, num_true)
         counts = Variable(

@@ -14,6 +14,7 @@ from daskvars.graph.scopes import stacks
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.reshaping import identity, reshape
+from daskvars.surface.signatures import with_arguments_of
 
 _Feeds = Mapping[Any, Any] | None
 _Jacobians = tuple[NDArray[Any], NDArray[Any]]
@@ -72,21 +73,12 @@ def compute_gradient(
     ]
 
 
-def compute_gradient_error(
-    x: Any,
-    x_shape: Any,
-    y: Tensor,
-    y_shape: Sequence[int],
-    x_init_value: Any = None,
-    delta: float = 1e-3,
-    init_targets: Any = None,
-    extra_feed_dict: _Feeds = None,
-) -> float:
+@with_arguments_of(compute_gradient)
+def compute_gradient_error(**arguments: Any) -> float:
     """Return the largest difference between the two Jacobians of `compute_gradient`.
 
-    Args:
-      x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict: as of
-        `compute_gradient`.
+    Returns:
+      The difference.
 
     Source: TensorFlow 1.15, ``tf.test.compute_gradient_error``.
 
@@ -96,9 +88,7 @@ def compute_gradient_error(
     ...     tf.test.compute_gradient_error(x, [2], tf.square(x), [2]) < 1e-2
     True
     """
-    found = compute_gradient(
-        x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
-    )
+    found = compute_gradient(**arguments)
     pairs = [found] if isinstance(found, tuple) else found
     return max(float(numpy.abs(first - second).max(initial=0)) for first, second in pairs)
 
