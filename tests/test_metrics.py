@@ -28,6 +28,14 @@ AREAS = {  # by TensorFlow 2.21's compat.v1
     ("PR", "majoring"): 0.9720279,
     ("PR", "careful_interpolation"): 0.9696265,
 }
+AT_THRESHOLDS = {  # by the same
+    "true_positives_at_thresholds": [11.0, 9.0, 8.0],
+    "false_positives_at_thresholds": [2.0, 0.0, 0.0],
+    "true_negatives_at_thresholds": [4.0, 6.0, 6.0],
+    "false_negatives_at_thresholds": [0.0, 2.0, 3.0],
+    "precision_at_thresholds": [0.8461539, 1.0, 1.0],
+    "recall_at_thresholds": [1.0, 0.8181818, 0.7272727],
+}
 CASES = {  # name: (metric, value by TensorFlow 2.21's compat.v1)
     **{
         f"auc {curve} {method}": (
@@ -36,30 +44,10 @@ CASES = {  # name: (metric, value by TensorFlow 2.21's compat.v1)
         )
         for (curve, method), wanted in AREAS.items()
     },
-    "true_positives_at_thresholds": (
-        lambda: M.true_positives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
-        [11.0, 9.0, 8.0],
-    ),
-    "false_positives_at_thresholds": (
-        lambda: M.false_positives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
-        [2.0, 0.0, 0.0],
-    ),
-    "true_negatives_at_thresholds": (
-        lambda: M.true_negatives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
-        [4.0, 6.0, 6.0],
-    ),
-    "false_negatives_at_thresholds": (
-        lambda: M.false_negatives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
-        [0.0, 2.0, 3.0],
-    ),
-    "precision_at_thresholds": (
-        lambda: M.precision_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
-        [0.8461539, 1.0, 1.0],
-    ),
-    "recall_at_thresholds": (
-        lambda: M.recall_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
-        [1.0, 0.8181818, 0.7272727],
-    ),
+    **{
+        name: (lambda name=name: getattr(M, name)(L, P, [0.25, 0.5, 0.75], W), wanted)
+        for name, wanted in AT_THRESHOLDS.items()
+    },
     "true_positives": (lambda: M.true_positives(L, [1, 1, 1, 0, 0, 1], W), 9.0),
     "false_positives": (lambda: M.false_positives(L, [1, 1, 1, 0, 0, 1], W), 4.0),
     "true_negatives": (lambda: M.true_negatives(L, [1, 1, 1, 0, 0, 1], W), 2.0),

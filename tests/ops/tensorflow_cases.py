@@ -33,14 +33,3 @@ class Cases(dict[str, Callable[[Any], Any]]):
         tensorflow.disable_v2_behavior()
         found = {name: plain(self.result(name, tensorflow)) for name in self}
         print(json.dumps(found, indent=indent))
-
-
-def assert_alike(found: Any, expected: Any, compare: Callable[[Any, Any], None]) -> None:
-    """Compare results, [dtype, shape, elements], that may be nested in lists."""
-    if isinstance(expected[0], list):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            assert_alike(one, other, compare)
-        return
-    assert found[:2] == expected[:2]
-    compare(found, expected)

@@ -37,6 +37,20 @@ def test_reading_and_writing(tmp_path):
         gfile.GFile(path, "x")
 
 
+def check_walks(top):
+    """Check the files x and y, and z in b with an empty folder c; then delete them all."""
+    walked = [
+        (top, ["b"], ["x.txt", "y.txt"]),
+        (f"{top}/b", ["c"], ["z.txt"]),
+        (f"{top}/b/c", [], []),
+    ]
+    assert list(gfile.Walk(top)) == walked
+    assert list(gfile.Walk(top, in_order=False)) == walked[::-1]
+    gfile.DeleteRecursively(top)
+    assert not gfile.Exists(top)
+    assert list(gfile.Walk(top)) == []
+
+
 def test_folders(tmp_path):
     top = str(tmp_path / "top")
     assert not gfile.Exists(top)
@@ -50,16 +64,7 @@ def test_folders(tmp_path):
     assert gfile.ListDirectory(top) == ["b", "x.txt", "y.txt"]
     assert gfile.Glob(f"{top}/[x-z].txt") == [f"{top}/x.txt", f"{top}/y.txt"]
     assert gfile.Glob([f"{top}/y*", f"{top}/x*"]) == [f"{top}/x.txt", f"{top}/y.txt"]
-    walked = [
-        (top, ["b"], ["x.txt", "y.txt"]),
-        (f"{top}/b", ["c"], ["z.txt"]),
-        (f"{top}/b/c", [], []),
-    ]
-    assert list(gfile.Walk(top)) == walked
-    assert list(gfile.Walk(top, in_order=False)) == walked[::-1]
-    gfile.DeleteRecursively(top)
-    assert not gfile.Exists(top)
-    assert list(gfile.Walk(top)) == []
+    check_walks(top)
 
 
 def test_copying_and_renaming(tmp_path):
@@ -153,16 +158,7 @@ def test_folders_elsewhere(bucket):
     assert not gfile.IsDirectory(f"{bucket}/x.txt")
     assert gfile.ListDirectory(bucket) == ["b", "x.txt", "y.txt"]
     assert gfile.Glob(f"{bucket}/[x-z].txt") == [f"{bucket}/x.txt", f"{bucket}/y.txt"]
-    walked = [
-        (bucket, ["b"], ["x.txt", "y.txt"]),
-        (f"{bucket}/b", ["c"], ["z.txt"]),
-        (f"{bucket}/b/c", [], []),
-    ]
-    assert list(gfile.Walk(bucket)) == walked
-    assert list(gfile.Walk(bucket, in_order=False)) == walked[::-1]
-    gfile.DeleteRecursively(bucket)
-    assert not gfile.Exists(bucket)
-    assert list(gfile.Walk(bucket)) == []
+    check_walks(bucket)
 
 
 def test_copying_and_renaming_elsewhere(bucket, tmp_path):

@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import daskvars as dv
-import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
-from tests.ops.sparse import set_cases as cases
-from tests.ops.tensorflow_cases import assert_alike
-
-EXPECTED = json.loads(Path(__file__).with_name("set_results.json").read_text())
-
-
-def compare(found, expected):
-    if expected[0].startswith("float"):
-        np.testing.assert_allclose(found[2], expected[2], rtol=1e-5, atol=1e-5)
-    else:
-        assert found == expected
-
-
-@pytest.mark.parametrize("name", cases.CASES)
-def test_results_are_those_of_tensorflow(name):
-    found = cases.plain(cases.CASES.result(name, tf))
-    assert_alike(found, EXPECTED[name], compare)
-
-
-def test_every_case_has_a_result():
-    assert cases.CASES.keys() == EXPECTED.keys()
 
 
 @pytest.mark.parametrize(

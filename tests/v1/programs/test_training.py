@@ -79,15 +79,6 @@ def test_gradients_are_computed_and_applied(initialized):
     assert session.run(v).tolist() == [0.0, 0.0] and session.run(w) == 1.0
 
 
-def test_nothing_to_train():
-    frozen = tf.Variable(1.0, trainable=False)
-    optimizer = tf.train.GradientDescentOptimizer(0.1)
-    with pytest.raises(ValueError, match="No variables"):
-        optimizer.minimize(frozen * frozen)
-    with pytest.raises(ValueError, match="No gradients"):
-        optimizer.minimize(frozen * frozen, var_list=[tf.Variable(1.0)])
-
-
 def test_variables_and_slots_without_values_are_named_at_once():
     variables = [tf.Variable(1.0, name=name) for name in "vwxyz"]
     loss = tf.square(variables[0]) * tf.add_n([v.value() for v in variables])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
-import subprocess
-import sys
 
 import google_crc32c
 import numpy as np
@@ -40,6 +37,7 @@ from daskvars.state.external.tensorflow.tables import masked, read_table, writte
 from daskvars.state.external.tensorflow.writing import write_tensorflow
 from daskvars.state.stores.objects import get, put
 from tests.state.external.tensorflow.samples import DTYPES, GOLDEN, PARTITIONED, array, by_dtype
+from tests.tensorflow_python import printed_by_tensorflow
 
 
 @pytest.fixture(params=["whole", "in parts"])
@@ -234,18 +232,8 @@ print("read")
 
 @pytest.mark.slow
 def test_tensorflow_reads_what_is_written(tmp_path):
-    """With the Python of ``DASKVARS_TENSORFLOW_PYTHON``, or this one where it has TensorFlow."""
-    python = os.environ.get("DASKVARS_TENSORFLOW_PYTHON")
-    if not python and importlib.util.find_spec("tensorflow") is None:
-        pytest.skip("TensorFlow is not installed; name a Python in DASKVARS_TENSORFLOW_PYTHON")
     write(tmp_path / "m", by_dtype() | partitioned(), chunk=2)
-    found = subprocess.run(
-        [python or sys.executable, "-c", READS, str(tmp_path / "m")],
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert found.stdout.strip() == "read", found.stderr
+    assert printed_by_tensorflow(READS, tmp_path / "m") == "read"
 
 
 # -- what is damaged ------------------------------------------------------------------------------
