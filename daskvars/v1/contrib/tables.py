@@ -136,6 +136,20 @@ _UTILS = _of(
     "gather_tensors_aliases get_tensor_aliases get_variable_collections last_dimension "
     "n_positive_integers two_element_tuple",
 )
+_LOOKUP = {
+    **_of(buckets, "FastHashSpec HasherSpec IdTableWithHashBuckets StrongHashSpec"),
+    **_of(
+        table_initializers,
+        "KeyValueTensorInitializer TableInitializerBase TextFileIdTableInitializer "
+        "TextFileIndex TextFileInitializer TextFileStringTableInitializer",
+    ),
+    **_of(lookup_tables, "HashTable LookupInterface MutableHashTable"),
+    **_of(
+        vocabularies,
+        "index_table_from_file index_table_from_tensor index_to_string_table_from_file "
+        "index_to_string_table_from_tensor",
+    ),
+}
 _LOSSES = {
     **_of(
         old_losses,
@@ -260,20 +274,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         **_of(sequence_losses, "rnn_decoder sequence_loss_by_example"),
         "sequence_loss": sequence_losses.legacy_sequence_loss,
     },
-    "lookup": {
-        **_of(buckets, "FastHashSpec HasherSpec IdTableWithHashBuckets StrongHashSpec"),
-        **_of(
-            table_initializers,
-            "KeyValueTensorInitializer TableInitializerBase TextFileIdTableInitializer "
-            "TextFileIndex TextFileInitializer TextFileStringTableInitializer",
-        ),
-        **_of(lookup_tables, "HashTable LookupInterface MutableHashTable"),
-        **_of(
-            vocabularies,
-            "index_table_from_file index_table_from_tensor index_to_string_table_from_file "
-            "index_to_string_table_from_tensor",
-        ),
-    },
+    "lookup": _LOOKUP,
     "losses": _LOSSES,
     "metrics": _METRICS,
     "nn": {"nth_element": nth_element},
@@ -306,20 +307,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
             "train": slim_learning.train,
             "train_step": slim_learning.train_step,
         },
-        "lookup": {
-            **_of(buckets, "FastHashSpec HasherSpec IdTableWithHashBuckets StrongHashSpec"),
-            **_of(
-                table_initializers,
-                "KeyValueTensorInitializer TableInitializerBase TextFileIdTableInitializer "
-                "TextFileIndex TextFileInitializer TextFileStringTableInitializer",
-            ),
-            **_of(lookup_tables, "HashTable LookupInterface MutableHashTable"),
-            **_of(
-                vocabularies,
-                "index_table_from_file index_table_from_tensor index_to_string_table_from_file "
-                "index_to_string_table_from_tensor",
-            ),
-        },
+        "lookup": _LOOKUP,
         "losses": _LOSSES,
         "metrics": _METRICS,
         "model_analyzer": _of(model_analyzer, "analyze_ops analyze_vars tensor_description"),

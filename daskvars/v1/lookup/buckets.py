@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from daskvars.dtypes import DTypeLike, as_dtype, int64, string
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.control.dependencies import no_op
 from daskvars.ops.math.arithmetic import add
@@ -137,33 +136,19 @@ class IdTableWithHashBuckets(LookupInterface):
         )
         return found
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Return the ids of keys.
-
-        Args:
-          keys: [...] of the table's dtype, or a sparse tensor.
-          name: name of the operation.
-
-        Returns:
-          [...] int64, or a sparse tensor of them.
-
-        Raises:
-          TypeError: the keys are of another dtype.
-          FailedPreconditionError: (when run) the table was not initialized.
-        """
-        keys = self._checked(keys)
-        flat = keys.values if isinstance(keys, SparseTensor) else keys
+    def _found(self, keys: Tensor, name: str | None) -> Tensor:
         if self._table is not None and self._table.key_dtype == int64:
-            flat = cast(flat, int64)
+            keys = cast(keys, int64)
         if not self._num_oov_buckets:
-            return self._like(keys, self._table.lookup(flat, name=name))
+            ids: Tensor = self._table.lookup(keys, name=name)
+            return ids
         with name_scope(name, f"{self._name}_Lookup"):
-            ids = self._buckets(flat)
+            ids = self._buckets(keys)
             if self._table is not None:
-                known = self._table.lookup(flat)
+                known = self._table.lookup(keys)
                 behind = add(ids, self._table.size())
                 ids = where(not_equal(known, self._table.default_value), known, behind)
-            return self._like(keys, ids)
+            return ids
 
 
 class StaticVocabularyTable(IdTableWithHashBuckets):

@@ -42,11 +42,27 @@ class LookupInterface:
             )
         return keys
 
-    @staticmethod
-    def _like(keys: Any, values: Tensor) -> Any:
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """Return the values of keys.
+
+        Args:
+          keys: [...] of the table's dtype, or a sparse tensor.
+          name: name of the operation.
+
+        Returns:
+          [...] values, or a sparse tensor of them.
+
+        Raises:
+          TypeError: the keys are of another dtype.
+          FailedPreconditionError: (when run) the table was not initialized.
+        """
+        keys = self._checked(keys)
         if isinstance(keys, SparseTensor):
-            return SparseTensor(keys.indices, values, keys.dense_shape)
-        return values
+            return SparseTensor(keys.indices, self._found(keys.values, name), keys.dense_shape)
+        return self._found(keys, name)
+
+    def _found(self, keys: Tensor, name: str | None) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} must say what it has for keys")
 
 
 class _TableOfOwn(LookupInterface):
@@ -77,24 +93,9 @@ class _TableOfOwn(LookupInterface):
         with name_scope(name, f"{self._name}_Size"):
             return table_ops.size(self._handle)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Return the values of keys.
-
-        Args:
-          keys: [...] of the table's dtype, or a sparse tensor.
-          name: name of the operation.
-
-        Returns:
-          [...] values, or a sparse tensor of them.
-
-        Raises:
-          TypeError: the keys are of another dtype.
-          FailedPreconditionError: (when run) the table was not initialized.
-        """
-        keys = self._checked(keys)
-        flat = keys.values if isinstance(keys, SparseTensor) else keys
+    def _found(self, keys: Tensor, name: str | None) -> Tensor:
         with name_scope(name, f"{self._name}_Lookup"):
-            return self._like(keys, table_ops.find(self._handle, flat, self._default))
+            return table_ops.find(self._handle, keys, self._default)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Return all keys, [n], and their values, [n, ...]."""

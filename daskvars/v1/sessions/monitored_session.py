@@ -45,7 +45,36 @@ class SessionCreator(ShownByArguments, abc.ABC):
         """Return a new session that is ready to be used."""
 
 
-class ChiefSessionCreator(SessionCreator):
+class _OfScaffold(SessionCreator):
+    """Makes sessions with the operations of a scaffold."""
+
+    def __init__(
+        self,
+        scaffold: Scaffold | None,
+        master: str | PathLike[str],
+        config: ConfigProto | None,
+    ) -> None:
+        self._scaffold = scaffold or Scaffold()
+        self._master, self._config = master, config
+        self._manager: SessionManager | None = None
+
+    def create_session(self) -> Session:
+        """Return a new session; the graph is finalized."""
+        scaffold = self._scaffold.finalize()
+        self._manager = self._manager or SessionManager(
+            local_init_op=scaffold.local_init_op,
+            ready_op=scaffold.ready_op,
+            ready_for_local_init_op=scaffold.ready_for_local_init_op,
+            graph=builder_for(()),
+            local_init_feed_dict=scaffold.local_init_feed_dict,
+        )
+        return self._created(self._manager, scaffold)
+
+    @abc.abstractmethod
+    def _created(self, manager: SessionManager, scaffold: Scaffold) -> Session: ...
+
+
+class ChiefSessionCreator(_OfScaffold):
     """Makes a session and restores or initializes its variables.
 
     Args:
@@ -73,17 +102,12 @@ class ChiefSessionCreator(SessionCreator):
         checkpoint_dir: str | PathLike[str] | None = None,
         checkpoint_filename_with_path: str | PathLike[str] | None = None,
     ) -> None:
-        self._scaffold = scaffold or Scaffold()
-        self._master, self._config = master, config
+        super().__init__(scaffold, master, config)
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_path = checkpoint_filename_with_path
-        self._manager: SessionManager | None = None
 
-    def create_session(self) -> Session:
-        """Return a new session; the graph is finalized."""
-        scaffold = self._scaffold.finalize()
-        self._manager = self._manager or _manager_of(scaffold)
-        return self._manager.prepare_session(
+    def _created(self, manager: SessionManager, scaffold: Scaffold) -> Session:
+        return manager.prepare_session(
             self._master,
             saver=scaffold.saver,
             checkpoint_dir=self._checkpoint_dir,
@@ -95,7 +119,7 @@ class ChiefSessionCreator(SessionCreator):
         )
 
 
-class WorkerSessionCreator(SessionCreator):
+class WorkerSessionCreator(_OfScaffold):
     """Makes a session and waits until the chief has given the variables their values.
 
     Args:
@@ -124,28 +148,13 @@ class WorkerSessionCreator(SessionCreator):
         config: ConfigProto | None = None,
         max_wait_secs: float = 30 * 60,
     ) -> None:
-        self._scaffold = scaffold or Scaffold()
-        self._master, self._config = master, config
+        super().__init__(scaffold, master, config)
         self._max_wait_secs = max_wait_secs
-        self._manager: SessionManager | None = None
 
-    def create_session(self) -> Session:
-        """Return a new session; the graph is finalized."""
-        scaffold = self._scaffold.finalize()
-        self._manager = self._manager or _manager_of(scaffold)
-        return self._manager.wait_for_session(
+    def _created(self, manager: SessionManager, scaffold: Scaffold) -> Session:
+        return manager.wait_for_session(
             self._master, config=self._config, max_wait_secs=self._max_wait_secs
         )
-
-
-def _manager_of(scaffold: Scaffold) -> SessionManager:
-    return SessionManager(
-        local_init_op=scaffold.local_init_op,
-        ready_op=scaffold.ready_op,
-        ready_for_local_init_op=scaffold.ready_for_local_init_op,
-        graph=builder_for(()),
-        local_init_feed_dict=scaffold.local_init_feed_dict,
-    )
 
 
 class _CoordinatedCreator(SessionCreator):
