@@ -17,6 +17,7 @@ from daskvars.ops.array import constant as constants
 from daskvars.ops.math.arithmetic import abs as absolute
 from daskvars.ops.math.arithmetic import add_n, multiply, square
 from daskvars.ops.math.reduce import reduce_sum
+from daskvars.surface.signatures import with_arguments_of
 from daskvars.variables.colocation import owner
 
 Regularizer = Callable[[Any], Tensor | None]
@@ -36,39 +37,32 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     >>> float(l1_regularizer(0.5)(dv.constant([1.0, -2.0])))
     1.5
     """
-    if _checked_scale(scale) == 0.0:
-        return _no_loss
-
-    def l1(weights: TensorLike, name: str | None = None) -> Tensor:
-        with name_scope(scope, "l1_regularizer", [weights]):
-            return multiply(_scale_for(weights, scale), reduce_sum(absolute(weights)), name=name)
-
-    return l1
+    return _norm("l1", 1.0, absolute, scale, scope)
 
 
-def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
+@with_arguments_of(l1_regularizer)
+def l2_regularizer(**arguments: Any) -> Regularizer:
     """Give ``scale * sum(weights ** 2) / 2``.
-
-    Args:
-      scale: factor, 0.0 for no loss at all.
-      scope: name scope of the ops.
-
-    Raises:
-      ValueError: `scale` is an integer or negative.
 
     >>> import daskvars as dv
     >>> float(l2_regularizer(0.5)(dv.constant([1.0, 3.0])))
     2.5
     """
+    return _norm("l2", 0.5, square, **arguments)
+
+
+def _norm(
+    kind: str, factor: float, of: Callable[[Any], Tensor], scale: float, scope: str | None
+) -> Regularizer:
     if _checked_scale(scale) == 0.0:
         return _no_loss
 
-    def l2(weights: TensorLike, name: str | None = None) -> Tensor:
-        with name_scope(scope, "l2_regularizer", [weights]):
-            half = _scale_for(weights, scale / 2)
-            return multiply(half, reduce_sum(square(weights)), name=name)
+    def regularizer(weights: TensorLike, name: str | None = None) -> Tensor:
+        with name_scope(scope, f"{kind}_regularizer", [weights]):
+            return multiply(_scale_for(weights, factor * scale), reduce_sum(of(weights)), name=name)
 
-    return l2
+    regularizer.__name__ = regularizer.__qualname__ = kind
+    return regularizer
 
 
 def l1_l2_regularizer(

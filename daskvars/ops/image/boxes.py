@@ -229,8 +229,12 @@ def _number(value: Any) -> Any:
     return value if axes.is_symbolic(value) else float(value)
 
 
-def _count(value: Any) -> Any:
-    return value if axes.is_symbolic(value) else int(value)
+def _suppressed(
+    definition: OpDef, boxes: Any, scores: Any, name: str, count: Any, numbers: dict[str, Any]
+) -> Tensor:
+    known = {key: _number(value) for key, value in numbers.items()}
+    count = count if axes.is_symbolic(count) else int(count)
+    return apply(definition, boxes, scores, name=name, max_output_size=count, **known)
 
 
 def non_max_suppression(
@@ -263,15 +267,9 @@ def non_max_suppression(
     >>> non_max_suppression(boxes, [0.5, 0.9, 0.3], 3).numpy().tolist()
     [1, 2]
     """
-    return apply(
-        NON_MAX_SUPPRESSION,
-        boxes,
-        scores,
-        name=name or "non_max_suppression",
-        max_output_size=_count(max_output_size),
-        iou_threshold=_number(iou_threshold),
-        score_threshold=_number(score_threshold),
-    )
+    numbers = {"iou_threshold": iou_threshold, "score_threshold": score_threshold}
+    name = name or "non_max_suppression"
+    return _suppressed(NON_MAX_SUPPRESSION, boxes, scores, name, max_output_size, numbers)
 
 
 def non_max_suppression_overlaps(
@@ -300,14 +298,10 @@ def non_max_suppression_overlaps(
     >>> non_max_suppression_overlaps(overlaps, [0.7, 0.9, 0.5], 3).numpy().tolist()
     [1, 2]
     """
-    return apply(
-        NON_MAX_SUPPRESSION_OVERLAPS,
-        overlaps,
-        scores,
-        name=name or "non_max_suppression_overlaps",
-        max_output_size=_count(max_output_size),
-        overlap_threshold=_number(overlap_threshold),
-        score_threshold=_number(score_threshold),
+    numbers = {"overlap_threshold": overlap_threshold, "score_threshold": score_threshold}
+    name = name or "non_max_suppression_overlaps"
+    return _suppressed(
+        NON_MAX_SUPPRESSION_OVERLAPS, overlaps, scores, name, max_output_size, numbers
     )
 
 

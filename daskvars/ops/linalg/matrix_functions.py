@@ -45,6 +45,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater
 from daskvars.ops.math.reduce import reduce_max, reduce_sum
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_of
 
 _MATRICES = Contraction("...__->...__", None)
 
@@ -306,21 +307,14 @@ def lu_solve(
 
 
 @accepts("validate_args")
+@with_arguments_of(lu_reconstruct)
 def lu_matrix_inverse(
-    lower_upper: TensorLike,
-    perm: TensorLike,
-    validate_args: bool = False,
-    name: str | None = None,
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool, name: str | None
 ) -> Tensor:
     """Return the inverses of the matrices of which `lu` gives factors. See `lu_solve`.
 
     Args:
-      lower_upper: [..., n, n], the factors.
-      perm: [..., n], their rows.
       name: name scope of the operations, by default "lu_matrix_inverse".
-
-    Returns:
-      [..., n, n] of the dtype of `lower_upper`.
 
     Source: TensorFlow 1.15, ``tf.linalg.lu_matrix_inverse``.
 

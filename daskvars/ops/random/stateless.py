@@ -216,16 +216,12 @@ def stateless_categorical(
     """Draw classes with the probabilities softmax(logits), as `seed` alone says.
 
     Args:
-      logits: [batch, classes] floating, unnormalised log-probabilities.
-      num_samples: scalar integer, draws per row.
-      seed: [2] int32 or int64.
+      logits, num_samples, seed: as of `stateless_multinomial`.
       dtype: int32 or int64.
       name: name of the operation, by default "stateless_categorical".
 
     Returns:
       [batch, num_samples] `dtype`.
-
-    See `stateless_multinomial`.
 
     >>> stateless_categorical([[0.0, 99.0, 0.0]], 4, seed=[1, 2]).numpy().tolist()
     [[1, 1, 1, 1]]

@@ -27,6 +27,7 @@ from daskvars.ops.math.casting import cast, complex, real
 from daskvars.ops.math.transcendental import cos, sin
 from daskvars.ops.rules import axes
 from daskvars.shapes import Shape
+from daskvars.surface.signatures import with_arguments_of
 
 COMPLEX_OF = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
 
@@ -425,13 +426,9 @@ def dct(
         return identity(irfft(turned, [2 * count])[..., :count], name=scope)
 
 
+@with_arguments_of(dct)
 def idct(
-    input: TensorLike,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: str | None = None,
-    name: str | None = None,
+    input: TensorLike, type: int, n: int | None, axis: int, norm: str | None, name: str | None
 ) -> Tensor:
     """Return what `dct` of the type gives the input of, but for a factor without "ortho".
 
@@ -442,9 +439,6 @@ def idct(
       axis: must be -1.
       norm: None or "ortho"; without it the result is 2 n times as large, 2 (n - 1) for type 1.
       name: name of the operation, by default "idct".
-
-    Returns:
-      [..., n] of the dtype of `input`.
 
     Raises:
       ValueError: an argument is another.

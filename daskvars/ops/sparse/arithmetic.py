@@ -414,55 +414,48 @@ def _reduction_function(
     return function
 
 
-_SUM = {
-    "summary": "Add up the elements of a sparse tensor",
-    "types": "any",
-    "absent": "Where there are none, the sum is zero.",
-}
-_MAX = {
-    "summary": "Return the largest elements of a sparse tensor",
-    "types": "real",
-    "absent": "What is absent does not count; where there is nothing, the result is zero.",
-}
-reduce_sum: Callable[..., Tensor] = _reduction_function(
-    "reduce_sum",
-    "SparseReduceSum",
+def _reductions(
+    name: str, fold: Callable[..., Tensor], shown: str, **texts: str
+) -> tuple[Callable[..., Tensor], Callable[..., SparseTensor]]:
+    """Return a reduction, and the one whose result is a sparse tensor."""
+    type, call = f"SparseReduce{name.title()}", f"dv.sparse.reduce_{name}"
+    texts["shown"] = shown
+    dense = _reduction_function(
+        f"reduce_{name}",
+        type,
+        fold,
+        True,
+        **texts,
+        result="",
+        example=f"{call}(sp, 1).numpy().tolist()",
+    )
+    sparse = _reduction_function(
+        f"reduce_{name}_sparse",
+        f"{type}Sparse",
+        fold,
+        False,
+        **texts,
+        result=", as a sparse tensor",
+        example=f"{call}_sparse(sp, 1).values.numpy().tolist()",
+    )
+    return dense, sparse
+
+
+reduce_sum, reduce_sum_sparse = _reductions(
+    "sum",
     segments.unsorted_segment_sum,
-    True,
-    **_SUM,
-    result="",
-    example="dv.sparse.reduce_sum(sp, 1).numpy().tolist()",
-    shown="[3, 3]",
+    "[3, 3]",
+    summary="Add up the elements of a sparse tensor",
+    types="any",
+    absent="Where there are none, the sum is zero.",
 )
-reduce_sum_sparse: Callable[..., SparseTensor] = _reduction_function(
-    "reduce_sum_sparse",
-    "SparseReduceSumSparse",
-    segments.unsorted_segment_sum,
-    False,
-    **_SUM,
-    result=", as a sparse tensor",
-    example="dv.sparse.reduce_sum_sparse(sp, 1).values.numpy().tolist()",
-    shown="[3, 3]",
-)
-reduce_max: Callable[..., Tensor] = _reduction_function(
-    "reduce_max",
-    "SparseReduceMax",
+reduce_max, reduce_max_sparse = _reductions(
+    "max",
     segments.unsorted_segment_max,
-    True,
-    **_MAX,
-    result="",
-    example="dv.sparse.reduce_max(sp, 1).numpy().tolist()",
-    shown="[2, 3]",
-)
-reduce_max_sparse: Callable[..., SparseTensor] = _reduction_function(
-    "reduce_max_sparse",
-    "SparseReduceMaxSparse",
-    segments.unsorted_segment_max,
-    False,
-    **_MAX,
-    result=", as a sparse tensor",
-    example="dv.sparse.reduce_max_sparse(sp, 1).values.numpy().tolist()",
-    shown="[2, 3]",
+    "[2, 3]",
+    summary="Return the largest elements of a sparse tensor",
+    types="real",
+    absent="What is absent does not count; where there is nothing, the result is zero.",
 )
 
 

@@ -20,6 +20,7 @@ from daskvars.graph.graph import Graph
 from daskvars.graph.scopes import stacks
 from daskvars.graph.scopes.default_graph import get_default_graph, reset_default_graph
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from daskvars.surface.signatures import with_arguments_of
 from daskvars.v1.test.assertions import Assertions
 from daskvars.v1.test.message_texts import assert_same_messages
 from daskvars.v1.test.programs import get_temp_dir, gpu_device_name
@@ -100,13 +101,10 @@ class TestCase(Assertions):
         with _opened(graph, config, force_gpu) as session, _as_default(session, use_gpu, force_gpu):
             yield session
 
+    @with_arguments_of(session)
     @contextmanager
     def cached_session(
-        self,
-        graph: Graph | None = None,
-        config: ConfigProto | None = None,
-        use_gpu: bool = False,
-        force_gpu: bool = False,
+        self, graph: Graph | None, config: ConfigProto | None, use_gpu: bool, force_gpu: bool
     ) -> Iterator[Session]:
         """As `session`, but all blocks of a test have one session, which the test's end closes.
 
@@ -117,13 +115,10 @@ class TestCase(Assertions):
         with _as_default(session, use_gpu, force_gpu):
             yield session
 
+    @with_arguments_of(session)
     @contextmanager
     def test_session(
-        self,
-        graph: Graph | None = None,
-        config: ConfigProto | None = None,
-        use_gpu: bool = False,
-        force_gpu: bool = False,
+        self, graph: Graph | None, config: ConfigProto | None, use_gpu: bool, force_gpu: bool
     ) -> Iterator[Session]:
         """Give the session of `cached_session`, whatever it was made with; with a graph, its own.
 
