@@ -27,6 +27,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.array.constant import sizes_like
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.families import elementwise
 from daskvars.ops.rules.shapes import like_first
 from daskvars.shapes import Shape, ShapeLike
 
@@ -40,14 +41,8 @@ def _value(inputs: tuple[Spec, ...]) -> Spec:
     return Spec(spec.dtype.base_dtype, spec.shape) if is_handle else spec
 
 
-IDENTITY = OpDef(
-    "Identity",
-    "input:T",
-    infer=_value,
-    pattern=Elementwise(),
-    kernel=None,
-    gradient=PASS_GRADIENT,
-    static=axes.first_value,
+IDENTITY = elementwise(
+    "Identity", "input:T", None, PASS_GRADIENT, infer=_value, static=axes.first_value
 )
 
 

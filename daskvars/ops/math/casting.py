@@ -19,6 +19,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import without_ufunc as kernels
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.array.constant import zeros_like
+from daskvars.ops.rules.families import elementwise
 from daskvars.ops.rules.shapes import broadcasted, like_first
 
 
@@ -100,14 +101,7 @@ def _real_part(inputs: Sequence[Spec]) -> Spec:
     return Spec(inputs[0].dtype.real_dtype, inputs[0].shape)
 
 
-CONJ = OpDef(
-    "Conj",
-    "input:N",
-    infer=like_first,
-    pattern=Elementwise(),
-    kernel="conjugate",
-    gradient=lambda op, dy: conj(dy),
-)
+CONJ = elementwise("Conj", "input:N", "conjugate", lambda op, dy: conj(dy), infer=like_first)
 
 
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
@@ -127,13 +121,8 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(CONJ, x, name=name) if x.spec.dtype.base_dtype.is_complex else x
 
 
-REAL = OpDef(
-    "Real",
-    "input:F",
-    infer=_real_part,
-    pattern=Elementwise(),
-    kernel=kernels.real,
-    gradient=lambda op, dy: complex(dy, zeros_like(dy)),
+REAL = elementwise(
+    "Real", "input:F", kernels.real, lambda op, dy: complex(dy, zeros_like(dy)), infer=_real_part
 )
 
 
@@ -154,13 +143,8 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:
     return apply(REAL, input, name=name) if input.spec.dtype.base_dtype.is_complex else input
 
 
-IMAG = OpDef(
-    "Imag",
-    "input:F",
-    infer=_real_part,
-    pattern=Elementwise(),
-    kernel=kernels.imag,
-    gradient=lambda op, dy: complex(zeros_like(dy), dy),
+IMAG = elementwise(
+    "Imag", "input:F", kernels.imag, lambda op, dy: complex(zeros_like(dy), dy), infer=_real_part
 )
 
 

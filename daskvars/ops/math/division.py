@@ -15,20 +15,20 @@ from daskvars.kernels.math import without_ufunc as kernels
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.math.arithmetic import multiply, negative
 from daskvars.ops.math.casting import cast, conj
-from daskvars.ops.rules.families import binary, dtype_of, same_dtype
+from daskvars.ops.rules.families import BinaryFunction, binary, dtype_of, same_dtype
 
 
-def _divide_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
-    dx = realdiv(dy, conj(op.inputs[1]))
+def _quotient_gradient(divide: Any, op: Operation, dy: Tensor) -> list[Tensor]:
+    dx = divide(dy, conj(op.inputs[1]))
     return broadcast_gradients(op, dx, negative(multiply(dx, conj(op.outputs[0]))))
 
 
-realdiv = binary(
+realdiv: BinaryFunction = binary(
     "realdiv",
     "RealDiv",
     "F",
     "divide",
-    _divide_gradient,
+    lambda op, dy: _quotient_gradient(realdiv, op, dy),
     "Return x / y of floats, element by element.",
     example="realdiv([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]",
 )
@@ -82,17 +82,12 @@ truncatemod = binary(
 )
 
 
-def _div_no_nan_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
-    dx = div_no_nan(dy, conj(op.inputs[1]))
-    return broadcast_gradients(op, dx, negative(multiply(dx, conj(op.outputs[0]))))
-
-
-div_no_nan = binary(
+div_no_nan: BinaryFunction = binary(
     "div_no_nan",
     "DivNoNan",
     "F",
     kernels.divide_no_nan,
-    _div_no_nan_gradient,
+    lambda op, dy: _quotient_gradient(div_no_nan, op, dy),
     "Return x / y, and 0 where y is 0.",
     default_name="div_no_nan",
     example="div_no_nan([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
-from daskvars.graph.definitions.patterns import Elementwise
+from daskvars.graph.definitions.opdef import NO_GRADIENT
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
@@ -17,8 +16,7 @@ from daskvars.ops.math.casting import conj
 from daskvars.ops.math.division import div_no_nan, realdiv
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.math.transcendental import exp, lgamma, log, log1p
-from daskvars.ops.rules.families import BinaryFunction, binary
-from daskvars.ops.rules.shapes import broadcasted
+from daskvars.ops.rules.families import BinaryFunction, binary, elementwise
 
 # -- gamma and beta ----------------------------------------------------------------------------
 
@@ -136,14 +134,7 @@ def _betainc_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     return broadcast_gradients(op, None, None, multiply(dy, exp(subtract(powers, log_beta))))
 
 
-BETAINC = OpDef(
-    "Betainc",
-    "a:R, b:R, x:R",
-    infer=broadcasted,
-    pattern=Elementwise(),
-    kernel=special.betainc,
-    gradient=_betainc_gradient,
-)
+BETAINC = elementwise("Betainc", "a:R, b:R, x:R", special.betainc, _betainc_gradient)
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:

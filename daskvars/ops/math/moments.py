@@ -25,6 +25,7 @@ from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_prod, reduc
 from daskvars.ops.math.transcendental import pow, reciprocal, sqrt
 from daskvars.ops.rules.axes import either
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_of
 
 
 def reduce_variance(
@@ -54,13 +55,14 @@ def reduce_variance(
         return reduce_mean(real(multiply(difference, conj(difference))), axis, keepdims)
 
 
+@with_arguments_of(reduce_variance)
 def reduce_std(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
+    input_tensor: TensorLike, axis: Any, keepdims: bool | None, name: str | None
 ) -> Tensor:
     """Return the square root of the variance, along axes. See `reduce_variance`.
+
+    Args:
+      name: name scope of the operations, by default "reduce_std".
 
     >>> print(reduce_std([1.0, 3.0]))
     1.0
@@ -69,13 +71,14 @@ def reduce_std(
         return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
+@with_arguments_of(reduce_variance)
 def reduce_euclidean_norm(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
+    input_tensor: TensorLike, axis: Any, keepdims: bool | None, name: str | None
 ) -> Tensor:
     """Return the square root of the sum of squares, along axes. See `reduce_variance`.
+
+    Args:
+      name: name of the operation, by default "EuclideanNorm".
 
     >>> print(reduce_euclidean_norm([3.0, 4.0]))
     5.0

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Elementwise
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
@@ -19,8 +18,7 @@ from daskvars.ops.math import casting, comparison
 from daskvars.ops.math.arithmetic import abs, add, multiply, negative, number, square, subtract
 from daskvars.ops.math.casting import conj
 from daskvars.ops.math.division import realdiv
-from daskvars.ops.rules.families import UnaryFunction, binary, unary
-from daskvars.ops.rules.shapes import broadcasted
+from daskvars.ops.rules.families import UnaryFunction, binary, elementwise, unary
 
 # -- roots and powers --------------------------------------------------------------------------
 
@@ -362,14 +360,7 @@ def _atan2_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     return broadcast_gradients(op, multiply(x, scale), negative(multiply(y, scale)))
 
 
-ATAN2 = OpDef(
-    "Atan2",
-    "y:R, x:R",
-    infer=broadcasted,
-    pattern=Elementwise(),
-    kernel="arctan2",
-    gradient=_atan2_gradient,
-)
+ATAN2 = elementwise("Atan2", "y:R, x:R", "arctan2", _atan2_gradient)
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -479,14 +470,7 @@ digamma: UnaryFunction = unary(
     example="digamma([1.0, 2.0]) -> [-0.5772157   0.42278433]",
 )
 
-POLYGAMMA = OpDef(
-    "Polygamma",
-    "a:R, x:R",
-    infer=broadcasted,
-    pattern=Elementwise(),
-    kernel=special.polygamma,
-    gradient=_polygamma_gradient,
-)
+POLYGAMMA = elementwise("Polygamma", "a:R, x:R", special.polygamma, _polygamma_gradient)
 
 
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:

@@ -6,6 +6,7 @@ argument need not be kept, and is itself differentiable.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,6 @@ from typing import Any
 from daskvars.dtypes import float32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef
-from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -25,14 +25,10 @@ from daskvars.ops.math.arithmetic import add, multiply, negative, number, square
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import less, where_v2
 from daskvars.ops.math.transcendental import exp, sigmoid, tanh
+from daskvars.ops.rules.families import elementwise
 from daskvars.ops.rules.shapes import like_first
 
-
-def _definition(type: str, signature: str, kernel: Callable[..., Any], gradient: Any) -> OpDef:
-    return OpDef(
-        type, signature, infer=like_first, pattern=Elementwise(), kernel=kernel, gradient=gradient
-    )
-
+_definition = functools.partial(elementwise, infer=like_first)
 
 # -- rectifiers --------------------------------------------------------------------------------
 

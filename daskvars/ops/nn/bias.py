@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Attrs, Contraction, Elementwise, RankedShapes
+from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -18,6 +18,7 @@ from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.nn.activation import relu
 from daskvars.ops.nn.windows import full_shape
+from daskvars.ops.rules.families import elementwise
 
 
 def channels_first(data_format: str | None) -> bool:
@@ -65,14 +66,7 @@ def _laid_out(bias: Tensor, value: Tensor, data_format: str) -> Tensor:
 
 
 # The bias comes in a shape that broadcasts, so that adding it is a plain ufunc.
-BIAS_ADD = OpDef(
-    "BiasAdd",
-    "value:N, bias:N",
-    infer=_biased,
-    pattern=Elementwise(),
-    kernel="add",
-    gradient=_bias_gradient,
-)
+BIAS_ADD = elementwise("BiasAdd", "value:N, bias:N", "add", _bias_gradient, infer=_biased)
 
 
 def _all_but_channels(inputs: RankedShapes, attrs: Attrs) -> str:

@@ -76,6 +76,18 @@ class BinaryFunction(Protocol):
     def __call__(self, x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor: ...
 
 
+def elementwise(
+    type: str,
+    signature: str,
+    kernel: Kernel | None,
+    gradient: Gradient,
+    infer: Callable[..., Any] = broadcasted,
+    **rules: Any,
+) -> OpDef:
+    """Define an elementwise op, of inputs that are broadcast unless its rule says otherwise."""
+    return OpDef(type, signature, infer, Elementwise(), kernel, gradient, **rules)
+
+
 def unary(
     function_name: str,
     type: str,
@@ -101,9 +113,7 @@ def unary(
       result: what the docstring says of the result.
       example: of the docstring, "call -> what printing its result shows".
     """
-    definition = OpDef(
-        type, f"x:{letter}", infer=infer, pattern=Elementwise(), kernel=kernel, gradient=gradient
-    )
+    definition = elementwise(type, f"x:{letter}", kernel, gradient, infer)
 
     def function(x: TensorLike, name: str | None = None) -> Tensor:
         if isinstance(x, SparseTensor):
@@ -132,14 +142,7 @@ def binary(
 
     `default_name` is the name of its operations where that is not `type`. See `unary`.
     """
-    definition = OpDef(
-        type,
-        f"x:{letter}, y:{letter}",
-        infer=infer,
-        pattern=Elementwise(),
-        kernel=kernel,
-        gradient=gradient,
-    )
+    definition = elementwise(type, f"x:{letter}, y:{letter}", kernel, gradient, infer)
     default = default_name or type
 
     def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

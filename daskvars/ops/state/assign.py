@@ -35,6 +35,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike
 from daskvars.kernels.control import effects as effect_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops.array.reshaping import identity
+from daskvars.ops.rules.families import elementwise
 from daskvars.shapes import Shape
 from daskvars.surface.accepted import ACCEPTED, accepts
 from daskvars.surface.signatures import with_example
@@ -117,13 +118,8 @@ def _how_to_read() -> dict[str, Any]:
     return {"newest": True} if _of_newest.get() else {}
 
 
-PASSED_IN = OpDef(
-    "ReadPassedIn",
-    "value:T",
-    infer=lambda inputs: inputs[0],
-    pattern=Elementwise(),
-    kernel=None,
-    gradient=PASS_GRADIENT,
+PASSED_IN = elementwise(
+    "ReadPassedIn", "value:T", None, PASS_GRADIENT, infer=lambda inputs: inputs[0]
 )
 
 
