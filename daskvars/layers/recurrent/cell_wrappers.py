@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import numbers
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from daskvars.dtypes import DTypeLike
@@ -34,6 +35,20 @@ class CellWrapper(ComposedCell):
         check_is_cell(cell)
         self._cell = cell
         self._cells = [cell]
+
+    def __call__(
+        self,
+        inputs: TensorLike,
+        state: Any,
+        scope: str | VariableScope | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the output and the new state; see `RNNCell`."""
+        return self._wrapped(inputs, state, partial(self._cell, scope=scope, **kwargs))
+
+    def _wrapped(self, inputs: Any, state: Any, step: Callable[[Any, Any], Any]) -> Any:
+        """Return what a wrapper makes of a step of the cell inside."""
+        return step(inputs, state)
 
     state_size: Any = forwards("_cell.state_size", "That of the cell inside.")
     output_size: Any = forwards("_cell.output_size", "That of the cell inside.")
@@ -127,16 +142,9 @@ class DropoutWrapper(CellWrapper):
 
     wrapped_cell: Any = forwards("_cell", "The cell inside.")
 
-    def __call__(
-        self,
-        inputs: TensorLike,
-        state: Any,
-        scope: str | VariableScope | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Return the output and the new state, with dropout."""
+    def _wrapped(self, inputs: Any, state: Any, step: Callable[[Any, Any], Any]) -> Any:
         inputs = self._dropped(inputs, "input", self._input_keep_prob)
-        output, new_state = self._cell(inputs, state, scope=scope, **kwargs)
+        output, new_state = step(inputs, state)
         chosen = iter(_chosen(self._filter, new_state))
         new_state = self._dropped(new_state, "state", self._state_keep_prob, chosen)
         return self._dropped(output, "output", self._output_keep_prob), new_state
@@ -229,15 +237,8 @@ class ResidualWrapper(CellWrapper):
         super().__init__(cell)
         self._residual_fn = residual_fn or _sum
 
-    def __call__(
-        self,
-        inputs: TensorLike,
-        state: Any,
-        scope: str | VariableScope | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Return the outputs with the inputs added, and the new state."""
-        outputs, new_state = self._cell(inputs, state, scope=scope, **kwargs)
+    def _wrapped(self, inputs: Any, state: Any, step: Callable[[Any, Any], Any]) -> Any:
+        outputs, new_state = step(inputs, state)
         return self._residual_fn(inputs, outputs), new_state
 
 
@@ -272,13 +273,6 @@ class DeviceWrapper(CellWrapper):
         with device_scope(self._device):
             return super()._zeros(batch_size, dtype)
 
-    def __call__(
-        self,
-        inputs: TensorLike,
-        state: Any,
-        scope: str | VariableScope | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Return the output and the new state, computed on the device."""
+    def _wrapped(self, inputs: Any, state: Any, step: Callable[[Any, Any], Any]) -> Any:
         with device_scope(self._device):
-            return self._cell(inputs, state, scope=scope, **kwargs)
+            return step(inputs, state)
