@@ -6,6 +6,7 @@ import os
 
 import dask
 import distributed
+import hypothesis
 import pytest
 
 import daskvars as dv
@@ -14,6 +15,7 @@ from daskvars import config
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.engine.engine import Engine
 from tests import gpus, pitfalls, thresholds
+from tests.files_in_turn import FilesInTurn
 
 pytest_plugins = ["pytester"]
 
@@ -21,6 +23,11 @@ CONNECT = "15s"
 
 # A kernel that contradicts its op is found whatever is run, and so is a pass that breaks a promise.
 config.set(check_every_run=True, verify_programs=True)
+
+
+# How long an example takes says how busy the machine is: it fails no test.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 class NewNames:
@@ -87,6 +94,11 @@ def pytest_collection_modifyitems(items):
     """
     long = {i.path for i in items for mark in ("cluster", "slow") if i.get_closest_marker(mark)}
     items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Have files handed out without looking through all of them again and again."""
+    return FilesInTurn(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(params=gpus.GPUS)

@@ -70,7 +70,7 @@ def lowered(steps, for_x=(1, 1), for_y=(1, 1), for_w=(1, 1), **options):
     return lowering.lower([last, update], [], feeds, state_of, **options)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(programs, layouts, layouts, layouts, st.booleans())
 def test_every_pass_keeps_its_promises(steps, for_x, for_y, for_w, is_async):
     with tf.Graph().as_default():
@@ -307,7 +307,7 @@ def test_a_pass_that_breaks_a_promise_is_named(step, breach, message, monkeypatc
     assert raised.value.args[0].startswith(f"after {step}: ") or breach is bad_slots
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(programs, layouts, layouts, layouts)
 def test_layouts_do_not_change_the_numbers(steps, for_x, for_y, for_w):
     rng = np.random.default_rng(len(steps))

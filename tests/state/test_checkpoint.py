@@ -104,7 +104,7 @@ def test_part_of_a_checkpoint_is_read_when_asked_for(tmp_path) -> None:
 AXIS = st.lists(st.integers(0, 5), min_size=1, max_size=4)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(AXIS, min_size=1, max_size=3), st.data(), st.sampled_from(["f4", "i8", "O"]))
 def test_any_layout_is_restored_into_any_other(axes: list, data: st.DataObject, kind: str) -> None:
     written = tuple(map(tuple, axes))

@@ -169,4 +169,4 @@ class ValuesMachine(RuleBasedStateMachine):
 
 
 TestValuesAgainstModel = ValuesMachine.TestCase
-TestValuesAgainstModel.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestValuesAgainstModel.settings = settings(max_examples=30, stateful_step_count=20)

@@ -51,7 +51,7 @@ def pipeline(source, steps):
     return dataset
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.sampled_from(sorted(SOURCES)),
     st.lists(st.sampled_from(sorted(STEPS)), max_size=4),

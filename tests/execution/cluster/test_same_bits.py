@@ -77,9 +77,7 @@ OPERATIONS = {
 }
 
 
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.booleans()), max_size=6),
     st.sampled_from([None, (3, 6), (8, 2)]),

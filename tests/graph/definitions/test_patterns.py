@@ -32,7 +32,7 @@ def reshapes(draw):
     return factors(draw, n), factors(draw, n)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(reshapes())
 def test_blocks_of_a_reshape_are_reshapes_of_blocks(shapes):
     source, target = shapes

@@ -467,7 +467,7 @@ STEPS_OF_A_TURN = {
 }
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.sampled_from(sorted(STEPS_OF_A_TURN)), min_size=1, max_size=4),
     st.sampled_from([2, 3, 4]),

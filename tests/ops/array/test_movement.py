@@ -260,7 +260,7 @@ item = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(key=st.lists(item, max_size=4), ellipsis=st.one_of(st.none(), st.integers(0, 3)))
 def test_indexing_is_numpys(key, ellipsis):
     if ellipsis is not None:

@@ -118,7 +118,7 @@ def test_errors_of_runs_say_what_was_wrong():
 
 
 @given(seed=st.integers(0, 10_000), rank=st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_functions_agree_with_those_of_dense_tensors(seed, rank):
     rng = np.random.default_rng(seed)
     shape = rng.integers(1, 5, rank)

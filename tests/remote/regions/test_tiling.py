@@ -48,7 +48,7 @@ def threads(request, monkeypatch):
     tiling.share_tiles_among(1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_any_chain(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 100)))

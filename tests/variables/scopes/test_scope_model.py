@@ -179,5 +179,5 @@ class Scopes(RuleBasedStateMachine):
         assert Variable([0.0], name=name).op.name == wanted
 
 
-Scopes.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+Scopes.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestScopes = Scopes.TestCase

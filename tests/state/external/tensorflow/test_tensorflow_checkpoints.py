@@ -163,7 +163,7 @@ def test_there_and_back(sizes, tmp_path):
         same(load_variable(str(tmp_path / "m"), name), value)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     arrays=st.dictionaries(
         st.text("ab/é.", min_size=1, max_size=9).map(lambda t: f"x{t.replace('/', '/y')}z"),
