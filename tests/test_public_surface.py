@@ -78,15 +78,17 @@ def public_objects():
                 yield f"{module.__name__}.{name}", value
 
 
-@pytest.mark.parametrize("name, value", list(public_objects()))
-def test_every_public_function_and_class_has_a_docstring(name, value):
-    assert inspect.getdoc(value), name
-    if inspect.isclass(value):
-        for member_name, member in vars(value).items():
-            if member_name[0] != "_" and (
-                inspect.isfunction(member) or isinstance(member, property)
-            ):
-                assert inspect.getdoc(getattr(value, member_name)), f"{name}.{member_name}"
+def test_every_public_function_and_class_has_a_docstring():
+    found = dict(public_objects())
+    for name, value in [*found.items()]:
+        if inspect.isclass(value):
+            for member_name, member in vars(value).items():
+                if member_name[0] != "_" and (
+                    inspect.isfunction(member) or isinstance(member, property)
+                ):
+                    found[f"{name}.{member_name}"] = getattr(value, member_name)
+    assert len(found) > 800
+    assert not [name for name, value in found.items() if not inspect.getdoc(value)]
 
 
 def all_public_objects():

@@ -12,6 +12,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.surface.signatures import Argument, Family
+from tests import case
 from tests.test_public_surface import MODULES
 
 
@@ -27,13 +28,15 @@ def made_functions():
         for name, value in vars(module).items():
             own = inspect.isfunction(value) and value.__module__ == module.__name__
             if own and name[0] != "_" and value.__globals__ is not vars(module):
-                yield pytest.param(module, value, id=f"{module.__name__}.{name}")
+                yield module, value
 
 
 MADE = list(made_functions())
 
 
-@pytest.mark.parametrize("module, function", MADE)
+@pytest.mark.parametrize(
+    "module, function", MADE, ids=[f"{m.__name__}.{function.__name__}" for m, function in MADE]
+)
 def test_examples_of_made_functions_run(module, function):
     """Only of functions written in a module does doctest find the examples itself."""
     test = doctest.DocTestParser().get_doctest(
@@ -45,25 +48,27 @@ def test_examples_of_made_functions_run(module, function):
     assert not result.failed, "".join(said)
 
 
-@pytest.mark.parametrize("module, function", MADE)
-def test_made_functions_are_found_under_their_names(module, function):
-    assert function.__name__ == function.__qualname__
-    assert getattr(module, function.__name__).__doc__ == function.__doc__
-    if getattr(module, function.__name__) is function:
-        assert pickle.loads(pickle.dumps(function)) is function
+def test_made_functions_are_found_under_their_names():
+    for module, function in MADE:
+        with case.of(f"{module.__name__}.{function.__name__}"):
+            assert function.__name__ == function.__qualname__
+            assert getattr(module, function.__name__).__doc__ == function.__doc__
+            if getattr(module, function.__name__) is function:
+                assert pickle.loads(pickle.dumps(function)) is function
 
 
-MEMBERS = [param for param in MADE if hasattr(param.values[1], "__family__")]
-
-
-@pytest.mark.parametrize("module, function", MEMBERS)
-def test_the_docstring_says_what_each_argument_is(module, function):
-    section = function.__doc__.partition("Args:\n")[2].partition("\n\n")[0]
-    said = [line.partition(":")[0].strip() for line in section.splitlines() if line[2] != " "]
-    names = [name for entry in said for name in entry.split(", ")]
-    assert names == list(inspect.signature(function).parameters)
-    assert "Returns:\n" in function.__doc__
-    assert max(map(len, function.__doc__.splitlines())) <= 100
+def test_the_docstring_says_what_each_argument_is():
+    members = [(m, function) for m, function in MADE if hasattr(function, "__family__")]
+    assert members
+    for module, function in members:
+        with case.of(f"{module.__name__}.{function.__name__}"):
+            section = function.__doc__.partition("Args:\n")[2].partition("\n\n")[0]
+            lines = [line for line in section.splitlines() if line[2] != " "]
+            said = [line.partition(":")[0].strip() for line in lines]
+            names = [name for entry in said for name in entry.split(", ")]
+            assert names == list(inspect.signature(function).parameters)
+            assert "Returns:\n" in function.__doc__
+            assert max(map(len, function.__doc__.splitlines())) <= 100
 
 
 FAMILY = Family(

@@ -9,15 +9,18 @@ from daskvars.graph.definitions.static_values import constant_value, partial_val
 from tests.ops.samples import SAMPLES
 
 
-def all_tensors(sample):
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
+def test_every_op_over_constants_is_folded_or_left_and_gives_sizes(sample):
+    """Where an op gives a whole number, `tf.zeros` takes it as a size, known or not."""
     with dv.Graph().as_default() as graph:
         sample.call(*[dv.constant(a) for a in sample.inputs])
-        yield from (t for op in graph.get_operations() for t in op.outputs)
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
-def test_every_op_over_constants_is_folded_or_left(sample):
-    for tensor in all_tensors(sample):
+        tensors = [t for op in graph.get_operations() for t in op.outputs]
+        for tensor in tensors:
+            if tensor.spec.dtype.is_integer and not tensor.spec.dtype.is_ref:
+                dv.zeros([dv.cast(dv.size(tensor), dv.int32), 2])
+                if tensor.spec.shape == ():
+                    dv.zeros([tensor % 3, 2])
+    for tensor in tensors:
         partial_value(tensor)
         value = constant_value(tensor)
         if value is None:
@@ -26,23 +29,6 @@ def test_every_op_over_constants_is_folded_or_left(sample):
         assert np.asarray(value).dtype == dtype.np
         assert shape is None or len(shape) == np.ndim(value)
         assert all(n in (None, m) for n, m in zip(shape or (), np.shape(value), strict=False))
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
-def test_a_size_made_of_any_op_over_constants_is_a_shape(sample):
-    """Where an op gives a whole number, `tf.zeros` takes it, known or not."""
-    with dv.Graph().as_default() as graph:
-        sample.call(*[dv.constant(a) for a in sample.inputs])
-        found = [
-            t
-            for op in graph.get_operations()
-            for t in op.outputs
-            if t.spec.dtype.is_integer and not t.spec.dtype.is_ref
-        ]
-        for tensor in found:
-            dv.zeros([dv.cast(dv.size(tensor), dv.int32), 2])
-            if tensor.spec.shape == ():
-                dv.zeros([tensor % 3, 2])
 
 
 def branch():
