@@ -11,11 +11,13 @@ what TensorFlow calls so.
 
 *Batches* (`batches`, in ``rows``) are simpler: rows of arrays, shuffled by a seed, larger than
 memory, the same again whenever asked for; with a Dask client it is workers that read and shuffle
-them. The rows come in blocks: the chunks of a Zarr or dask array, or the whole of a NumPy array.
-Rows come as they are stored; with ``shuffle=True`` an epoch goes through the blocks in a shuffled
-order, some at a time (a *window*), and through the rows of a window in a shuffled order. So every
-row occurs exactly once in an epoch, each block is read once, memory holds two windows at most, and
-which rows are in batch k of epoch e depends on the seed, the blocks and the window alone: not on
+them, each the rows that it will use. The rows come in blocks: the chunks of a Zarr or dask array,
+or the whole of a NumPy array. Rows come as they are stored; with ``shuffle=True`` an epoch goes
+through the blocks in a shuffled order, some at a time (a *window*). The rows of a block are
+shuffled, and each batch has of all blocks of a window in proportion, those of one block side by
+side: so a part of a batch needs few blocks, and the worker that has the part reads these alone. So
+every row occurs exactly once in an epoch, memory holds two windows at most, and which rows are in
+batch k of epoch e depends on the seed, the blocks, the window and the size of a batch alone: not on
 threads, workers or what was read before.
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,11 +20,13 @@ from daskvars.data.nodes.elements import (
     types_of,
 )
 from daskvars.data.nodes.node import Elements, InTurn, Node, Pass, Rows
-from daskvars.data.rows.sources import joined
+from daskvars.data.rows.sources import FOLLOWING_KEPT, RowsHere, RowsOnWorkers, row_blocks
 from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import InvalidArgumentError
+from daskvars.execution.engine.executors import active_client
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensorValue
+from daskvars.remote.tasks.row_tasks import Pick
 from daskvars.shapes import compatible, show
 
 KEPT_BLOCKS = 4  # of a stored array that are in memory at once
@@ -179,38 +180,34 @@ class _StoredColumn:
     """Rows of a Zarr or dask array, of which the last blocks read are kept."""
 
     def __init__(self, array: Any) -> None:
-        self._array = array
-        sizes = array.chunks[0]
-        if isinstance(array, zarr.Array):
-            sizes = [min(sizes, array.shape[0] - at) for at in range(0, array.shape[0], sizes)]
-        self._ends = numpy.cumsum(sizes)
-        self._kept: OrderedDict[int, numpy.ndarray] = OrderedDict()
+        self._array, self._sizes = array, row_blocks(array)
+        self._ends = numpy.cumsum(self._sizes)
+        self._here = RowsHere(array, self._sizes, KEPT_BLOCKS)
+        self._on_workers: RowsOnWorkers | None = None
 
-    def _block(self, number: int) -> tuple[numpy.ndarray, int]:
-        """Return the block that has a row, and its first row."""
-        index = int(numpy.searchsorted(self._ends, number, side="right"))
-        start = int(self._ends[index - 1]) if index else 0
-        if index not in self._kept:
-            while len(self._kept) >= KEPT_BLOCKS:
-                self._kept.popitem(last=False)
-            self._kept[index] = to_numpy(numpy_of(self._array[start : int(self._ends[index])]))
-        return self._kept[index], start
+    def _picks(self, start: int, stop: int) -> list[Pick]:
+        """Return where the rows from one to another are."""
+        found = []
+        for block in range(
+            int(numpy.searchsorted(self._ends, start, side="right")), len(self._ends)
+        ):
+            first = int(self._ends[block]) - self._sizes[block]
+            if first >= stop:
+                break
+            low, high = max(start - first, 0), min(stop - first, self._sizes[block])
+            found.append(Pick(block, low, high))
+        return found
 
     def row(self, number: int) -> numpy.ndarray:
-        block, start = self._block(number)
-        return block[number - start, ...]
+        return to_numpy(self._here.batch(self._picks(number, number + 1)))[0, ...]
 
     def between(self, start: int, stop: int, as_dask: bool) -> Any:
-        if as_dask:
-            array = self._array
-            lazy = array if isinstance(array, dask.array.Array) else dask.array.from_zarr(array)
-            return joined([lazy[start:stop]])
-        pieces = []
-        while start < stop:
-            block, first = self._block(start)
-            pieces.append(block[start - first : stop - first])
-            start += len(pieces[-1])
-        return joined(pieces)
+        picks, client = self._picks(start, stop), active_client() if as_dask else None
+        if client is None:
+            return to_numpy(self._here.batch(picks))
+        if self._on_workers is None:
+            self._on_workers = RowsOnWorkers(client, self._array, self._sizes, FOLLOWING_KEPT)
+        return self._on_workers.batch(picks)
 
     def gather(self, numbers: numpy.ndarray) -> numpy.ndarray:
         return numpy.stack([self.row(int(number)) for number in numbers])

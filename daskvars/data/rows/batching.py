@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 import dask.array
@@ -12,16 +14,17 @@ import zarr
 
 from daskvars.data.rows.order import RowOrder
 from daskvars.data.rows.sources import (
+    FOLLOWING_KEPT,
+    RowsHere,
+    RowsOnWorkers,
     block_sizes,
-    joined,
     named_arrays,
-    window_on_cluster,
-    window_reader,
 )
 from daskvars.errors import InvalidArgumentError
 from daskvars.execution.engine.executors import active_client
 
 WINDOW_BLOCKS = 4  # shuffled together: memory holds twice as many
+WINDOWS_KEPT = 2  # that which a batch ends, and that which it begins
 
 
 class Batches:
@@ -78,7 +81,6 @@ class Batches:
         self.num_batches = rows // batch_size if drop_remainder else -(-rows // batch_size)
         self._place = (0, 0)
         self._ahead: deque[tuple[tuple[int, int], Future]] = deque()
-        self._windows: dict[Any, OrderedDict[tuple[int, int], Any]] = {}
         self._readers: dict[Any, Any] = {}
         self._pool: ThreadPoolExecutor | None = None
 
@@ -135,7 +137,10 @@ class Batches:
             if wanted is None:
                 return
             if number >= len(self._ahead):
-                self._ahead.append((wanted, self._pool.submit(self._read, *wanted)))
+                # In the context of who asks: its client is the one that reads.
+                read = partial(copy_context().run, self._read, *wanted)
+                batch = self._pool.submit(read)
+                self._ahead.append((wanted, batch))
             wanted = self._next((wanted[0], wanted[1] + 1))
 
     # -- reading --------------------------------------------------------------------------------
@@ -143,28 +148,17 @@ class Batches:
     def _read(self, epoch: int, position: int) -> dict[Any, Any]:
         start = position * self._size
         stop = min(start + self._size, self._order.num_rows)
-        pieces = self._order.pieces(epoch, start, stop)
-        return {
-            name: joined([self._window(name, epoch, w)[low:high] for w, low, high in pieces])
-            for name in self._arrays
-        }
-
-    def _window(self, name: Any, epoch: int, window: int) -> Any:
-        """Return the rows of a window, read once while batches of it are wanted."""
-        kept = self._windows.setdefault(name, OrderedDict())
-        if (epoch, window) not in kept:
-            while len(kept) > 1:
-                kept.popitem(last=False)
-            kept[epoch, window] = self._reader(name)(epoch, window)
-        return kept[epoch, window]
+        picks = self._order.picks(epoch, start, stop)
+        return {name: self._reader(name).batch(picks) for name in self._arrays}
 
     def _reader(self, name: Any) -> Any:
         if name not in self._readers:
-            array, client = self._arrays[name], active_client()
+            array, client, order = self._arrays[name], active_client(), self._order
+            most_kept = WINDOWS_KEPT * order.window if order.seed is not None else FOLLOWING_KEPT
             if client is not None and isinstance(array, zarr.Array | dask.array.Array):
-                self._readers[name] = window_on_cluster(client, array, self._order)
+                self._readers[name] = RowsOnWorkers(client, array, order.sizes, most_kept)
             else:
-                self._readers[name] = window_reader(array, self._order)
+                self._readers[name] = RowsHere(array, order.sizes, most_kept)
         return self._readers[name]
 
     def close(self) -> None:
@@ -173,7 +167,7 @@ class Batches:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
         self._ahead.clear()
-        self._windows.clear()
+        self._readers.clear()
 
 
 def batches(
@@ -193,8 +187,8 @@ def batches(
         list, a Zarr group, or a dict, whose keys may be placeholders: its batches are feeds.
       batch_size: rows of a batch.
       shuffle: whether rows come in another order in each epoch; by default they come as they are
-        stored. Stored arrays are shuffled by blocks, and by rows within `window` blocks, NumPy
-        arrays as a whole.
+        stored. Stored arrays are shuffled by blocks, and by rows within `window` blocks, of each of
+        which a batch has its share; NumPy arrays as a whole.
       seed: int, of the shuffle, by default 0: the same seed gives the same batches, anywhere.
       epochs: how often all rows are given, None for without end.
       prefetch: batches that are read ahead, in a thread.
@@ -203,8 +197,8 @@ def batches(
 
     Returns:
       An iterator of what has the form of `arrays`. With a Dask client, batches of stored arrays
-      are dask arrays: workers read them, and read them again after the loss of one. Its `state`
-      can be stored, and set to go on from there.
+      are dask arrays: each worker reads the blocks in which rows of its part are, and after the
+      loss of one others read them again. Its `state` can be stored, and set to go on from there.
 
     Raises:
       InvalidArgumentError: the arrays differ in length, a number is out of range, or there is a

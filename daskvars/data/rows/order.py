@@ -5,14 +5,20 @@ from __future__ import annotations
 import bisect
 import functools
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from daskvars.remote.tasks.row_tasks import Pick
 
 
 @dataclass(frozen=True)
 class RowOrder:
     """In which order an epoch goes through rows that come in blocks.
+
+    Shuffled, a window gives the same share of each of its blocks to each batch, and a batch has
+    the rows of one block side by side. So whoever has a part of the batch needs few of the blocks.
 
     Attributes:
       sizes: rows of each block.
@@ -35,27 +41,58 @@ class RowOrder:
         return -(-len(self.sizes) // self.window)
 
     def blocks(self, epoch: int, window: int) -> tuple[int, ...]:
-        """Return the blocks of a window, in the order in which they are put together."""
+        """Return the blocks of a window, in their order."""
         order = _block_order(len(self.sizes), self.seed, epoch)
         return tuple(int(block) for block in order[window * self.window :][: self.window])
 
-    def permutation(self, epoch: int, window: int) -> np.ndarray | None:
-        """Return the order of the rows of a window's blocks, None for the one they are in."""
-        if self.seed is None:
-            return None
-        count = sum(self.sizes[block] for block in self.blocks(epoch, window))
-        return np.random.default_rng([self.seed, epoch, 1 + window]).permutation(count)
-
-    def pieces(self, epoch: int, start: int, stop: int) -> list[tuple[int, int, int]]:
-        """Return where rows `start` to `stop` of an epoch are: (window, first, last) each."""
+    def picks(self, epoch: int, start: int, stop: int) -> list[Pick]:
+        """Return where the rows of a batch are: `start` to `stop` of an epoch."""
         ends = _window_ends(self, epoch)
-        found = []
+        found: list[tuple[int, Pick]] = []
         for window in range(bisect.bisect_right(ends, start), self.num_windows):
             first = ends[window - 1] if window else 0
             if first >= stop:
                 break
-            found.append((window, max(start - first, 0), min(stop, ends[window]) - first))
-        return found
+            low, high = max(start - first, 0), min(stop, ends[window]) - first
+            found += enumerate(self._of_window(epoch, window, low, high))
+        if self.seed is not None:  # of the first blocks of all windows first
+            found.sort(key=lambda pair: pair[0])
+        return [pick for _, pick in found if pick.low < pick.high]
+
+    def _of_window(self, epoch: int, window: int, low: int, high: int) -> list[Pick]:
+        blocks = self.blocks(epoch, window)
+        sizes = [self.sizes[block] for block in blocks]
+        taken = given_before if self.seed is not None else passed_before
+        found = zip(blocks, taken(sizes, low), taken(sizes, high), strict=True)
+        return [Pick(block, first, end, self._seeds(epoch, block)) for block, first, end in found]
+
+    def _seeds(self, epoch: int, block: int) -> tuple[int, ...] | None:
+        return None if self.seed is None else (self.seed, epoch, 1 + block)
+
+
+def passed_before(sizes: Sequence[int], count: int) -> list[int]:
+    """Return how many of the first rows are of each block, one block after the other.
+
+    >>> passed_before([4, 4, 2], 5)
+    [4, 1, 0]
+    """
+    ends = itertools.accumulate(sizes)
+    return [min(max(count - (end - n), 0), n) for end, n in zip(ends, sizes, strict=True)]
+
+
+def given_before(sizes: Sequence[int], count: int) -> list[int]:
+    """Return how many of the first rows are of each block, all in turn, by their shares.
+
+    One row more is a row more of one block.
+
+    >>> [given_before([4, 4, 2], count) for count in (0, 4, 5, 6, 10)]
+    [[0, 0, 0], [2, 2, 0], [2, 2, 1], [3, 2, 1], [4, 4, 2]]
+    """
+    found, rest = [], sum(sizes)
+    for size in reversed(sizes):
+        found.append(count * size // rest if rest else 0)
+        count, rest = count - found[-1], rest - size
+    return found[::-1]
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,5 +1,9 @@
 """Batches: every row once an epoch, in the same order whenever asked for."""
 
+import os
+import signal
+import time
+
 import dask.array
 import numpy as np
 import pytest
@@ -8,7 +12,10 @@ from zarr.storage import LocalStore
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars import config
+from daskvars.data.rows.order import RowOrder
 from daskvars.errors import InvalidArgumentError
+from daskvars.remote.tasks.row_tasks import picked_between
 from tests import clusters
 
 ROWS = np.arange(23)
@@ -135,3 +142,120 @@ def test_a_seed_without_a_shuffle_is_refused(seed):
     assert next(dv.data.batches(ROWS, 4)).tolist() == [0, 1, 2, 3]
     unsaid, zero = (dv.data.batches(ROWS, 4, shuffle=True, seed=s) for s in (None, 0))
     np.testing.assert_array_equal(np.concatenate(list(unsaid)), np.concatenate(list(zero)))
+
+
+def test_a_part_of_a_shuffled_batch_needs_few_blocks():
+    order = RowOrder((32,) * 16, 3, 4)
+    for start in range(0, 512 - 24, 24):
+        picks = order.picks(0, start, start + 24)
+        assert sum(pick.high - pick.low for pick in picks) == 24
+        halves = [{p.block for p in picked_between(picks, low, low + 12)} for low in (0, 12)]
+        windows = 1 + (start // 128 != (start + 23) // 128)
+        assert all(len(half) <= 2 * windows for half in halves)
+
+
+@pytest.mark.parametrize("sizes", [(32,) * 8, (5, 1, 9, 8), (7,)])
+def test_windows_give_all_their_rows(sizes):
+    order = RowOrder(sizes, 1, 4)
+    found = [
+        (pick.block, rank)
+        for start in range(0, order.num_rows, 3)
+        for pick in order.picks(2, start, min(start + 3, order.num_rows))
+        for rank in range(pick.low, pick.high)
+    ]
+    assert sorted(found) == [(b, r) for b, size in enumerate(sizes) for r in range(size)]
+
+
+LARGE, WIDTH, PARTS = 512, 64, 2
+
+
+def stepped(place, shuffle, kill=None):
+    """Return the sums of a few batches, computed by a step in two parts on a table that is cut."""
+    found = []
+    with tf.Graph().as_default(), config.set(batch_parts=PARTS):
+        ids = tf.placeholder(tf.int64, [None, WIDTH])
+        start = np.random.default_rng(1).normal(size=(8, 4))
+        table = tf.get_variable("table", initializer=start, chunks=(4, 4))
+        rows = tf.nn.embedding_lookup(table, ids)
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(tf.square(rows)))
+        batches = dv.data.batches({ids: read(place)}, 64, shuffle=shuffle, epochs=2)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for number, feed in enumerate(batches):
+                if kill is not None and number in (3, 9):
+                    kill()
+                if number == 12:
+                    break
+                found.append(session.run([tf.reduce_sum(rows), train], feed)[0])
+            return np.stack(found).tobytes(), session.run(table).tobytes()
+
+
+def read(place):
+    return zarr.open_array(place, mode="r")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows") / "ids"
+    values = np.random.default_rng(0).integers(0, 8, (LARGE, WIDTH))
+    zarr.create_array(folder, data=values, chunks=(32, WIDTH))
+    return folder
+
+
+def received(dask_worker):
+    """Return the bytes that a worker has fetched from others."""
+    return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_workers_read_the_rows_that_they_use(place, shuffle, count):
+    expected = stepped(place, shuffle)
+    with clusters.running(count) as client, client.as_current():
+        assert stepped(place, shuffle) == expected
+        if count == 2:  # each worker's half of a batch is 16 KiB; its rows of the table are few
+            before = sum(client.run(received).values())
+            assert stepped(place, shuffle) == expected
+            moved = sum(client.run(received).values()) - before
+            assert moved < 2 * 32 * WIDTH * 8  # of twelve batches: the first alone may move
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_killed_worker_changes_no_row(place, shuffle):
+    expected = stepped(place, shuffle)
+    with clusters.running(2) as client, client.as_current():
+
+        def kill():
+            client.wait_for_workers(2, timeout=60)
+            os.kill(sorted(client.run(os.getpid).values())[0], signal.SIGKILL)
+
+        assert stepped(place, shuffle, kill) == expected
+
+
+@pytest.mark.cluster
+def test_blocks_of_dask_arrays_that_are_computed_are_so_once(tmp_path):
+    data = np.arange(512 * 8).reshape(512, 8)
+    counted = tmp_path / "counted"
+    counted.mkdir()
+
+    def noted(block):
+        if block.size:
+            (counted / f"{block.flat[0]}-{os.getpid()}-{time.time_ns()}").touch()
+        return block
+
+    lazy = dask.array.from_array(data, chunks=(128, 8)).map_blocks(
+        noted, dtype=data.dtype, meta=np.empty((0, 0), data.dtype)
+    )
+    lazy = lazy.map_blocks(np.negative, dtype=data.dtype)
+    with clusters.running(2) as client, client.as_current(), tf.Graph().as_default():
+        x = tf.placeholder(tf.int64, [None, 8])
+        with tf.Session() as session, config.set(batch_parts=2):
+            found = [
+                session.run(tf.reduce_sum(x), {x: batch}) for batch in dv.data.batches(lazy, 64)
+            ]
+    assert found == [-part.sum() for part in np.split(data, 8)]
+    assert len(list(counted.iterdir())) == 4

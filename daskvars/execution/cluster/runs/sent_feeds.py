@@ -20,7 +20,7 @@ from distributed import Client, Future
 from daskvars import chunk_grid, config
 from daskvars.execution.cluster.runs.task_graphs import Template, joined
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks, fitted
-from daskvars.lowering.plan import BlockId, Plan
+from daskvars.lowering.plan import BlockId, Origin, Plan
 from daskvars.lowering.program import FEED
 from daskvars.remote.dask_internals import DataNode, TaskRef
 
@@ -48,7 +48,7 @@ class RunFeeds:
         addresses: Sequence[str],
     ) -> None:
         self.template, self.stamp = template, stamp
-        self.feeds = feeds = fitted(feeds, template.plan.leaves)
+        self.feeds = feeds = fitted(feeds, template.plan.leaves, self._address_of)
         self.tasks: dict[Any, Any] = {}
         self.retained: list[Any] = []
         self.nbytes = 0
@@ -72,6 +72,9 @@ class RunFeeds:
         if large:
             self._scattered = scattered(client, large, addresses)
             self.retained.extend(self._scattered.values())
+
+    def _address_of(self, leaf: int, block: tuple[int, ...]) -> str | None:
+        return self.template.taker_address(BlockId(Origin(-1, leaf), block))
 
     def argument(self, block_id: BlockId) -> Any:
         """Return what a task that takes this block has as its argument."""

@@ -74,6 +74,7 @@ class Template:
       gathers: level of an exchange with a barrier -> what its task gathers: stages, or at level 0
         blocks of variables.
       uses: how many stages take each block of a leaf.
+      takers: the first of them.
       outputs, state_outputs: region, number of the block, output -> where it is; and where it is
         as a variable's new value.
       sinks: the stages of which nothing is taken.
@@ -97,6 +98,7 @@ class Template:
             level: {} for level, found in stages.exchanges.items() if found.has_barrier
         }
         self.uses: Counter[BlockId] = Counter()
+        self.takers: dict[BlockId, int] = {}
         self.fetched = self._fetched()
         self._is_taken = self._taken_elsewhere()
         self.tasks: list[StageTask] = []
@@ -178,6 +180,12 @@ class Template:
     def is_shown(self, block_id: BlockId) -> bool:
         """Return whether whoever has a reference has this block."""
         return self.fetched.get(self.stages.where(block_id), False)
+
+    def taker_address(self, block_id: BlockId) -> str | None:
+        """Return the worker that takes a block of a leaf, if that is known."""
+        stage = self.takers.get(block_id)
+        found = None if stage is None else self.annotations[stage].get("workers")
+        return found[0] if found and len(found) == 1 else None
 
     def key(self, stage: int, stamp: str) -> str:
         """Return the key of a stage in the run of a stamp."""
@@ -329,6 +337,7 @@ class _StageBuilder:
         leaf = self.plan.leaves[block_id.origin.position]
         if leaf.kind != STATE:
             self.template.uses[block_id] += 1
+            self.template.takers.setdefault(block_id, self.number)
             return self._argument("leaf", block_id), ()
         if 0 in gathers and not self._lives_here(block_id):
             index = gathers[0].setdefault(block_id, len(gathers[0]))

@@ -2,7 +2,7 @@
 
 - ``checked_feeds``: feeds checked against their placeholders before anything runs (along what they
   are cut the planner chooses: `lowering.planner.shard`); ``lazy_feeds``: dask arrays, which are
-  computed in the run.
+  computed in the run; ``rows_arrays``: those of which each worker reads the rows that it will use.
 - ``fetches``: nested fetches as a flat list, and values back into their nesting; ``conversions``:
   what stands for several tensors (sparse ones, users' own).
 - ``blocks``: from the blocks that tasks give to whole arrays; ``dask_arrays``: values as arrays of

@@ -7,7 +7,8 @@ nor does a run take what another array of the same name has given.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -18,10 +19,17 @@ from dask.utils import key_split
 
 from daskvars import chunk_grid
 from daskvars.dtypes import DType
+from daskvars.execution.engine.values.rows_arrays import RowsArray
 from daskvars.lowering.plan import LeafInfo
 from daskvars.lowering.program import FEED
 from daskvars.remote.dask_internals import Task, TaskRef, task_functions
 from daskvars.remote.tasks.feed_tasks import FeedTask, fed_array
+
+AddressOf = Callable[[tuple[int, ...]], str | None]
+
+
+def nowhere(block: tuple[int, ...]) -> None:
+    """Return that nobody knows which worker uses a block."""
 
 
 class LazyFeed:
@@ -53,19 +61,41 @@ class LazyFeed:
         """How it was cut by whoever feeds it; None for one chunk, which the planner may cut."""
         return self.chunks if any(len(sizes) > 1 for sizes in self.chunks) else None
 
-    def fitted(self, layout: chunk_grid.Chunks | None) -> LazyFeed:
-        """Return it cut as a plan wants it."""
+    def fitted(self, layout: chunk_grid.Chunks | None, address_of: AddressOf = nowhere) -> LazyFeed:
+        """Return it cut as a plan wants it, each block read where it is used if it can be.
+
+        Args:
+          layout: of the plan's leaf.
+          address_of: the worker that uses a block.
+        """
+        wanted = layout or self.chunks
+        if isinstance(self.array, RowsArray) and all(len(sizes) == 1 for sizes in wanted[1:]):
+            rest = (0,) * (len(wanted) - 1) if layout else ()
+            blocks = [(i, *rest) for i in range(len(wanted[0]))] if layout else [()]
+            found = self.array.cut_for(tuple(wanted[0]), tuple(map(address_of, blocks)))
+            return LazyFeed(self.name, found, self.dtype)
         if layout is None or layout == self.chunks:
             return self
         return LazyFeed(self.name, self.array.rechunk(layout), self.dtype)
 
 
-def fitted(feeds: Sequence[Any], leaves: Sequence[LeafInfo]) -> list[Any]:
-    """Return what is fed, lazy feeds cut as a plan with these leaves wants them."""
+def fitted(
+    feeds: Sequence[Any],
+    leaves: Sequence[LeafInfo],
+    address_of: Callable[[int, tuple[int, ...]], str | None] = lambda leaf, block: None,
+) -> list[Any]:
+    """Return what is fed, lazy feeds cut as a plan with these leaves wants them.
+
+    Args:
+      feeds: what is fed.
+      leaves: the plan's.
+      address_of: ``address_of(leaf, block)``: the worker that uses a block of the leaf of that
+        number.
+    """
     found = list(feeds)
-    for leaf in leaves:
+    for number, leaf in enumerate(leaves):
         if leaf.kind == FEED and isinstance(found[leaf.what], LazyFeed):
-            found[leaf.what] = found[leaf.what].fitted(leaf.layout)
+            found[leaf.what] = found[leaf.what].fitted(leaf.layout, partial(address_of, number))
     return found
 
 
