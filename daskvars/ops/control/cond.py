@@ -133,10 +133,10 @@ def cond(
     Args:
       pred: scalar bool tensor. In eager code a Python bool or an eager value decides at once.
       true_fn, false_fn: functions without arguments, of results of one structure and dtypes:
-        tensors, `IndexedSlices`, `TensorArray`s; an operation becomes a bool, there when it has
-        run. Only the ops made in the branch taken run, those that the results asked for need (all
-        where the cond itself is run, as an operation or a control dependency); what the branches
-        use from outside is computed anyway, save for a read of a variable.
+        tensors, `SparseTensor`s, `IndexedSlices`, `TensorArray`s; an operation becomes a bool,
+        there when it has run. Only the ops made in the branch taken run, those that the results
+        asked for need (all where the cond itself is run, as an operation or a control dependency);
+        what the branches use from outside is computed anyway, save for a read of a variable.
       strict: keep a list of one result a list.
       name: name of the operation.
       fn1, fn2: older names of `true_fn` and `false_fn`.

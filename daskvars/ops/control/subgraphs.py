@@ -22,6 +22,7 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, builder_for
+from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.control.effects import unreachable
 from daskvars.ops.array.constant import shape, zeros, zeros_like
@@ -71,7 +72,7 @@ def parameter(graph: FuncGraph, tensor: Tensor) -> Tensor:
         return apply(PARAMETER, name="input", spec=spec)
 
 
-# -- slices as values ------------------------------------------------------------------------------
+# -- slices and sparse tensors as values -----------------------------------------------------------
 
 
 class SlicesParts(NamedTuple):
@@ -89,10 +90,20 @@ class ShapedSlicesParts(NamedTuple):
     dense_shape: Any
 
 
+class SparseParts(NamedTuple):
+    """The parts of a `SparseTensor`, as values of a body."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
 def taken_apart(structure: Any) -> Any:
-    """Return the structure with the parts of `IndexedSlices` in their place."""
+    """Return the structure with the parts of slices and sparse tensors in their place."""
 
     def parts(item: Any) -> Any:
+        if isinstance(item, SparseTensor):
+            return SparseParts(item.indices, item.values, item.dense_shape)
         if not isinstance(item, IndexedSlices):
             return item
         if item.dense_shape is None:
@@ -106,6 +117,8 @@ def assemble_chunk(structure: Any) -> Any:
     """Return what `taken_apart` was given."""
     if isinstance(structure, SlicesParts | ShapedSlicesParts):
         return IndexedSlices(*structure)
+    if isinstance(structure, SparseParts):
+        return SparseTensor(*structure)
     if isinstance(structure, list | tuple | dict):
         items = structure.values() if isinstance(structure, dict) else structure
         whole = [assemble_chunk(item) for item in items]

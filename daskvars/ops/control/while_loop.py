@@ -204,10 +204,11 @@ def while_loop(
     Args:
       cond: takes the loop variables, returns a scalar bool tensor.
       body: takes them, returns their next values in the same structure.
-      loop_vars: the first values, a (nested) list or tuple of tensors, `IndexedSlices` and
-        `TensorArray`s.
+      loop_vars: the first values, a (nested) list or tuple of tensors, `SparseTensor`s,
+        `IndexedSlices` and `TensorArray`s.
       shape_invariants: shapes in the same structure; None dimensions may change in the loop. That
-        of slices is the shape of their values.
+        of slices is the shape of their values; that of a sparse tensor its shape, and it may then
+        have more elements or fewer.
       back_prop: False takes the results as constants in gradients.
       name: name of the operation.
       maximum_iterations: bound on the number of iterations, a number or a scalar integer tensor.
@@ -351,7 +352,14 @@ def _while(
 
 
 def _shapes_of_leaves(parts: Any, invariants: Any) -> list[shapes.Shape]:
-    """Return the invariants of all leaves; one of slices is that of their values."""
+    """Return the invariants of all leaves; one of slices is that of their values.
+
+    One of a sparse tensor is that of the whole: it may have any number of elements.
+    """
+    if isinstance(parts, subgraphs.SparseParts):
+        whole = shapes.as_tuple(invariants)
+        size = None if whole is None else len(whole)
+        return [(None, size), (None,), (size,)]
     if isinstance(parts, subgraphs.SlicesParts | subgraphs.ShapedSlicesParts):
         values = shapes.as_tuple(invariants)
         found: list[shapes.Shape] = [values, None if values is None else values[:1]]
