@@ -20,6 +20,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels import parsing as kernels
 from daskvars.shapes import Shape, ShapeLike
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_of
 
 _PARSED = (float32, int64, string)
 
@@ -313,24 +314,18 @@ def parse_example(
     return _parse(serialized, features, name, 1)
 
 
-@accepts("example_names")
+@with_arguments_of(parse_example)
 def parse_single_example(
-    serialized: TensorLike,
-    features: Mapping[str, Any],
-    name: str | None = None,
-    example_names: TensorLike | None = None,
+    serialized: TensorLike, features: Mapping[str, Any], name: str | None, **accepted: Any
 ) -> dict[str, Any]:
     """Return the features of one serialized example.
 
     Args:
       serialized: scalar string, an ``Example``.
-      features: as of `parse_example`.
       name: name of the operation, by default "ParseSingleExample".
 
     Returns:
       Name -> tensor: as `parse_example` gives them, without the first dimension.
-
-    Raises: as `parse_example` does.
 
     Source: TensorFlow 1.15, ``tf.parse_single_example``.
 

@@ -11,7 +11,7 @@ from typing import Any
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction, Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -359,23 +359,14 @@ def _with_outlines(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     return Spec(inputs[0].dtype, (boxes[0] if images[0] is None else images[0], *images[1:]))
 
 
-DRAW_BOXES = OpDef(
-    "DrawBoundingBoxes",
-    "images:D, boxes:D1",
-    infer=_with_outlines,
-    pattern=Contraction("n___,n__->n___", None),
-    kernel=kernels.draw_bounding_boxes,
-    gradient=NO_GRADIENT,
-    attributes={},
-)
-DRAW_COLORED_BOXES = OpDef(
-    "DrawBoundingBoxesV2",
-    "images:D, boxes:D1, colors:D2",
-    infer=_with_outlines,
-    pattern=Contraction("n___,n__,__->n___", None),
-    kernel=kernels.draw_bounding_boxes,
-    gradient=NO_GRADIENT,
-    attributes={},
+def _drawing(type: str, signature: str, access: str) -> OpDef:
+    pattern, kernel = Contraction(access, None), kernels.draw_bounding_boxes
+    return without_gradient(type, signature, _with_outlines, kernel, pattern, attributes={})
+
+
+DRAW_BOXES = _drawing("DrawBoundingBoxes", "images:D, boxes:D1", "n___,n__->n___")
+DRAW_COLORED_BOXES = _drawing(
+    "DrawBoundingBoxesV2", "images:D, boxes:D1, colors:D2", "n___,n__,__->n___"
 )
 
 

@@ -50,6 +50,11 @@ def _squares(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     return Spec(inputs[0].dtype, square_matrix(inputs[0]))
 
 
+def of_squares(type: str, kernel: Any, gradient: Any, **rules: Any) -> OpDef:
+    """Define an op that gives a square matrix for each."""
+    return OpDef(type, "input:F", _squares, _MATRICES, kernel, gradient, **rules)
+
+
 def _inverse_gradient(op: Operation, dy: Tensor) -> Tensor:
     inverse = op.outputs[0]
     if op.attrs["adjoint"]:
@@ -59,14 +64,7 @@ def _inverse_gradient(op: Operation, dy: Tensor) -> Tensor:
     return negative(product)
 
 
-MATRIX_INVERSE = OpDef(
-    "MatrixInverse",
-    "input:F",
-    infer=_squares,
-    pattern=_MATRICES,
-    kernel=kernels.inverse,
-    gradient=_inverse_gradient,
-)
+MATRIX_INVERSE = of_squares("MatrixInverse", kernels.inverse, _inverse_gradient)
 
 
 def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -231,14 +229,7 @@ def _cholesky_gradient(op: Operation, dy: Tensor) -> Tensor:
     return multiply(add(gradient, other), number(0.5, gradient))
 
 
-CHOLESKY = OpDef(
-    "Cholesky",
-    "input:F",
-    infer=_squares,
-    pattern=_MATRICES,
-    kernel=kernels.cholesky,
-    gradient=_cholesky_gradient,
-)
+CHOLESKY = of_squares("Cholesky", kernels.cholesky, _cholesky_gradient)
 
 
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:

@@ -29,6 +29,7 @@ from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.linalg.decompositions import (
     matrix_solve,
     matrix_triangular_solve,
+    of_squares,
     square_matrix,
     svd,
 )
@@ -47,25 +48,6 @@ from daskvars.ops.math.reduce import reduce_max, reduce_sum
 from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import with_arguments_of
 
-_MATRICES = Contraction("...__->...__", None)
-
-
-def _squares(inputs: Sequence[Spec], **attrs: Any) -> Spec:
-    return Spec(inputs[0].dtype, square_matrix(inputs[0]))
-
-
-def _function_of_squares(type: str, letter: str, kernel: Any, gradient: Any) -> OpDef:
-    return OpDef(
-        type,
-        f"input:{letter}",
-        infer=_squares,
-        pattern=_MATRICES,
-        kernel=kernel,
-        gradient=gradient,
-        attributes={},
-    )
-
-
 # -- exponential, logarithm, square root -------------------------------------------------------
 
 
@@ -80,8 +62,8 @@ def _expm_gradient(op: Operation, dy: Tensor) -> Tensor:
     return whole[..., :n, n:]
 
 
-EXPM = _function_of_squares("MatrixExponential", "F", kernels.expm, _expm_gradient)
-LOGM = _function_of_squares("MatrixLogarithm", "F", kernels.logm, NO_GRADIENT)
+EXPM = of_squares("MatrixExponential", kernels.expm, _expm_gradient, attributes={})
+LOGM = of_squares("MatrixLogarithm", kernels.logm, NO_GRADIENT, attributes={})
 
 
 def expm(input: TensorLike, name: str | None = None) -> Tensor:
@@ -148,7 +130,7 @@ def _sqrtm_gradient(op: Operation, dy: Tensor) -> Tensor:
     return reshape(matrix_solve(matrix, reshape(dy, [*sizes, n * n, 1])), [*sizes, n, n])
 
 
-SQRTM = _function_of_squares("MatrixSquareRoot", "F", kernels.sqrtm, _sqrtm_gradient)
+SQRTM = of_squares("MatrixSquareRoot", kernels.sqrtm, _sqrtm_gradient, attributes={})
 
 
 def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
