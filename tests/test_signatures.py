@@ -31,11 +31,24 @@ def made_functions():
                 yield module, value
 
 
+def made_methods():
+    """Yield (module, method) for each method with an example, of a class of its own, likewise."""
+    for module in modules():
+        own = [v for v in vars(module).values() if inspect.isclass(v)]
+        for owner in [v for v in own if v.__module__ == module.__name__]:
+            for method in filter(inspect.isfunction, vars(owner).values()):
+                is_own = method.__qualname__ == f"{owner.__qualname__}.{method.__name__}"
+                is_made = method.__globals__ is not vars(module)
+                if is_own and is_made and ">>>" in (method.__doc__ or ""):
+                    yield module, method
+
+
 MADE = list(made_functions())
+EXAMPLES = [*MADE, *made_methods()]
 
 
 @pytest.mark.parametrize(
-    "module, function", MADE, ids=[f"{m.__name__}.{function.__name__}" for m, function in MADE]
+    "module, function", EXAMPLES, ids=[f"{m.__name__}.{f.__qualname__}" for m, f in EXAMPLES]
 )
 def test_examples_of_made_functions_run(module, function):
     """Only of functions written in a module does doctest find the examples itself."""

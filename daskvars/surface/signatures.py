@@ -263,13 +263,14 @@ def binder(name: str, signature: inspect.Signature) -> Callable[[tuple, dict], d
     It is for signatures without ``*args`` and ``**kwargs``, and raises TypeError as a call does.
     """
     names = signature.parameters.keys()
-    empty = inspect.Parameter.empty
+    empty, keyword = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
+    positional = [n for n, p in signature.parameters.items() if p.kind is not keyword]
     defaults = {n: p.default for n, p in signature.parameters.items() if p.default is not empty}
 
     def bound(args: tuple, kwargs: dict) -> dict[str, Any]:
-        given = dict(zip(names, args, strict=False))
+        given = dict(zip(positional, args, strict=False))
         found = {**defaults, **given, **kwargs}
-        is_plain = len(args) <= len(names) and given.keys().isdisjoint(kwargs)
+        is_plain = len(args) <= len(positional) and given.keys().isdisjoint(kwargs)
         if not is_plain or found.keys() != names:
             try:
                 signature.bind(*args, **kwargs)

@@ -94,14 +94,11 @@ def _other_way(op: Operation, values: Tensor) -> Tensor:
     return cumsum(values, attrs["axis"], attrs["exclusive"], not attrs["reverse"])
 
 
-CUMSUM = OpDef(
-    "Cumsum",
-    "x:N",
-    infer=_scanned,
-    pattern=Contraction(whole_along, None),
-    kernel=kernels.cumsum,
-    gradient=lambda op, dy: _other_way(op, dy),
-)
+def _scan_op(type: str, kernel: Any, gradient: Any) -> OpDef:
+    return OpDef(type, "x:N", _scanned, Contraction(whole_along, None), kernel, gradient)
+
+
+CUMSUM = _scan_op("Cumsum", kernels.cumsum, _other_way)
 
 
 def cumsum(
@@ -137,14 +134,7 @@ def _cumprod_gradient(op: Operation, dy: Tensor) -> Tensor:
     return realdiv(_other_way(op, multiply(dy, conj(op.outputs[0]))), conj(op.inputs[0]))
 
 
-CUMPROD = OpDef(
-    "Cumprod",
-    "x:N",
-    infer=_scanned,
-    pattern=Contraction(whole_along, None),
-    kernel=kernels.cumprod,
-    gradient=_cumprod_gradient,
-)
+CUMPROD = _scan_op("Cumprod", kernels.cumprod, _cumprod_gradient)
 
 
 @with_arguments_of(cumsum)

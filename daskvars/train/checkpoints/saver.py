@@ -22,6 +22,7 @@ from daskvars.shapes import is_known
 from daskvars.state import is_announced
 from daskvars.state.format.sharding import codec_name, parsed
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.signatures import with_arguments_of
 from daskvars.train.checkpoints import ops as saver_ops
 from daskvars.train.checkpoints.checkpoint_state import checkpoint_exists, get_checkpoint_mtimes
 from daskvars.train.checkpoints.kept_checkpoints import KeptCheckpoints, check_place
@@ -198,15 +199,8 @@ class Saver:
         )
         return found.path if isinstance(found, PendingSave) else found
 
-    def save_async(
-        self,
-        sess: Any,
-        save_path: str,
-        global_step: Any = None,
-        latest_filename: str | None = None,
-        *,
-        write_state: bool = True,
-    ) -> PendingSave | None:
+    @with_arguments_of(save)
+    def save_async(self, **arguments: Any) -> PendingSave | None:
         """Begin to save the present values as a checkpoint, and return while it is written.
 
         Later runs change nothing in it. There is one such save at a time: the next save, `restore`
@@ -214,15 +208,9 @@ class Saver:
         checkpoint cannot be seen before it is complete; `latest_checkpoint` gives the one before
         it. Parts of one array whose chunks do not line up are saved before this returns.
 
-        Args: as for `save`.
-
         Returns:
           The save: ``result()`` waits for it and returns the path, ``done()`` says whether it has
           ended, ``path`` is where it goes. None for a saver without variables.
-
-        Raises:
-          FailedPreconditionError, ValueError, TypeError, RuntimeError: as `save` does.
-          OpError: an asynchronous save before this one failed.
 
         >>> import tempfile, daskvars.v1 as tf
         >>> place = tempfile.TemporaryDirectory()
@@ -235,7 +223,7 @@ class Saver:
         1.0
         >>> place.cleanup()
         """
-        return self._save(sess, save_path, global_step, latest_filename, write_state, True)
+        return self._save(**arguments, later=True)
 
     def _save(
         self,
