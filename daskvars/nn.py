@@ -35,6 +35,7 @@ from daskvars.ops.nn.ctc import ctc_beam_search_decoder, ctc_greedy_decoder, ctc
 from daskvars.ops.nn.dropout import dropout
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.ops.nn.embedding_sparse import embedding_lookup_sparse, safe_embedding_lookup_sparse
+from daskvars.ops.nn.fractional_pooling import fractional_avg_pool, fractional_max_pool
 from daskvars.ops.nn.loss import (
     l2_loss, log_poisson_loss, sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2, sparse_softmax_cross_entropy_with_logits,
@@ -63,7 +64,8 @@ __all__ = [
     "depthwise_conv2d", "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input",
     "depthwise_conv2d_native", "depthwise_conv2d_native_backprop_filter",
     "depthwise_conv2d_native_backprop_input", "dropout", "dynamic_rnn", "elu", "embedding_lookup",
-    "embedding_lookup_sparse", "fused_batch_norm", "gelu", "global_norm", "in_top_k", "l2_loss",
+    "embedding_lookup_sparse", "fractional_avg_pool",
+    "fractional_max_pool", "fused_batch_norm", "gelu", "global_norm", "in_top_k", "l2_loss",
     "l2_normalize", "layer_norm", "leaky_relu", "local_response_normalization",
     "log_poisson_loss", "log_sigmoid", "log_softmax", "lrn", "max_pool", "max_pool1d",
     "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "normalize_moments", "pool",

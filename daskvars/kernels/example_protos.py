@@ -11,6 +11,7 @@ import functools
 from importlib import import_module
 from typing import Any
 
+from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.optional_packages import needing
 
 WHY = "examples are protocol buffers, which the package protobuf reads and writes"
@@ -43,6 +44,23 @@ def decode_error() -> type[Exception]:
     """Return the class of what is raised for bytes that are no message."""
     with needing("protobuf", WHY):
         found: type[Exception] = import_module("google.protobuf.message").DecodeError
+    return found
+
+
+def example_of_json(text: bytes) -> bytes:
+    """Return an example in JSON as bytes.
+
+    Raises:
+      InvalidArgumentError: it is none.
+    """
+    with needing("protobuf", WHY):
+        json_format = import_module("google.protobuf.json_format")
+    try:
+        found: bytes = json_format.Parse(text, message_class("Example")()).SerializeToString()
+    except (json_format.ParseError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(
+            None, None, f"Error while parsing JSON: {error} (in {text[:64]!r})"
+        ) from None
     return found
 
 

@@ -12,7 +12,7 @@ import numpy
 from daskvars.backend import ArrayModule
 from daskvars.dtypes import DType, string
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.example_protos import decode_error, message_class
+from daskvars.kernels.example_protos import decode_error, example_of_json, message_class
 
 DENSE, SPARSE, SEQUENCE = "dense", "sparse", "sequence"
 _LISTS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}
@@ -142,6 +142,14 @@ def parse_example(
         whole = combine(rows, key, dtype, shape, default)
         found.append(whole if array.ndim else whole[0])
     return tuple(found)
+
+
+def decode_json_example(xp: ArrayModule, text: Any) -> numpy.ndarray:
+    """Give serialized examples out of those in JSON."""
+    found = numpy.empty(text.shape, object)
+    for place, item in enumerate(text.reshape(-1).tolist()):
+        found.flat[place] = example_of_json(item)
+    return found
 
 
 def _features(item: bytes, number: int) -> Any:

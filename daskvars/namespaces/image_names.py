@@ -29,6 +29,7 @@ from daskvars.ops.image.flipping import (
     transpose_image,
 )
 from daskvars.ops.image.flipping import transpose_image as transpose
+from daskvars.ops.image.glimpses import extract_glimpse
 from daskvars.ops.image.patches import extract_image_patches
 from daskvars.ops.image.patches import extract_image_patches as extract_patches
 from daskvars.ops.image.resizing import (
@@ -43,9 +44,9 @@ __all__ = [
     "adjust_jpeg_quality", "adjust_saturation", "central_crop", "convert_image_dtype",
     "crop_and_resize", "crop_to_bounding_box", "decode_and_crop_jpeg", "decode_bmp", "decode_gif",
     "decode_image", "decode_jpeg", "decode_png", "draw_bounding_boxes", "encode_jpeg", "encode_png",
-    "extract_image_patches", "extract_jpeg_shape", "extract_patches", "flip_left_right",
-    "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb", "image_gradients", "is_jpeg",
-    "non_max_suppression", "non_max_suppression_overlaps", "non_max_suppression_padded",
+    "extract_glimpse", "extract_image_patches", "extract_jpeg_shape", "extract_patches",
+    "flip_left_right", "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb", "image_gradients",
+    "is_jpeg", "non_max_suppression", "non_max_suppression_overlaps", "non_max_suppression_padded",
     "pad_to_bounding_box", "per_image_standardization", "psnr", "random_brightness",
     "random_contrast", "random_crop", "random_flip_left_right", "random_flip_up_down", "random_hue",
     "random_jpeg_quality", "random_saturation", "resize", "resize_area", "resize_bicubic",

@@ -12,12 +12,14 @@ from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, float32, int64, string, to_numpy
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.patterns import Elementwise, Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels import parsing as kernels
+from daskvars.ops.rules.shapes import like_first
+from daskvars.ops.sparse.arranging import merge
 from daskvars.shapes import Shape, ShapeLike
 from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import with_arguments_of
@@ -223,6 +225,39 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
+class SparseFeature(NamedTuple):
+    """A sparse tensor whose indices and values are two features of each example.
+
+    Attributes:
+      index_key: name of the feature of indices, int64; a list of names, one for each dimension.
+      value_key: name of the feature of values.
+      dtype: of the values, float32, int64 or string.
+      size: how large the dimension is; a list of sizes for a list of names.
+      already_sorted: whether the indices of each example are in order.
+
+    >>> import daskvars as dv
+    >>> import daskvars.v1 as tf
+    >>> example = tf.train.Example(features=tf.train.Features(feature={
+    ...     "at": tf.train.Feature(int64_list=tf.train.Int64List(value=[3, 1])),
+    ...     "of": tf.train.Feature(float_list=tf.train.FloatList(value=[0.5, 2.0]))}))
+    >>> features = {"x": SparseFeature("at", "of", tf.float32, 4)}
+    >>> found = parse_example([example.SerializeToString()], features)["x"]
+    >>> dv.sparse.to_dense(found).numpy().tolist()
+    [[0.0, 2.0, 0.0, 0.5]]
+    """
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+    @property
+    def index_keys(self) -> list[str]:
+        """The names of the features of indices."""
+        return [self.index_key] if isinstance(self.index_key, str) else list(self.index_key)
+
+
 def _parsed(
     inputs: Sequence[Spec],
     *,
@@ -285,12 +320,13 @@ def parse_example(
 
     Args:
       serialized: [n] string, each an ``Example`` (`daskvars.data.Example`).
-      features: name -> `FixedLenFeature`, `FixedLenSequenceFeature` or `VarLenFeature`.
+      features: name -> `FixedLenFeature`, `FixedLenSequenceFeature`, `VarLenFeature` or
+        `SparseFeature`.
       name: name of the operation, by default "ParseExample".
 
     Returns:
       Name -> tensor: [n, *shape] of a feature of fixed length, [n, most items, *shape] of a
-      sequence, a `SparseTensor` [n, most values] of one of variable length.
+      sequence, a `SparseTensor` [n, most values] of one of variable length, [n, *size] of a sparse one.
 
     Raises:
       ValueError: there are no features, or one is declared in a way that cannot be.
@@ -350,8 +386,9 @@ def _parse(
             f"Input serialized must be a {'vector' if rank else 'scalar'}, found the shape "
             f"{shapes.show(text.spec.shape)}"
         )
-    keys = sorted(features)
-    declared = [_declared(key, features[key]) for key in keys]
+    whole = _with_parts(features)
+    keys = sorted(whole)
+    declared = [_declared(key, whole[key]) for key in keys]
     defaults = [default for kind, _, _, default in declared if kind != kernels.SPARSE]
     found = iter(
         apply(
@@ -365,12 +402,85 @@ def _parse(
             shapes=tuple(shape for _, _, shape, _ in declared),
         )
     )
-    return {
+    parts = {
         key: SparseTensor(next(found), next(found), next(found))
         if kind == kernels.SPARSE
         else next(found)
         for key, (kind, _, _, _) in zip(keys, declared, strict=True)
     }
+    return {key: _merged(key, features[key], parts) for key in sorted(features)}
+
+
+def _with_parts(features: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is parsed: of a `SparseFeature`, the features of indices and of values."""
+    found = {key: f for key, f in features.items() if not isinstance(f, SparseFeature)}
+    for key in sorted(features):
+        feature = features[key]
+        if not isinstance(feature, SparseFeature):
+            continue
+        for what in ("index_key", "value_key", "dtype", "size"):
+            if getattr(feature, what) is None or getattr(feature, what) == "":
+                raise ValueError(f"Missing {what} for SparseFeature {key}: {feature}.")
+        wanted = dict.fromkeys(feature.index_keys, int64) | {feature.value_key: feature.dtype}
+        for name, dtype in wanted.items():
+            given = found.setdefault(name, VarLenFeature(dtype))
+            if not isinstance(given, VarLenFeature) or as_dtype(given.dtype) != as_dtype(dtype):
+                raise ValueError(
+                    f"SparseFeature {key!r} needs {name!r} as VarLenFeature({dtype}), but it is "
+                    f"declared as {given}"
+                )
+    return found
+
+
+def _merged(key: str, feature: Any, parts: Mapping[str, Any]) -> Any:
+    """Return a feature out of what was parsed."""
+    if not isinstance(feature, SparseFeature):
+        return parts[key]
+    several = not isinstance(feature.index_key, str)
+    ids = [parts[name] for name in feature.index_keys]
+    return merge(
+        ids if several else ids[0],
+        parts[feature.value_key],
+        feature.size,
+        already_sorted=feature.already_sorted,
+    )
+
+
+# -- examples in JSON ------------------------------------------------------------------------------
+
+DECODE_JSON = OpDef(
+    "DecodeJSONExample",
+    "json_examples:S",
+    infer=like_first,
+    pattern=Elementwise(),
+    kernel=kernels.decode_json_example,
+    gradient=NO_GRADIENT,
+)
+
+
+def decode_json_example(json_examples: TensorLike, name: str | None = None) -> Tensor:
+    """Return examples that are written in JSON as `parse_example` takes them.
+
+    Args:
+      json_examples: [...] string, each an ``Example`` in protocol buffers' JSON.
+      name: name of the operation, by default "DecodeJSONExample".
+
+    Returns:
+      [...] string, each a serialized ``Example``.
+
+    Raises:
+      InvalidArgumentError: (when run) a string is no JSON, or that of no example.
+      ImportError: protobuf is not installed (``pip install daskvars[protobuf]``).
+
+    Source: TensorFlow 1.15, ``tf.decode_json_example``.
+
+    >>> import daskvars as dv
+    >>> text = '{"features": {"feature": {"n": {"int64List": {"value": [7]}}}}}'
+    >>> rows = decode_json_example([text])
+    >>> parse_example(rows, {"n": FixedLenFeature([], dv.int64)})["n"].numpy().tolist()
+    [7]
+    """
+    return apply(DECODE_JSON, json_examples, name=name)
 
 
 def _declared(key: str, feature: Any) -> tuple[str, DType, tuple[int, ...], Any]:
@@ -391,7 +501,7 @@ def _declared(key: str, feature: Any) -> tuple[str, DType, tuple[int, ...], Any]
     if isinstance(feature, FixedLenSequenceFeature):
         if not feature.allow_missing:
             raise ValueError(
-                f"Unsupported: FixedLenSequenceFeature requires allow_missing to be True ({key})."
+                f"Unsupported: FixedLenSequenceFeature requires allow_missing to be True. (feature {key})"
             )
         value = feature.default_value
         default = _empty(dtype) if value is None else to_numpy(value, dtype).reshape(())
@@ -407,9 +517,16 @@ def _declared(key: str, feature: Any) -> tuple[str, DType, tuple[int, ...], Any]
 
 def _full_shape(key: str, given: ShapeLike) -> tuple[int, ...]:
     shape: Shape = shapes.as_tuple(given)
-    if shape is None or None in shape:
+    if shape is None:
+        raise ValueError(f"Missing shape for feature {key}.")
+    if shape and shape[0] is None:
         raise ValueError(
-            f"feature {key!r} has the shape {shapes.show(shape)}, all sizes of which must be given"
+            f"First dimension of shape for feature {key} unknown. Consider using "
+            "FixedLenSequenceFeature."
+        )
+    if None in shape:
+        raise ValueError(
+            f"All dimensions of shape for feature {key} need to be known but received {shape}."
         )
     return tuple(n for n in shape if n is not None)
 

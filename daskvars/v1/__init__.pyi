@@ -46,6 +46,7 @@ from daskvars import RunOptions as RunOptions
 from daskvars import Session as Session
 from daskvars.summary.records import SessionLog as SessionLog
 from daskvars.v1.queues.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
+from daskvars import SparseFeature as SparseFeature
 from daskvars import SparseTensor as SparseTensor
 from daskvars import SparseTensorValue as SparseTensorValue
 from daskvars import Spec as Spec
@@ -167,6 +168,7 @@ from daskvars import data as data
 from daskvars import debugging as debugging
 from daskvars import decode_base64 as decode_base64
 from daskvars import decode_csv as decode_csv
+from daskvars import decode_json_example as decode_json_example
 from daskvars import decode_raw as decode_raw
 from daskvars import depth_to_space as depth_to_space
 from daskvars.ops.sparse.serializing import deserialize_many_sparse as deserialize_many_sparse

@@ -2,6 +2,7 @@
 
 from daskvars.v1.names.io import FixedLenFeature as FixedLenFeature
 from daskvars.v1.names.io import FixedLenSequenceFeature as FixedLenSequenceFeature
+from daskvars.v1.names.io import SparseFeature as SparseFeature
 from daskvars.v1.names.io import TFRecordCompressionType as TFRecordCompressionType
 from daskvars.v1.names.io import TFRecordOptions as TFRecordOptions
 from daskvars.v1.names.io import TFRecordWriter as TFRecordWriter
@@ -13,6 +14,7 @@ from daskvars.v1.names.io import decode_csv as decode_csv
 from daskvars.v1.names.io import decode_gif as decode_gif
 from daskvars.v1.names.io import decode_image as decode_image
 from daskvars.v1.names.io import decode_jpeg as decode_jpeg
+from daskvars.v1.names.io import decode_json_example as decode_json_example
 from daskvars.v1.names.io import decode_png as decode_png
 from daskvars.v1.names.io import decode_raw as decode_raw
 from daskvars.v1.names.io import deserialize_many_sparse as deserialize_many_sparse

@@ -37,6 +37,8 @@ from daskvars.nn import dynamic_rnn as dynamic_rnn
 from daskvars.nn import elu as elu
 from daskvars.nn import embedding_lookup as embedding_lookup
 from daskvars.nn import embedding_lookup_sparse as embedding_lookup_sparse
+from daskvars.nn import fractional_avg_pool as fractional_avg_pool
+from daskvars.nn import fractional_max_pool as fractional_max_pool
 from daskvars.nn import fused_batch_norm as fused_batch_norm
 from daskvars.nn import gelu as gelu
 from daskvars.nn import global_norm as global_norm

@@ -25,6 +25,15 @@ ROWS = np.array(
     object,
 )
 
+JSON = np.array(
+    [
+        b"{}",
+        b'{"features": {"feature": {"x": {"floatList": {"value": [1.5]}}}}}',
+        b'{"features": {"feature": {"y": {"bytesList": {"value": ["aGk="]}}}}}',
+    ],
+    object,
+)
+
 
 def parsed(rows):
     found = dv.parse_example(
@@ -51,4 +60,5 @@ SAMPLES = [
     Sample("DecodeRaw", lambda x: dv.decode_raw(x, dv.int16), (RAW,)),
     Sample("DecodeCSV", lambda x: dv.decode_csv(x, [[0], [1.5], [""]]), (LINES,)),
     Sample("ParseExample", parsed, (ROWS,)),
+    Sample("DecodeJSONExample", dv.decode_json_example, (JSON,)),
 ]

@@ -20,8 +20,24 @@ def roll(
     back: bool = False,
 ) -> Array:
     """Give `x` shifted along `axis`; what leaves at one end comes in at the other."""
+    if not x.ndim:
+        raise InvalidArgumentError(None, None, "input must be 1-D or higher")
+    for what, value in (("shift", shift), ("axis", axis)):
+        if np.ndim(value) > 1:
+            raise InvalidArgumentError(
+                None, None, f"{what} must be a scalar or a 1-D vector. Found: {value}"
+            )
     shifts = (shift,) if isinstance(shift, int) else tuple(shift)
     places = (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(shifts) != len(places):
+        raise InvalidArgumentError(
+            None, None, f"shift and axis must have the same size, got {shifts} and {places}"
+        )
+    for place in places:
+        if not -x.ndim <= place < x.ndim:
+            raise InvalidArgumentError(
+                None, None, f"axis {place} is out of range for {x.ndim} dimensions"
+            )
     return xp.roll(x, tuple(-s for s in shifts) if back else shifts, places)
 
 

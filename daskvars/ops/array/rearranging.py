@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -64,10 +66,22 @@ def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Te
     return apply(REVERSE, tensor, name=name, axis=(places,) if isinstance(places, int) else places)
 
 
-def _rolled(inputs: Sequence[Spec], *, axis: Any, **attrs: Any) -> Spec:
+def _rolled(inputs: Sequence[Spec], *, shift: Any, axis: Any, **attrs: Any) -> Spec:
     shape = inputs[0].shape
     if shape == ():
-        raise ValueError("Shape must be at least rank 1 but is rank 0: a scalar cannot roll")
+        raise ValueError("Shape must be at least rank 1 but is rank 0: input must be 1-D or higher")
+    counts = {}
+    for what, value in (("shift", shift), ("axis", axis)):
+        rank = numpy.ndim(value)
+        if rank > 1:
+            raise ValueError(f"Shape must be at most rank 1 but is rank {rank}: {what} is {value}")
+        if rank or isinstance(value, int):
+            counts[what] = numpy.size(value)
+    if len(set(counts.values())) > 1:
+        raise ValueError(
+            f"shift and axis have {counts['shift']} and {counts['axis']} numbers: both shapes "
+            "must be equal"
+        )
     if shape is not None and axis is not None and axes.is_complete(axis):
         for one in axis if isinstance(axis, tuple) else (axis,):
             shapes.normalize_axis(one, len(shape))

@@ -96,6 +96,7 @@ _AS_IS = {
     *examples.__all__,
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "SparseFeature",
     "VarLenFeature",
     "ClusterDef",
     "ClusterSpec",

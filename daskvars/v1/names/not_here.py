@@ -11,9 +11,9 @@ NOT_HERE = {
     "": """
         AttrValue CriticalSection
         IndexedSlicesSpec LMDBReader LogMessage Module NameAttrList OptionalSpec QUANTIZED_DTYPES
-        RaggedTensor RaggedTensorSpec SparseFeature SparseTensorSpec
+        RaggedTensor RaggedTensorSpec SparseTensorSpec
         SummaryMetadata TensorArraySpec TensorInfo TensorSpec TypeSpec audio autograph
-        decode_compressed decode_json_example delete_session_tensor dequantize distribute
+        decode_compressed delete_session_tensor dequantize distribute
         extract_volume_patches fingerprint get_session_handle get_session_tensor guarantee_const
         lite load_file_system_library load_library load_op_library make_ndarray
         make_tensor_proto parse_single_sequence_example profiler quantize quantize_v2
@@ -21,11 +21,11 @@ NOT_HERE = {
         timestamp tpu user_ops vectorized_map wrap_function xla
     """,
     "image": """
-        combined_non_max_suppression extract_glimpse
+        combined_non_max_suppression
         non_max_suppression_with_scores
     """,
     "io": """
-        decode_compressed decode_json_example decode_proto encode_proto parse_sequence_example
+        decode_compressed decode_proto encode_proto parse_sequence_example
         parse_single_sequence_example
     """,
     "linalg": """
@@ -40,7 +40,7 @@ NOT_HERE = {
     "nn": """
         avg_pool_v2 collapse_repeated conv_transpose ctc_beam_search_decoder_v2 ctc_loss_v2
         ctc_unique_labels
-        dilation2d erosion2d fractional_avg_pool fractional_max_pool max_pool_v2 quantized_avg_pool
+        dilation2d erosion2d max_pool_v2 quantized_avg_pool
         quantized_conv2d quantized_max_pool quantized_relu_x with_space_to_batch
     """,
     "quantization": """

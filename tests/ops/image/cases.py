@@ -68,6 +68,25 @@ def resized_images(tf):
     ]
 
 
+# -- glimpses ------------------------------------------------------------------------------------
+
+PLACES = [[0, 0], [0.5, -0.3], [2, 1], [-1.5, -2.5], [1, -1]]
+
+
+@case
+def glimpses(tf: Any) -> Any:
+    """Where windows are: noise, which is no whole number, is written as -1."""
+    images = np.arange(1, 31, dtype=np.float32).reshape(1, 5, 6, 1).repeat(len(PLACES), 0)
+    found = []
+    for centered in (True, False):
+        for normalized in (True, False):
+            seen = tf.image.extract_glimpse(
+                images, [3, 2], np.array(PLACES, np.float32), centered, normalized
+            )
+            found.append(tf.where(tf.equal(seen, tf.floor(seen)), seen, -tf.ones_like(seen)))
+    return found
+
+
 # -- cropped, padded, turned -------------------------------------------------------------------
 
 
