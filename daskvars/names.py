@@ -159,6 +159,7 @@ from daskvars.ops.files import matching_files, read_file, write_file
 from daskvars.ops.parsing import (
     FixedLenFeature, FixedLenSequenceFeature, SparseFeature, VarLenFeature, decode_csv,
     decode_json_example, decode_raw, parse_example, parse_single_example,
+    parse_single_sequence_example,
 )
 from daskvars.ops.sparse.serializing import parse_tensor, serialize_tensor
 from daskvars.ops.sparse.sets import edit_distance
@@ -264,7 +265,8 @@ __all__ = [
     "cos", "cosh", "count_nonzero", "count_up_to", "create_partitioned_variables", "cross",
     "cumprod", "cumsum", "custom_gradient", "data", "debugging", "decode_base64", "decode_csv",
     "decode_json_example", "decode_raw", "depth_to_space", "device", "diag", "diag_part",
-    "digamma", "dimension_at_index", "dimension_value", "distributions", "div", "div_no_nan", "divide", "double",
+    "digamma", "dimension_at_index", "dimension_value", "distributions", "div", "div_no_nan",
+    "divide", "double",
     "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum", "encode_base64",
     "ensure_shape", "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill",
     "fixed_size_partitioner", "float16", "float32", "float64", "floor", "floor_div", "floordiv",
@@ -288,7 +290,8 @@ __all__ = [
     "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis",
     "nn", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "observe", "one_hot",
     "ones", "ones_initializer", "ones_like", "orthogonal_initializer", "pad", "parallel_stack",
-    "parse_example", "parse_single_example", "parse_tensor", "patterns", "placeholder",
+    "parse_example", "parse_single_example", "parse_single_sequence_example",
+    "parse_tensor", "patterns", "placeholder",
     "placeholder_with_default", "polygamma", "polyval", "pow", "print", "profile", "progress",
     "py_func", "py_function", "qint16", "qint32", "qint8", "qr", "quantization", "quint16",
     "quint8", "random", "random_crop", "random_gamma", "random_normal", "random_normal_initializer",

@@ -53,12 +53,13 @@ def assert_same_structure(first: Any, second: Any, what: str = "structures") -> 
         return
     if _plain(first) == _plain(second):
         raise TypeError(
-            f"{what}: the two structures don't have the same sequence type: {first!r}, {second!r}"
+            f"{what}: the two structures don't have the same nested structure: they don't have the "
+            f"same sequence type: {first!r}, {second!r}"
         )
     one, other = len(flatten(first)), len(flatten(second))
     problem = "the two structures don't have the same nested structure"
     if one != other:
-        problem = f"the two structures don't have the same number of elements: {one} and {other}"
+        problem += f": they don't have the same number of elements: {one} and {other}"
     raise ValueError(f"{what}: {problem}: {first!r} and {second!r}")
 
 

@@ -15,6 +15,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.example_protos import decode_error, example_of_json, message_class
 
 DENSE, SPARSE, SEQUENCE = "dense", "sparse", "sequence"
+OPTIONAL = "optional sequence"  # of a sequence example that may lack it
 _LISTS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}
 _MEMBERS = {"string": "bytes_list", "float32": "float_list", "int64": "int64_list"}
 _SHOWN = {"string": "string", "float32": "float", "int64": "int64"}
@@ -142,6 +143,79 @@ def parse_example(
         whole = combine(rows, key, dtype, shape, default)
         found.append(whole if array.ndim else whole[0])
     return tuple(found)
+
+
+def parse_single_sequence_example(
+    xp: ArrayModule,
+    serialized: Any,
+    name: Any,
+    *defaults: Any,
+    keys: Sequence[str],
+    kinds: Sequence[str],
+    dtypes: Sequence[DType],
+    shapes: Sequence[tuple[int, ...]],
+    num_context: int,
+) -> tuple[numpy.ndarray, ...]:
+    """Give the features of a sequence example: those of its context, then those of its frames."""
+    try:
+        message = message_class("SequenceExample").FromString(serialized.item())
+    except decode_error():
+        raise _invalid(
+            f"Could not parse sequence example, value: {serialized.item()[:64]!r}"
+        ) from None
+    about = f"Name: {name.item().decode(errors='replace') or '<unknown>'}, "
+    declared = list(zip(keys, kinds, dtypes, shapes, strict=True))
+    rest = iter(defaults)
+    found: list[numpy.ndarray] = []
+    for key, kind, dtype, shape in declared[:num_context]:
+        row = _values(message.context.feature, key, dtype, 0)
+        if kind == SPARSE:
+            indices, values, size = _sparse([row], dtype)
+            found += [indices[:, 1:], values, size[1:]]
+        else:
+            found.append(_dense([row], key, dtype, shape, numpy.asarray(next(rest)))[0])
+    lists = message.feature_lists.feature_list
+    for key, kind, dtype, shape in declared[num_context:]:
+        if key not in lists and kind == SEQUENCE:
+            raise _invalid(
+                f"{about}Feature list '{key}' is required but could not be found.  Did you mean to "
+                "include it in feature_list_dense_missing_assumed_empty or "
+                "feature_list_dense_defaults? Declare it with allow_missing=True."
+            )
+        frames = lists[key].feature if key in lists else ()
+        rows = [_frame(frame, key, dtype, place, about) for place, frame in enumerate(frames)]
+        found += (
+            _sparse(rows, dtype) if kind == SPARSE else [_frames(rows, key, dtype, shape, about)]
+        )
+    return tuple(found)
+
+
+def _frame(feature: Any, key: str, dtype: DType, place: int, about: str) -> Any:
+    """Return the values of one frame, none where it has no list."""
+    kind = feature.WhichOneof("kind")
+    if kind is None:
+        return numpy.empty(0, dtype.np)
+    if kind != _MEMBERS[dtype.name]:
+        raise _invalid(
+            f"{about}Feature list: {key}, Index: {place}.  Data types don't match. Expected type: "
+            f"{_SHOWN[dtype.name]}  Feature is: {kind}"
+        )
+    return _as_array(getattr(feature, kind).value, dtype)
+
+
+def _frames(
+    rows: Sequence[Any], key: str, dtype: DType, shape: tuple[int, ...], about: str
+) -> numpy.ndarray:
+    size = math.prod(shape)
+    found = numpy.empty((len(rows), size), dtype.np)
+    for place, row in enumerate(rows):
+        if len(row) != size:
+            raise _invalid(
+                f"{about}Key: {key}, Index: {place}.  Number of {_SHOWN[dtype.name]} values != "
+                f"expected.  values size: {len(row)} but output shape: {list(shape)}"
+            )
+        found[place] = row
+    return found.reshape(len(rows), *shape)
 
 
 def decode_json_example(xp: ArrayModule, text: Any) -> numpy.ndarray:

@@ -188,7 +188,8 @@ class FixedLenSequenceFeature(NamedTuple):
     Attributes:
       shape: of one item.
       dtype: float32, int64 or string.
-      allow_missing: must be True: an example without the feature has no items.
+      allow_missing: whether an example may lack the feature, and has no items then; must be True
+        but in sequence examples.
       default_value: what is filled up with, by default 0 or the empty string.
 
     >>> import daskvars.v1 as tf
@@ -326,7 +327,8 @@ def parse_example(
 
     Returns:
       Name -> tensor: [n, *shape] of a feature of fixed length, [n, most items, *shape] of a
-      sequence, a `SparseTensor` [n, most values] of one of variable length, [n, *size] of a sparse one.
+      sequence, a `SparseTensor` [n, most values] of one of variable length, [n, *size] of a sparse
+      one.
 
     Raises:
       ValueError: there are no features, or one is declared in a way that cannot be.
@@ -446,6 +448,142 @@ def _merged(key: str, feature: Any, parts: Mapping[str, Any]) -> Any:
     )
 
 
+# -- examples of sequences -------------------------------------------------------------------------
+
+
+def _parsed_sequence(
+    inputs: Sequence[Spec],
+    *,
+    kinds: Sequence[str],
+    dtypes: Sequence[DType],
+    shapes: Sequence[tuple[int, ...]],
+    num_context: int,
+    **attrs: Any,
+) -> tuple[Spec, ...]:
+    for spec, what in zip(inputs, ("serialized", "example_name"), strict=False):
+        if spec.shape:
+            raise ValueError(f"{what} must be a scalar, found the shape {spec.shape}")
+    found: list[Spec] = []
+    for place, (kind, dtype, shape) in enumerate(zip(kinds, dtypes, shapes, strict=True)):
+        rank = 1 + (place >= num_context)
+        if kind == kernels.SPARSE:
+            found += [Spec(int64, (None, rank)), Spec(dtype, (None,)), Spec(int64, (rank,))]
+        else:
+            found.append(Spec(dtype, shape if rank == 1 else (None, *shape)))
+    return tuple(found)
+
+
+PARSE_SEQUENCE = OpDef(
+    "ParseSingleSequenceExample",
+    "serialized:S, example_name:S, *context_dense_defaults:A",
+    infer=_parsed_sequence,
+    pattern=Opaque(),
+    kernel=kernels.parse_single_sequence_example,
+    gradient=NO_GRADIENT,
+    attributes={
+        "keys": kinds_of.tuple_of(kinds_of.TEXT),
+        "kinds": kinds_of.tuple_of(kinds_of.TEXT),
+        "dtypes": kinds_of.tuple_of(kinds_of.DTYPE),
+        "shapes": kinds_of.tuple_of(kinds_of.INTS),
+        "num_context": kinds_of.INT,
+    },
+)
+
+
+def parse_single_sequence_example(
+    serialized: TensorLike,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_name: TensorLike | None = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the features of one serialized example of a sequence: of all of it, and of its frames.
+
+    Args:
+      serialized: scalar string, a ``SequenceExample`` (`daskvars.data.SequenceExample`).
+      context_features: name -> `FixedLenFeature`, `VarLenFeature` or `SparseFeature`.
+      sequence_features: name -> `FixedLenSequenceFeature` or `VarLenFeature`.
+      example_name: scalar string, for errors.
+      name: name of the operation, by default "ParseSingleSequenceExample".
+
+    Returns:
+      context: name -> tensor [*shape] of a feature of fixed length, a `SparseTensor` [values] of
+        one of variable length.
+      sequence: name -> tensor [frames, *shape], or a `SparseTensor` [frames, most values].
+
+    Raises:
+      ValueError: there are no features, or one is declared in a way that cannot be.
+      TypeError: one is no declaration of a feature that may stand there.
+      InvalidArgumentError: (when run) the string is no such example, or it lacks a feature, or has
+        it in another dtype or number.
+      ImportError: protobuf is not installed (``pip install daskvars[protobuf]``).
+
+    Source: TensorFlow 1.15, ``tf.parse_single_sequence_example``.
+
+    >>> import daskvars as dv
+    >>> data = dv.data
+    >>> frames = [data.Feature(int64_list=data.Int64List(value=[n, n])) for n in (1, 2, 3)]
+    >>> example = data.SequenceExample(feature_lists=data.FeatureLists(
+    ...     feature_list={"x": data.FeatureList(feature=frames)}))
+    >>> _, found = parse_single_sequence_example(
+    ...     example.SerializeToString(),
+    ...     sequence_features={"x": FixedLenSequenceFeature([2], dv.int64)})
+    >>> found["x"].numpy().tolist()
+    [[1, 1], [2, 2], [3, 3]]
+    """
+    if not (context_features or sequence_features):
+        raise ValueError("Missing features: give context_features, sequence_features or both")
+    context, sequence = context_features or {}, sequence_features or {}
+    whole = _with_parts(context)
+    keys = sorted(whole)
+    for key in keys:
+        if isinstance(whole[key], FixedLenSequenceFeature):
+            raise TypeError(f"context feature {key!r} cannot be a FixedLenSequenceFeature")
+    declared = [_declared(key, whole[key]) for key in keys]
+    defaults = [default for kind, _, _, default in declared if kind != kernels.SPARSE]
+    frames = [_declared_frames(key, sequence[key]) for key in sorted(sequence)]
+    entries = [(kind, dtype, shape) for kind, dtype, shape, _ in declared] + frames
+    names = [*keys, *sorted(sequence)]
+    found = iter(
+        apply(
+            PARSE_SEQUENCE,
+            convert_to_tensor(serialized, string, name="serialized"),
+            convert_to_tensor("" if example_name is None else example_name, string),
+            *defaults,
+            name=name,
+            keys=tuple(names),
+            kinds=tuple(kind for kind, _, _ in entries),
+            dtypes=tuple(dtype for _, dtype, _ in entries),
+            shapes=tuple(shape for _, _, shape in entries),
+            num_context=len(keys),
+        )
+    )
+    values = [
+        SparseTensor(next(found), next(found), next(found))
+        if kind == kernels.SPARSE
+        else next(found)
+        for kind, _, _ in entries
+    ]
+    parts = dict(zip(keys, values[: len(keys)], strict=True))
+    return (
+        {key: _merged(key, context[key], parts) for key in sorted(context)},
+        dict(zip(sorted(sequence), values[len(keys) :], strict=True)),
+    )
+
+
+def _declared_frames(key: str, feature: Any) -> tuple[str, DType, tuple[int, ...]]:
+    """Return kind, dtype and shape of one frame of a feature."""
+    if isinstance(feature, VarLenFeature):
+        return _declared(key, feature)[:3]
+    if not isinstance(feature, FixedLenSequenceFeature):
+        raise TypeError(
+            f"sequence feature {key!r} must be a FixedLenSequenceFeature or a VarLenFeature, got "
+            f"{feature!r}"
+        )
+    _, dtype, shape, _ = _declared(key, feature._replace(allow_missing=True))
+    return (kernels.OPTIONAL if feature.allow_missing else kernels.SEQUENCE), dtype, shape
+
+
 # -- examples in JSON ------------------------------------------------------------------------------
 
 DECODE_JSON = OpDef(
@@ -501,7 +639,8 @@ def _declared(key: str, feature: Any) -> tuple[str, DType, tuple[int, ...], Any]
     if isinstance(feature, FixedLenSequenceFeature):
         if not feature.allow_missing:
             raise ValueError(
-                f"Unsupported: FixedLenSequenceFeature requires allow_missing to be True. (feature {key})"
+                "Unsupported: FixedLenSequenceFeature requires allow_missing to be True. "
+                f"(feature {key})"
             )
         value = feature.default_value
         default = _empty(dtype) if value is None else to_numpy(value, dtype).reshape(())

@@ -364,6 +364,7 @@ from daskvars import pad as pad
 from daskvars import parallel_stack as parallel_stack
 from daskvars import parse_example as parse_example
 from daskvars import parse_single_example as parse_single_example
+from daskvars import parse_single_sequence_example as parse_single_sequence_example
 from daskvars import parse_tensor as parse_tensor
 from daskvars import patterns as patterns
 from daskvars import placeholder as placeholder

@@ -27,6 +27,7 @@ from daskvars.v1.names.io import is_jpeg as is_jpeg
 from daskvars.v1.names.io import matching_files as matching_files
 from daskvars.v1.names.io import parse_example as parse_example
 from daskvars.v1.names.io import parse_single_example as parse_single_example
+from daskvars.v1.names.io import parse_single_sequence_example as parse_single_sequence_example
 from daskvars.v1.names.io import parse_tensor as parse_tensor
 from daskvars.v1.names.io import read_file as read_file
 from daskvars.v1.names.io import serialize_many_sparse as serialize_many_sparse

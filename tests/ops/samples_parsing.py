@@ -53,6 +53,36 @@ def written(x):
 FOLDER = tempfile.TemporaryDirectory()
 HERE = np.array(__file__.encode(), object)
 
+FRAMES = np.array(
+    dv.data.SequenceExample(
+        context=dv.data.Features(
+            feature={"c": dv.data.Feature(float_list=dv.data.FloatList(value=[0.5]))}
+        ),
+        feature_lists=dv.data.FeatureLists(
+            feature_list={
+                "x": dv.data.FeatureList(
+                    feature=[
+                        dv.data.Feature(int64_list=dv.data.Int64List(value=[n, -n]))
+                        for n in (1, 2, 3)
+                    ]
+                )
+            }
+        ),
+    ).SerializeToString(),
+    object,
+)
+
+
+def parsed_sequence(row):
+    context, frames = dv.parse_single_sequence_example(
+        row,
+        {"c": dv.VarLenFeature(dv.float32), "d": dv.FixedLenFeature([], dv.float32, 2.0)},
+        {"x": dv.FixedLenSequenceFeature([2], dv.int64), "y": dv.VarLenFeature(dv.string)},
+    )
+    c, y = context["c"], frames["y"]
+    return [c.indices, c.values, context["d"], frames["x"], y.indices, y.dense_shape]
+
+
 SAMPLES = [
     Sample("ReadFile", dv.read_file, (HERE,)),
     Sample("WriteFile", written, (np.array(RAW[0], object),)),
@@ -60,5 +90,6 @@ SAMPLES = [
     Sample("DecodeRaw", lambda x: dv.decode_raw(x, dv.int16), (RAW,)),
     Sample("DecodeCSV", lambda x: dv.decode_csv(x, [[0], [1.5], [""]]), (LINES,)),
     Sample("ParseExample", parsed, (ROWS,)),
+    Sample("ParseSingleSequenceExample", parsed_sequence, (FRAMES,)),
     Sample("DecodeJSONExample", dv.decode_json_example, (JSON,)),
 ]

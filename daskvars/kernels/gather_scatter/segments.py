@@ -362,7 +362,7 @@ def gather_nd(xp: ArrayModule, params: Array, indices: Array) -> Array:
     """
     depth = indices.shape[-1]
     rows = params.reshape(math.prod(params.shape[:depth]), *params.shape[depth:])
-    return rows.take(flat_index(xp, indices, params.shape), axis=0)
+    return rows.take(flat_index(xp, indices, params.shape, gathers=True), axis=0)
 
 
 def scatter_nd(xp: ArrayModule, indices: Array, updates: Array, *, shape: tuple) -> Array:
@@ -402,19 +402,26 @@ def scatter_nd_rows(
     return updated.reshape(x.shape)
 
 
-def flat_index(xp: ArrayModule, indices: Array, shape: tuple) -> Array:
-    """Return the row numbers that rows of ``indices`` name, checked, int64."""
+def flat_index(xp: ArrayModule, indices: Array, shape: tuple, *, gathers: bool = False) -> Array:
+    """Return the row numbers that rows of ``indices`` name, checked, int64.
+
+    Errors are worded for what is gathered from ``shape`` or for what is scattered into it.
+    """
     depth = indices.shape[-1]
     extents = xp.asarray(shape[:depth], np.int64)
     wrong = ((indices < 0) | (indices >= extents)).any(axis=-1)
     if wrong.any():
-        place = np.unravel_index(int(xp.flatnonzero(wrong)[0]), wrong.shape)
-        position = ",".join(str(int(index)) for index in place)
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"indices[{position}] = {indices[place].tolist()} does not index into shape "
-            f"{list(shape)}",
-        )
+        number = int(xp.flatnonzero(wrong)[0])
+        place = np.unravel_index(number, wrong.shape)
+        found = f"{indices[place].tolist()} does not index into"
+        position = ",".join(str(int(index)) for index in (*place, 0))
+        if gathers:
+            said = f"flat indices[{number}, :] = {found} param (shape: {list(shape)})"
+            empty = "Requested more than 0 entries, but params is empty."
+        else:
+            said = f"Invalid indices: [{position}] = {found} {list(shape)}"
+            empty = "Indices and updates specified for empty output."
+        said += "" if math.prod(shape) else f". {empty} Its shape is {list(shape)}"
+        raise InvalidArgumentError(None, None, said)
     strides = xp.asarray([math.prod(shape[axis + 1 : depth]) for axis in range(depth)], np.int64)
     return (indices * strides).sum(axis=-1)

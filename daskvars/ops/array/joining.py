@@ -264,11 +264,17 @@ def split(
 # -- stack -------------------------------------------------------------------------------------
 
 
+def _place(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis = {axis} not in [{-rank}, {rank}): out of range for rank {rank}")
+    return axis % rank
+
+
 def _stacked(inputs: Sequence[Spec], *, axis: Any) -> Spec:
     merged = merged_shape(*[spec.shape for spec in inputs])
     if merged is None:
         return Spec(inputs[0].dtype, None)
-    place = shapes.normalize_axis(axis, len(merged) + 1, "axis")
+    place = _place(axis, len(merged) + 1)
     return Spec(inputs[0].dtype, (*merged[:place], len(inputs), *merged[place:]))
 
 
@@ -330,7 +336,7 @@ def _unstacked(inputs: Sequence[Spec], *, num: Any, axis: Any) -> Spec:
     shape = inputs[0].shape
     if shape is None:
         return (inputs[0],) * num
-    place = shapes.normalize_axis(axis, len(shape), "axis")
+    place = _place(axis, len(shape))
     if shape[place] not in (num, None):
         raise ValueError(
             f"Dimension must be {num} but is {shape[place]}: cannot unstack "
@@ -382,7 +388,7 @@ def unstack(
     shape = value.spec.shape
     if num is None:
         if shape is not None:
-            num = shape[shapes.normalize_axis(axis, len(shape), "axis")]
+            num = shape[_place(axis, len(shape))]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {shapes.show(shape)}")
     if not num:

@@ -59,7 +59,11 @@ def _transposed(inputs: Sequence[Spec], *, perm: Sequence[int], **attrs: Any) ->
     if None in perm:
         return Spec(dtype, (None,) * len(shape))
     if sorted(perm) != list(range(len(shape))):
-        raise ValueError(f"{list(perm)} is not a permutation of the {len(shape)} dimensions")
+        missing = ", ".join(str(axis) for axis in range(len(shape)) if axis not in perm)
+        raise ValueError(
+            f"{list(perm)} is not a permutation of the {len(shape)} dimensions: "
+            f"{missing} is missing"
+        )
     return Spec(dtype, tuple(shape[i] for i in perm))
 
 

@@ -31,7 +31,7 @@ class _Rows:
         static = self.tensors[0].spec.shape
         for tensor in self.tensors:
             if tensor.spec.shape == ():
-                raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+                raise ValueError("elements in elems must be 1+ dimensional Tensors, not a scalar")
         self.length = static[0] if static and static[0] is not None else shape(self.tensors[0])[0]
         self._arrays = [_read_often(t.dtype, self.length).unstack(t) for t in self.tensors]
 

@@ -124,11 +124,25 @@ def _scattered(inputs: Sequence[Spec], *, shape: Shape, batch_dims: int = 0, **a
 
 def _check_updates(target: Shape, indices: Shape, updates: Shape, batch_dims: int = 0) -> None:
     wanted = _slices(target, indices, batch_dims)
-    if not shapes.compatible(wanted, updates):
-        raise ValueError(
-            f"updates of shape {shapes.show(updates)} do not fit indices of shape "
-            f"{shapes.show(indices)} into shape {shapes.show(target)}: wanted {shapes.show(wanted)}"
-        )
+    if shapes.compatible(wanted, updates):
+        return
+    said = f"wanted updates of shape {shapes.show(wanted)}"
+    if indices is not None and wanted is not None and updates is not None:
+        outer, inner = len(indices) - 1, len(wanted) - len(indices) + 1
+        if not shapes.compatible(indices[:-1], updates[:outer]):
+            said = (
+                f"The outer {outer} dimensions of indices.shape={shapes.show(indices)} must match "
+                f"the outer {outer} dimensions of updates.shape={shapes.show(updates)}: {said}"
+            )
+        else:
+            said = (
+                f"The inner {inner} dimensions of input.shape={shapes.show(target)} must match "
+                f"the inner {inner} dimensions of updates.shape={shapes.show(updates)}: {said}"
+            )
+    raise ValueError(
+        f"updates of shape {shapes.show(updates)} do not fit indices of shape "
+        f"{shapes.show(indices)} into shape {shapes.show(target)}. {said}"
+    )
 
 
 SCATTER_ND = OpDef(

@@ -22,7 +22,10 @@ def _least(m: int | None, n: int | None) -> int | None:
 
 def _matrix_shape(shape: Shape) -> Shape:
     if shape is not None and len(shape) < 2:
-        raise ValueError(f"Shape must be at least rank 2 but is rank {len(shape)}")
+        raise ValueError(
+            f"Shape must be at least rank 2 but is rank {len(shape)}: input must be at least "
+            f"2-dim, received shape {shapes.show(shape)}"
+        )
     return shape
 
 
@@ -32,7 +35,9 @@ def _matrix_shape(shape: Shape) -> Shape:
 def _diagonal_matrix(inputs: Sequence[Spec]) -> Spec:
     dtype, shape = inputs[0]
     if shape == ():
-        raise ValueError("Shape must be at least rank 1 but is rank 0")
+        raise ValueError(
+            "Shape must be at least rank 1 but is rank 0: input must be at least 1-dim"
+        )
     return Spec(dtype, None if shape is None else (*shape, shape[-1]))
 
 
@@ -110,6 +115,8 @@ def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
 
 def _with_diagonal(inputs: Sequence[Spec]) -> Spec:
     shape, diagonal = _matrix_shape(inputs[0].shape), inputs[1].shape
+    if diagonal == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0: the diagonal is a scalar")
     if shape is not None and not shapes.compatible((*shape[:-2], _least(*shape[-2:])), diagonal):
         raise ValueError(
             f"a diagonal of shape {shapes.show(diagonal)} does not fit matrices of shape "

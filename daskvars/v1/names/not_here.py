@@ -16,7 +16,7 @@ NOT_HERE = {
         decode_compressed delete_session_tensor dequantize distribute
         extract_volume_patches fingerprint get_session_handle get_session_tensor guarantee_const
         lite load_file_system_library load_library load_op_library make_ndarray
-        make_tensor_proto parse_single_sequence_example profiler quantize quantize_v2
+        make_tensor_proto profiler quantize quantize_v2
         quantized_concat ragged raw_ops required_space_to_batch_paddings resource_loader sysconfig
         timestamp tpu user_ops vectorized_map wrap_function xla
     """,
@@ -26,7 +26,6 @@ NOT_HERE = {
     """,
     "io": """
         decode_compressed decode_proto encode_proto parse_sequence_example
-        parse_single_sequence_example
     """,
     "linalg": """
         LinearOperator LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorCirculant

@@ -129,8 +129,8 @@ def test_ids_out_of_range(chunks, ids, words):
     [
         (lambda x, i: gather.gather(x, [i], axis=1), r"indices\[0\] = 9 is not in \[0, 3\)"),
         (lambda x, i: gather.batch_gather(x, [[i]] * 5), r"is not in \[0, 3\)"),
-        (lambda x, i: scattering.gather_nd(x, [[0, i]]), "does not index into shape"),
-        (lambda x, i: scattering.scatter_nd([[i]], [1.0], [4]), "does not index into shape"),
+        (lambda x, i: scattering.gather_nd(x, [[0, i]]), "does not index into param"),
+        (lambda x, i: scattering.scatter_nd([[i]], [1.0], [4]), "does not index into .4."),
         (lambda x, i: scattering.tensor_scatter_add(x, [[i, 0]], [1.0]), "does not index"),
         (lambda x, i: segments.unsorted_segment_sum(x, [0, 1, 2, 3, i], 5), "out of range"),
         (lambda x, i: segments.segment_sum(x, tf.stack([i, 0, 1, 2, 3])), "not increasing"),
