@@ -414,7 +414,7 @@ def flat_index(xp: ArrayModule, indices: Array, shape: tuple, *, gathers: bool =
         number = int(xp.flatnonzero(wrong)[0])
         place = np.unravel_index(number, wrong.shape)
         found = f"{indices[place].tolist()} does not index into"
-        position = ",".join(str(int(index)) for index in (*place, 0))
+        position = ",".join(map(str, (*map(int, place), 0)))
         if gathers:
             said = f"flat indices[{number}, :] = {found} param (shape: {list(shape)})"
             empty = "Requested more than 0 entries, but params is empty."

@@ -163,8 +163,7 @@ def _bounds(begins: Array, size: int, overlapping: bool) -> tuple[Array, Array]:
 
 def _counts(rows: Array, columns: Array, shape: tuple[int, ...], overlapping: bool) -> Array:
     """Return how many pixels each window has, [rows, columns, 1]; of an empty one, 1."""
-    down, along = (
-        np.subtract(*_bounds(begins, size, overlapping)[::-1])
-        for begins, size in ((rows, shape[1]), (columns, shape[2]))
-    )
+    first, stop = _bounds(rows, shape[1], overlapping)
+    left, right = _bounds(columns, shape[2], overlapping)
+    down, along = stop - first, right - left
     return np.maximum(down[:, None] * along, 1)[..., None]

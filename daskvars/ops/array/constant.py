@@ -23,7 +23,7 @@ from daskvars.graph.definitions.patterns import Elementwise, Opaque, Source
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.sparse_tensor import SparseTensor
+from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.kernels.control.effects import unreachable
@@ -427,8 +427,8 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
     [1, 3]
     """
     with name_scope(name, "Shape", [input]) as scope:
-        if isinstance(input, SparseTensor):
-            sizes = input.dense_shape
+        if isinstance(input, SparseTensor | SparseTensorValue):
+            sizes = convert_to_tensor(input.dense_shape)
             return apply(opdef("Cast"), sizes, name=scope, dtype=as_dtype(out_type))
         input = convert_to_tensor(input, name="input")
         out_type = as_dtype(out_type)
@@ -457,6 +457,9 @@ def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32
     4
     """
     with name_scope(name, "Size", [input]) as scope:
+        if isinstance(input, SparseTensor | SparseTensorValue):
+            sizes = shape(input, out_type=out_type)
+            return apply(opdef("Prod"), sizes, name=scope, axis=None, keepdims=False)
         input = convert_to_tensor(input, name="input")
         out_type = as_dtype(out_type)
         known = shapes.size(input.spec.shape)
@@ -472,6 +475,8 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     2
     """
     with name_scope(name, "Rank", [input]) as scope:
+        if isinstance(input, SparseTensor | SparseTensorValue):
+            return size(input.dense_shape, name=scope)
         input = convert_to_tensor(input, name="input")
         if input.spec.shape is not None:
             return constant(len(input.spec.shape), int32, name=scope)

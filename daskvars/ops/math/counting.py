@@ -125,7 +125,8 @@ def bincount(
     [0, 2, 0, 1]
     """
     with name_scope(name, "bincount", [arr, weights]):
-        arr = convert_to_tensor(arr, name="arr")
+        nothing = isinstance(arr, list | tuple) and not len(arr)  # which has no dtype of its own
+        arr = convert_to_tensor(arr, dtypes.int32 if nothing else None, name="arr")
         if arr.dtype.is_integer and arr.dtype.base_dtype not in dtypes.INDEX:
             arr = cast(arr, dtypes.int64 if arr.dtype.size > 2 else dtypes.int32)
         kind = arr.dtype.base_dtype

@@ -116,10 +116,8 @@ AVG_POOL_GRAD: OpDef = OpDef(
 # -- where windows begin -------------------------------------------------------------------------
 
 
-def _begins(
-    size: Any, ratio: float, pseudo_random: bool, draw: Callable[[Any], Tensor]
-) -> tuple[Tensor, Any]:
-    """Return where the windows of one dimension begin, [windows + 1] int64, and their number.
+def _begins(size: Any, ratio: float, pseudo_random: bool, draw: Callable[[Any], Tensor]) -> Tensor:
+    """Return where the windows of one dimension begin, [windows + 1] int64.
 
     Sizes are the two whole numbers next to size / windows. At random, they are in any order;
     pseudo-randomly, window i begins at ``floor(size / windows * (i + u))``, with one u for all,
