@@ -1,7 +1,8 @@
 """Neural networks' ops; `daskvars.nn` lists their public names.
 
-Rooms: ``convolution``, ``normalization``. Files: ``pooling``, ``pooling_forms``; ``windows``, how
-convolutions and poolings take strides, paddings and formats; ``activation``, ``bias``, ``dropout``,
+Rooms: ``convolution``, ``normalization``. Files: ``pooling``, ``pooling_forms``,
+``fractional_pooling``; ``windows``, how convolutions and poolings take strides, paddings and
+formats; ``activation``, ``bias``, ``dropout``,
 ``embedding``, ``embedding_sparse``; ``softmax``, ``loss``, ``ranking``, ``weighting``; ``ctc``,
 labels without their times.
 
