@@ -27,6 +27,7 @@ from daskvars.train.checkpoints.checkpoint_state import (
     CheckpointState, checkpoint_exists, generate_checkpoint_state_proto, get_checkpoint_mtimes,
     get_checkpoint_state, latest_checkpoint, remove_checkpoint, update_checkpoint_state,
 )
+from daskvars.train.checkpoints.vocabularies import VocabInfo
 from daskvars.train.checkpoints.warm_starting import warm_start
 from daskvars.train.optimizers.adaptive import (
     AdadeltaOptimizer, AdagradOptimizer, AdamOptimizer, AdamWOptimizer, RMSPropOptimizer,
@@ -48,9 +49,9 @@ from daskvars.train.training_step import (
 
 __all__ = [
     "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "AdamWOptimizer", "Checkpoint",
-    "CheckpointManager", "CheckpointState",
-    "ExponentialMovingAverage", "GradientDescentOptimizer", "LAMBOptimizer", "MomentumOptimizer",
-    "NewCheckpointReader", "Optimizer", "RMSPropOptimizer", "Saver", "assert_global_step",
+    "CheckpointManager", "CheckpointState", "ExponentialMovingAverage",
+    "GradientDescentOptimizer", "LAMBOptimizer", "MomentumOptimizer", "NewCheckpointReader",
+    "Optimizer", "RMSPropOptimizer", "Saver", "VocabInfo", "assert_global_step",
     "assign_moving_average", "checkpoint_exists", "checkpoints_iterator", "cosine_decay",
     "cosine_decay_restarts", "create_global_step", "exponential_decay", "export_checkpoint",
     "generate_checkpoint_state_proto", "get_checkpoint_mtimes", "get_checkpoint_state",

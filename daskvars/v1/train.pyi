@@ -15,6 +15,7 @@ from daskvars.train import NewCheckpointReader as NewCheckpointReader
 from daskvars.train import Optimizer as Optimizer
 from daskvars.train import RMSPropOptimizer as RMSPropOptimizer
 from daskvars.v1.graphs import Saver as Saver
+from daskvars.train import VocabInfo as VocabInfo
 from daskvars.train import assert_global_step as assert_global_step
 from daskvars.train import assign_moving_average as assign_moving_average
 from daskvars.train import checkpoint_exists as checkpoint_exists

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from daskvars.errors import did_you_mean
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.tensor import Tensor
 from daskvars.ops.state.assign import assign
 from daskvars.ops.state.checkpoints import restore_v2
 from daskvars.shapes import TensorShape
@@ -132,6 +133,17 @@ def set_initializer(variable: Variable, path: str, name: str) -> None:
     info = variable._get_save_slice_info()
     text = "" if info is None else info.spec
     shape = variable.handle.spec.shape if info is None else info.full_shape
+    dtype = variable.dtype.base_dtype
+
+    def value() -> Tensor:
+        (found,) = restore_v2(path, [name], [text], [dtype], [shape], name="checkpoint_initializer")
+        return found
+
+    begin_with(variable, value)
+
+
+def begin_with(variable: Variable, value: Callable[[], Tensor]) -> None:
+    """Let a variable of a graph begin with what a function makes; one of eager code is set."""
     graph = variable.graph
     builder = builder_for(()) if graph is None else graph
     device = variable.device or "/cpu:0"
@@ -141,14 +153,7 @@ def set_initializer(variable: Variable, path: str, name: str) -> None:
         builder.device(None),
         builder.device(device),
     ):
-        (value,) = restore_v2(
-            path,
-            [name],
-            [text],
-            [variable.dtype.base_dtype],
-            [shape],
-            name="checkpoint_initializer",
-        )
-        new = assign(variable.handle, value, name=f"{variable.op.name}/Assign")
+        first = value()
+        new = assign(variable.handle, first, name=f"{variable.op.name}/Assign")
     if graph is not None:
-        variable._initial_value, variable._initializer_op = value, new.op
+        variable._initial_value, variable._initializer_op = first, new.op

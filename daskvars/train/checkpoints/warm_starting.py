@@ -9,6 +9,7 @@ from typing import Any
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
+from daskvars.train.checkpoints.vocabularies import begin_with_words
 from daskvars.variables.colocation import owner
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.variable import Variable
@@ -28,15 +29,16 @@ def warm_start(
       ckpt_to_initialize_from: path of the checkpoint, or a directory whose newest one is meant.
       vars_to_warm_start: a regular expression that the names of trainable variables begin with, a
         list of such for all global ones, or a list of variables; None for none.
-      var_name_to_vocab_info: None; rows of another vocabulary are not brought into a new order.
+      var_name_to_vocab_info: name of a variable -> its `VocabInfo`, where its rows go by a
+        vocabulary that is another than the checkpoint's; these are for trainable variables, or of
+        those of `vars_to_warm_start`.
       var_name_to_prev_var_name: name of a variable -> its name in the checkpoint, where that is
         another. A partitioned variable has one name.
 
     Raises:
-      ValueError: `vars_to_warm_start` is something else, a name is given for a variable that is
-        none of them, or names, shapes or dtypes do not fit.
+      ValueError: `vars_to_warm_start` is something else, a name or vocabulary is given for a
+        variable that is none of them, or names, shapes, dtypes or vocabularies do not fit.
       NotFoundError: there is no checkpoint.
-      NotImplementedError: `var_name_to_vocab_info` is given.
 
     Source: TensorFlow 1.15, ``tf.train.warm_start``.
 
@@ -52,31 +54,40 @@ def warm_start(
     ...         print(sess.run(w))
     5.0
     """
-    if var_name_to_vocab_info:
-        raise NotImplementedError(
-            "var_name_to_vocab_info: rows are not brought into the order of another vocabulary; "
-            "read the old variable with tf.train.load_variable and feed its rows to an initializer"
-        )
-    found = _by_name(_chosen(vars_to_warm_start))
+    # Without a choice, those with vocabularies are the ones that are meant.
+    found = _by_name(_chosen(".*" if vars_to_warm_start is None else vars_to_warm_start))
     earlier = dict(var_name_to_prev_var_name or {})
-    unused = sorted(set(earlier) - set(found))
-    if unused:
-        raise ValueError(
-            f"You provided the following variables in var_name_to_prev_var_name that were not "
-            f"used: {unused}. Perhaps you misspelled them? Here is the list of viable variable "
-            f"names: {sorted(found)}"
-        )
+    vocabularies = dict(var_name_to_vocab_info or {})
+    _check_used("var_name_to_prev_var_name", earlier, found)
+    _check_used("var_name_to_vocab_info", vocabularies, found)
+    if vars_to_warm_start is None:
+        found = {name: found[name] for name in vocabularies}
     logger.info("Warm-starting %d variables from %s", len(found), ckpt_to_initialize_from)
+    for name, vocab in vocabularies.items():
+        stored = earlier.get(name, name)
+        begin_with_words(found[name], ckpt_to_initialize_from, stored, vocab)
     # Pairs: two variables may begin with the values of one.
     init_from_checkpoint(
         ckpt_to_initialize_from,
-        [(earlier.get(name, name), variables) for name, variables in found.items()],
+        [
+            (earlier.get(name, name), variables)
+            for name, variables in found.items()
+            if name not in vocabularies
+        ],
     )
 
 
+def _check_used(argument: str, given: Iterable[str], found: Iterable[str]) -> None:
+    unused = sorted(set(given) - set(found))
+    if unused:
+        raise ValueError(
+            f"You provided the following variables in {argument} that were not "
+            f"used: {unused}. Perhaps you misspelled them? Here is the list of viable variable "
+            f"names: {sorted(found)}"
+        )
+
+
 def _chosen(which: Any) -> list[Any]:
-    if which is None:
-        return []
     if isinstance(which, str):
         return owner().get_collection(GraphKeys.TRAINABLE_VARIABLES, which)
     if isinstance(which, list) and all(isinstance(item, str) for item in which):

@@ -8,6 +8,7 @@
 - ``training``: training and evaluation in turns; ``inputs``: functions that give batches of arrays.
 """
 
+from daskvars.train.checkpoints.vocabularies import VocabInfo
 from daskvars.v1.estimator import export, inputs
 from daskvars.v1.estimator.estimator import Estimator
 from daskvars.v1.estimator.exporters import (
@@ -31,6 +32,7 @@ __all__ = [
     "ModeKeys",
     "RunConfig",
     "TrainSpec",
+    "VocabInfo",
     "WarmStartSettings",
     "export",
     "inputs",

@@ -28,7 +28,7 @@ class WarmStartSettings(NamedTuple):
       ckpt_to_initialize_from: path of a checkpoint, or of a directory that has some.
       vars_to_warm_start: a regular expression that the variables' names match, or several; or the
         variables.
-      var_name_to_vocab_info: None, as of `train.warm_start`.
+      var_name_to_vocab_info: name -> `train.VocabInfo`, as of `train.warm_start`.
       var_name_to_prev_var_name: variable's name -> its name in the checkpoint.
 
     Source: TensorFlow 1.15, ``tf.estimator.WarmStartSettings``.

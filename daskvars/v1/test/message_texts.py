@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,14 +50,9 @@ def parsed(text: str, kind: type) -> Any:
       TypeError: messages of the class have no text.
       ValueError: the text is none of the class.
     """
-    if not issubclass(kind, Message):
+    if not (issubclass(kind, Message) or dataclasses.is_dataclass(kind)):
         raise TypeError(f"messages of {kind.__name__} are compared with each other, not with text")
-    tokens = [token for token in _TOKENS.findall(text) if token]
-    rest = iter(tokens)
-    result = kind()
-    for name, value in _fields(rest):
-        _merge(result, name, value)
-    return result
+    return _sub_message(kind, list(_fields(token for token in _TOKENS.findall(text) if token)))
 
 
 def _fields(tokens: Iterator[str]) -> Iterator[tuple[str, Any]]:
@@ -99,11 +96,37 @@ def _merge(message: Message, name: str, value: Any) -> None:
         setattr(message, name, value)
 
 
-def _sub_message(kind: type[Message], fields: list[tuple[str, Any]]) -> Message:
+def _sub_message(kind: Any, fields: list[tuple[str, Any]]) -> Any:
+    if not issubclass(kind, Message):
+        return _record(kind, fields)
     result = kind()
     for name, value in fields:
         _merge(result, name, value)
     return result
+
+
+def _record(kind: Any, fields: list[tuple[str, Any]]) -> Any:
+    """Return a message that is a dataclass; what it declares says how a field is read."""
+    declared = typing.get_type_hints(kind)
+    found: dict[str, list[Any]] = {}
+    for name, value in fields:
+        if name not in declared:
+            raise ValueError(f"{kind.__name__} has no field {name!r}; it has {', '.join(declared)}")
+        found.setdefault(name, []).append(value)
+    return kind(**{name: _field(declared[name], values) for name, values in found.items()})
+
+
+def _field(declared: Any, values: list[Any]) -> Any:
+    """Return a field's value from all that the text gives for it, the last one where it is one."""
+    of = typing.get_args(declared)
+    if typing.get_origin(declared) is dict:
+        return {entry["key"]: entry["value"] for entry in map(dict, values)}
+    if typing.get_origin(declared) is list:
+        return [_field(of[0], [value]) for value in values]
+    if dataclasses.is_dataclass(declared):
+        return _record(declared, [field for value in values for field in value])
+    value = values[-1]
+    return value.encode() if declared is bytes and isinstance(value, str) else value
 
 
 @accepts("checkpoint_v2", "hash_table_shared_name")

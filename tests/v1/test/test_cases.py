@@ -251,6 +251,27 @@ def test_threads_that_a_test_started():
     assert not passes(forgotten)
 
 
+def test_records_beside_their_text():
+    def test(self):
+        cluster = tf.train.ClusterSpec({"ps": ["a:1"], "worker": {0: "b:1", 2: "b:3"}})
+        text = """
+            job { name: 'ps' tasks { key: 0 value: 'a:1' } }
+            job { name: 'worker' tasks { key: 0 value: 'b:1' } tasks { key: 2 value: 'b:3' } }
+        """
+        self.assertProtoEquals(text, cluster.as_cluster_def())
+        with pytest.raises(AssertionError):
+            self.assertProtoEquals(text.replace("b:3", "b:2"), cluster.as_cluster_def())
+        queue = tf.FIFOQueue(1, tf.int32, shared_name="shared")
+        attr = queue.queue_ref.op.node_def.attr["shared_name"]
+        self.assertProtoEquals("s: 'shared'", attr)
+        with pytest.raises(ValueError, match="AttrValue has no field 'str'"):
+            self.assertProtoEquals("str: 'shared'", attr)
+        with pytest.raises(TypeError, match="messages of int"):
+            self.assertProtoEquals("s: 'shared'", 3)
+
+    assert passes(test)
+
+
 def test_messages_beside_their_text():
     def test(self):
         summary = tf.Summary()
