@@ -14,8 +14,8 @@ from itertools import chain, repeat
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import Argument, OpDef, registered
-from daskvars.graph.definitions.patterns import Pattern
+from daskvars.graph.definitions.opdef import Argument, OpDef, Spec, registered
+from daskvars.graph.definitions.patterns import Effect, Pattern
 from daskvars.graph.definitions.static_values import as_attr, constant_value, partial_value
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor
@@ -100,7 +100,7 @@ def _applied(
         operands = attrs.get("operands")
         check_types(opdef, tensors[: -len(operands)] if operands else tensors, full_name)
     try:
-        specs = opdef.infer(tuple(map(_spec_of, tensors)), **attrs)
+        specs = opdef.infer(given_specs(opdef, tensors), **attrs)
     except ValueError as error:
         raise ValueError(
             shape_problem(
@@ -108,6 +108,17 @@ def _applied(
             )
         ) from None
     return builder.create(opdef, tensors, attrs, specs, full_name)
+
+
+def given_specs(opdef: OpDef, tensors: Sequence[Tensor]) -> tuple[Spec, ...]:
+    """Return the specs of an op's inputs: to all but effects a variable's handle is its value."""
+    specs = tuple(map(_spec_of, tensors))
+    if isinstance(opdef.pattern, Effect):
+        return specs
+    for spec in specs:
+        if spec.dtype is not None and spec.dtype.is_ref:
+            return tuple([Spec(s.dtype and s.dtype.base_dtype, s.shape) for s in specs])
+    return specs
 
 
 def changed_key(tensors: Sequence[Tensor]) -> str:

@@ -293,3 +293,14 @@ def test_numbers_that_many_share_are_looked_at_once():
         assert tf.zeros([size]).shape.as_list() == [2]
         with tf.Session() as sess, pytest.raises(ValueError, match="may not be fed"):
             sess.run(tf.zeros([size]), {size: 3})
+
+
+def test_a_variable_found_by_its_name_is_its_value_to_operations():
+    with tf.Graph().as_default() as graph, tf.Session() as sess:
+        sess.run(tf.Variable([[2, 1]], name="v").initializer)
+        v = graph.get_tensor_by_name("v:0")
+        plus, product = v + 1, tf.matmul(v, [[1], [2]])
+        assert (plus.dtype, product.dtype) == (tf.int32, tf.int32)
+        assert [x.tolist() for x in sess.run([plus, product, v])] == [[[3, 2]], [[4]], [[2, 1]]]
+        sess.run(tf.assign_add(v, [[1, 1]]))
+        assert sess.run(plus).tolist() == [[4, 3]]

@@ -34,15 +34,8 @@ from daskvars.shapes import Shape, ShapeLike
 # -- identity ----------------------------------------------------------------------------------
 
 
-def _value(inputs: tuple[Spec, ...]) -> Spec:
-    """Return the spec of the input; of a variable's handle it is that of the value."""
-    spec = inputs[0]
-    is_handle = spec.dtype is not None and spec.dtype.is_ref
-    return Spec(spec.dtype.base_dtype, spec.shape) if is_handle else spec
-
-
 IDENTITY = elementwise(
-    "Identity", "input:T", None, PASS_GRADIENT, infer=_value, static=axes.first_value
+    "Identity", "input:T", None, PASS_GRADIENT, infer=like_first, static=axes.first_value
 )
 
 

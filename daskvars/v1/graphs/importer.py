@@ -18,7 +18,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec, registered
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import OP_NAME, Graph
-from daskvars.graph.interpreter import builder_for, check_types
+from daskvars.graph.interpreter import builder_for, check_types, given_specs
 from daskvars.graph.records.attribute_json import shape_of, shortened
 from daskvars.graph.records.attribute_kinds import SHAPE
 from daskvars.graph.records.graph_def import OUTER, GraphDef, NodeDef, body_place, decoded, nodes_of
@@ -237,7 +237,7 @@ class Importer:
         try:
             check_types(definition, inputs[:count])
             known = {k: v for k, v in attrs.items() if k not in ANNOTATIONS}
-            specs = definition.infer(tuple([t.spec for t in inputs]), **known)
+            specs = definition.infer(given_specs(definition, inputs), **known)
             for spec in (specs,) if isinstance(specs, Spec) else specs:
                 if not isinstance(spec.dtype, DType) or not SHAPE.holds(spec.shape):
                     raise ValueError(f"an output would be {shortened(spec)}")
