@@ -56,7 +56,7 @@ numpy.savez(output, scores=dv.function(train_digits.logits)(images).numpy(),
 
 @pytest.fixture(autouse=True, scope="module")
 def programs_fork_their_workers():
-    """A program imports its file once more for all of its workers; those of documents, for each."""
+    """A program imports its file once for all of its workers; those of the README, for each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
         yield
