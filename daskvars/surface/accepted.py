@@ -128,7 +128,6 @@ ACCEPTED = {
     "buffer_output_elements": Accepted("elements are made when they are asked for"),
     "prefetch_input_elements": Accepted("datasets are opened in their turn"),
     "sloppy": Accepted("elements come in their order, always"),
-    "MutableHashTable.checkpoint": Accepted("no checkpoint has tables: a program fills them again"),
     "checkpoint_v2": Accepted("no name of a save operation is drawn"),
     "hash_table_shared_name": Accepted("no name of a table is drawn"),
     "is_gpu_available.cuda_only": Accepted("all GPUs are CUDA's"),

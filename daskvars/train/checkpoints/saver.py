@@ -239,6 +239,7 @@ class Saver:
         """Save; what belongs beside a checkpoint is written before it goes on record."""
         latest_filename = latest_filename or "checkpoint"
         engine = self._engine(sess)
+        self._run_mirrors(sess, 0)
         path, step = numbered(sess, os.fspath(save_path), global_step, self._pad)
         check_place(path, latest_filename)
         parts = shards_by_name(self._tensors)
@@ -327,8 +328,17 @@ class Saver:
                 {t.key: t.shard.offset for t in self._tensors if t.shard.offset is not None},
                 {tensor.key: tensor.handle.op.device for tensor in self._tensors},
             )
+        self._run_mirrors(sess, 1)
         if self._takes_all:
             self._warn_of_slots(path)
+
+    def _run_mirrors(self, sess: Any, which: int) -> None:
+        """Have variables that mirror what is kept elsewhere set (0), or that set from them (1)."""
+        if self._graph is not None:
+            keys = {tensor.key for tensor in self._tensors}
+            found = [ops[which] for key, ops in mirrors(self._graph).items() if key in keys]
+            if found:
+                sess.run(found)
 
     def _warn_uncompressed(self, path: str) -> None:
         """Warn where an operation of the graph saves, which takes arrays whole and as they are."""
@@ -391,6 +401,17 @@ def instead_of(path: str) -> str:
     names = sorted(os.listdir(directory))
     listed = f"; in {directory!r} there is {', '.join(names[-5:]) or 'nothing'}"
     return did_you_mean(name, names) or listed
+
+
+def mirrors(graph: Any) -> dict[str, tuple[Any, Any]]:
+    """Return the variables of a graph that mirror what a session keeps elsewhere, a table's pairs.
+
+    Returns:
+      Key of a variable -> the operation that sets it, run before it is saved, and the one that
+      sets what it mirrors, run when it was restored. Whoever makes such a variable adds to it.
+    """
+    found: dict[str, tuple[Any, Any]] = graph.notes.setdefault("mirrors", {})
+    return found
 
 
 def all_variables(program: Any) -> list[Any]:

@@ -6,13 +6,19 @@ from typing import Any
 
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.graph import Graph
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.surface.accepted import accepts
+from daskvars.ops.array.constant import zeros
+from daskvars.ops.control.dependencies import group
+from daskvars.ops.state.assign import assign
 from daskvars.surface.forwarding import forwards
+from daskvars.train.checkpoints.saver import mirrors
 from daskvars.v1.lookup import table_ops
 from daskvars.v1.lookup.initializers import TableInitializerBase
+from daskvars.variables.variable import Variable
 
 
 class LookupInterface:
@@ -150,11 +156,11 @@ class HashTable(_TableOfOwn):
 StaticHashTable = HashTable
 
 
-@accepts("checkpoint")
 class MutableHashTable(_TableOfOwn):
     """A table that grows, and whose values may be changed, while a program runs.
 
-    Its pairs are in the session's process and end with the session; no checkpoint has them.
+    Its pairs are in the session's process and end with the session. A checkpoint has them, as two
+    arrays of the table's name with "-keys" and "-values", from which `Saver.restore` fills it.
 
     Args:
       key_dtype: of the keys.
@@ -162,6 +168,7 @@ class MutableHashTable(_TableOfOwn):
       default_value: [...], the value of keys that are not in it; all values have its shape.
       shared_name: the table's name for all sessions on one store.
       name: name of the operation.
+      checkpoint: whether a saver of all variables saves and restores the pairs.
 
     Source: TensorFlow 1.15, ``tf.contrib.lookup.MutableHashTable``.
 
@@ -183,6 +190,33 @@ class MutableHashTable(_TableOfOwn):
         checkpoint: bool = True,
     ) -> None:
         super().__init__((key_dtype, value_dtype), default_value, True, shared_name, name)
+        builder = self._handle.graph
+        if checkpoint and not builder.is_eager and not builder.is_body:
+            self._mirror(builder, name)
+
+    def _mirror(self, graph: Graph, name: str) -> None:
+        """Have savers of all variables save the pairs too."""
+        with graph.control_dependencies(None), graph.name_scope(None):
+            pairs = table_ops.export(
+                self._handle, (self._key_dtype, self._value_dtype), self._shape, f"{name}_Saved"
+            )
+            kept = [
+                Variable(
+                    zeros([0, *[n or 0 for n in shape]], dtype),
+                    trainable=False,
+                    collections=[GraphKeys.SAVEABLE_OBJECTS],
+                    validate_shape=False,
+                    name=f"{name}-{what}",
+                )
+                for what, dtype, shape in (
+                    ("keys", self._key_dtype, []),
+                    ("values", self._value_dtype, self._shape),
+                )
+            ]
+            updates = [assign(v, x, validate_shape=False) for v, x in zip(kept, pairs, strict=True)]
+            load = table_ops.changed(table_ops.IMPORT, self._handle, *kept, name=f"{name}_Restored")
+            # The first of both is what tells that the table is saved.
+            mirrors(graph)[kept[0].handle.op.attrs["key"]] = group(*updates), load
 
     def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """Return an operation that adds pairs, or gives keys other values.
