@@ -40,7 +40,10 @@ def decode_base64(xp: ArrayModule, x: Any) -> np.ndarray:
             return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
         except binascii.Error as error:
             raise InvalidArgumentError(
-                None, None, f"Invalid base64: {item[:40]!r} ({error})"
+                None,
+                None,
+                f"Invalid base64, of a length that is {len(bare) % 4} modulo 4: {item[:40]!r} "
+                f"({error})",
             ) from None
 
     return each(decoded, x)

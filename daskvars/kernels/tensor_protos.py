@@ -118,7 +118,8 @@ def decode(data: bytes, dtype: DType) -> np.ndarray:
         raise InvalidArgumentError(
             None,
             None,
-            f"Unable to parse tensor proto of {len(data)} bytes: {error or 'it is cut'}",
+            f"Could not parse `serialized` as TensorProto: {data[:40].decode('latin-1')!r}, "
+            f"{len(data)} bytes: {error or 'it is cut'}",
         ) from None
 
 
@@ -215,6 +216,10 @@ def serialize_tensor(xp: ArrayModule, x: Array, *, dtype: DType) -> np.ndarray:
 @host_kernel
 def parse_tensor(xp: ArrayModule, data: Any, *, dtype: DType) -> np.ndarray:
     """Give the array that bytes are."""
+    if not isinstance(data, bytes) and data.shape != ():
+        raise InvalidArgumentError(
+            None, None, f"Expected `serialized` to be a scalar, got shape: {list(data.shape)}"
+        )
     return decode(data if isinstance(data, bytes) else data.item(), dtype)
 
 

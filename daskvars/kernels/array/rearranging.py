@@ -11,6 +11,26 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 
 
+def reverse(xp: ArrayModule, x: Array, *, axis: Sequence[int]) -> Array:
+    """Give `x` with the order along each of `axis` reversed."""
+    problem = axes_problem(axis, x.ndim)
+    if problem:
+        raise InvalidArgumentError(None, None, problem)
+    return xp.flip(x, axis)
+
+
+def axes_problem(axes: Sequence[int], rank: int) -> str | None:
+    """Return why axes are not dimensions of a tensor of a rank, each once; None if they are."""
+    seen = set()
+    for axis in axes:
+        if not -rank <= axis < rank:
+            return f"axis {axis} is out of valid range [{-rank}, {rank})"
+        if axis % rank in seen:
+            return f"axis {axis % rank} specified more than once"
+        seen.add(axis % rank)
+    return None
+
+
 def roll(
     xp: ArrayModule,
     x: Array,

@@ -29,7 +29,10 @@ def _axis_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Acc
 
 def _reversed(inputs: Sequence[Spec], *, axis: Any, **attrs: Any) -> Spec:
     if axes.is_complete(axis) and inputs[0].shape is not None:
-        shapes.normalize_axes(axis, len(inputs[0].shape))
+        rank = len(inputs[0].shape)
+        problem = kernels.axes_problem(axis, rank)
+        if problem:
+            raise ValueError(problem)
     return inputs[0]
 
 
@@ -38,7 +41,7 @@ REVERSE = OpDef(
     "tensor:T",
     infer=_reversed,
     pattern=Movement(_axis_access),
-    kernel="flip",
+    kernel=kernels.reverse,
     operands=("axis",),
     gradient=lambda op, dy: reverse(dy, axes.operand_of(op, "axis")),
 )
@@ -191,8 +194,12 @@ def reverse_sequence(
         raise ValueError("reverse_sequence() needs seq_axis: the dimension of the sequences")
     input = convert_to_tensor(input)
     if input.spec.shape is not None:
-        seq_axis = shapes.normalize_axis(seq_axis, len(input.spec.shape), "seq_axis")
-        batch_axis = shapes.normalize_axis(batch_axis, len(input.spec.shape), "batch_axis")
+        rank = len(input.spec.shape)
+        for what, axis in (("seq_dim", seq_axis), ("batch_dim", batch_axis)):
+            if axis >= rank:
+                raise ValueError(f"{what} must be < input rank, got {axis} of rank {rank}")
+        seq_axis = shapes.normalize_axis(seq_axis, rank, "seq_axis")
+        batch_axis = shapes.normalize_axis(batch_axis, rank, "batch_axis")
     return apply(
         REVERSE_SEQUENCE, input, seq_lengths, name=name, seq_axis=seq_axis, batch_axis=batch_axis
     )

@@ -79,8 +79,8 @@ def _recast(inputs: Sequence[Spec], *, dtype: DType) -> Spec:
     count = dtype.size // source.size
     if not shape or shape[-1] not in (count, None):
         raise ValueError(
-            f"Cannot bitcast from {source.name} to {dtype.name}: the last dimension of "
-            f"{shapes.show(shape)} must be {count}"
+            f"Cannot bitcast due to shape: from {source.name} to {dtype.name}, the last dimension "
+            f"of {shapes.show(shape)} must be {count}"
         )
     return Spec(dtype, shape[:-1])
 

@@ -229,12 +229,21 @@ def histogram_fixed_width(
     return apply(BINCOUNT, places, size=count, dtype=dtype)
 
 
+def _not_squeezed(labels: Spec, predictions: Spec) -> str:
+    """Return why the larger rank is not made the other's, where it is larger by one."""
+    ranks = [len(spec.shape or ()) for spec in (labels, predictions)]
+    if abs(ranks[0] - ranks[1]) != 1:
+        return ""
+    larger = (labels if ranks[0] > ranks[1] else predictions).shape or ()
+    return f": Can not squeeze dim[{len(larger) - 1}], expected a dimension of 1, got {larger[-1]}"
+
+
 def _square(inputs: Sequence[Spec], *, num_classes: int, dtype: DType, **attrs: Any) -> Spec:
     labels, predictions = inputs[:2]
     if not shapes.compatible(labels.shape, predictions.shape):
         raise ValueError(
             f"Shapes of labels and predictions must be equal, but are {shapes.show(labels.shape)} "
-            f"and {shapes.show(predictions.shape)}"
+            f"and {shapes.show(predictions.shape)}{_not_squeezed(labels, predictions)}"
         )
     for weights in inputs[2:3]:
         if weights.shape and not shapes.compatible(labels.shape, weights.shape):

@@ -115,7 +115,7 @@ def test_static_shape(call, shape, result):
         (lambda x: padding.pad(x, [[2, 0], [0, 0]], "REFLECT"), "less than the dimension size"),
         (lambda x: padding.pad(x, [[0, 0], [0, 0]], "EDGE"), "Unknown padding mode: EDGE"),
         (lambda x: padding.pad(x, [[-1, 0], [0, 0]]), "non-negative"),
-        (lambda x: rearranging.reverse(x, [0, -2]), "name a dimension twice"),
+        (lambda x: rearranging.reverse(x, [0, -2]), "specified more than once"),
         (lambda x: rearranging.reverse_sequence(x, [1]), "needs seq_axis"),
         (lambda x: rearranging.reverse_sequence(x, [1], 1), "must have 2 elements"),
         (lambda x: rearranging.space_to_depth(x, 1), "Block size should be > 1"),
@@ -384,3 +384,47 @@ def test_eager_values():
         [[1], [4]],
         [[2, 3], [5, 6]],
     ]
+
+
+@pytest.mark.parametrize(
+    ("call", "fed", "words"),
+    [
+        (lambda p: tf.reverse([[1, 2]], p), [-30], "axis -30 is out of valid range"),
+        (lambda p: tf.reverse([[1, 2]], p), [0, -2], "axis 0 specified more than once"),
+        (lambda p: tf.manip.roll([[1, 2]], 1, p), [[0, 1]], "axis must be a scalar or a 1-D"),
+        (lambda p: tf.manip.roll([[1, 2]], p, 1), [[0, 1]], "shift must be a scalar or a 1-D"),
+        (lambda p: tf.manip.roll([[1, 2]], p, [0, 1]), [1], "shift and axis must have the same"),
+        (lambda p: tf.manip.roll(p, 1, 0), 7, "input must be 1-D or higher"),
+        (lambda p: tf.gather_nd([1, 2], p), [[0], [7]], r"flat indices\[1, :\] = \[7\] does not"),
+        (lambda p: tf.scatter_nd(p, [1], [2]), [[-1]], r"\[0,0\] = \[-1\] does not index into \[2"),
+        (lambda p: tf.scatter_nd(p, [1], [0]), [[0]], "Indices and updates specified for empty"),
+    ],
+)
+def test_what_a_run_finds_wrong_is_said_as_tensorflow_says_it(call, fed, words):
+    place = tf.placeholder(tf.int32)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        session.run(call(place), {place: fed})
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tf.reverse([[1, 2]], [0, -2]), "axis 0 specified more than once"),
+        (lambda: tf.manip.roll([[1, 2]], [1], [0, 1]), "both shapes must be equal"),
+        (lambda: tf.manip.roll([[1, 2]], [[1]], 0), "at most rank 1 but is rank 2"),
+        (lambda: tf.stack([tf.constant(1), 2], 3), r"axis = 3 not in \[-1, 1\)"),
+        (lambda: tf.unstack([1], axis=-3), r"axis = -3 not in \[-1, 1\)"),
+        (lambda: tf.transpose([[[1]]], [0, 1, 1]), "2 is missing"),
+        (lambda: tf.matrix_diag(1), "input must be at least 1-dim"),
+        (lambda: tf.matrix_set_diag([[1]], 1), "must be at least rank 1"),
+        (lambda: tf.reverse_sequence([[1]], [1], 2), "seq_dim must be < input rank"),
+        (lambda: tf.confusion_matrix([[1, 2]], [1, 2], 3), r"not squeeze dim\[1\]"),
+        (
+            lambda: tf.scatter_nd(tf.zeros([3, 2, 2], tf.int32), tf.zeros([2, 2, 2]), [2, 2, 2]),
+            "The outer 2 dimensions of indices.shape=",
+        ),
+    ],
+)
+def test_what_shapes_tell_is_said_as_tensorflow_says_it(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
