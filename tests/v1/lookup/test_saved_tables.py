@@ -31,7 +31,6 @@ def check_saved_and_restored(path, key_dtype, value_dtype, keys, values, default
         with tf.Session() as sess:
             saver.restore(sess, f"{path}/full")
             found = dict(zip(*(part.tolist() for part in sess.run(export)), strict=True))
-        with tf.Session() as sess:
             saver.restore(sess, f"{path}/empty")
             assert sess.run(size) == 0
     wanted = [key.encode() if isinstance(key, str) else key for key in keys]

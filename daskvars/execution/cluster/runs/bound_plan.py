@@ -373,6 +373,8 @@ class Dispatch:
         if writes:
             new = {k: dict.fromkeys(blocks, RemoteBlock()) for k, blocks in self.updates.items()}
             values.commit(new, values.version, self.records)
+            if self.bound.unshaped:  # plans that read them are for the shapes that they had
+                values.note_external_update()
         self.version = values.version
         for block_id, where in self.fetched.items():
             if isinstance(where, ResultLocation):

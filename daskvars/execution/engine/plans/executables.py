@@ -23,7 +23,9 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering import lower
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.planner.shard import Machine
+from daskvars.lowering.program import STATE
 from daskvars.lowering.rewrites.prune import prune
+from daskvars.shape_arithmetic import is_known
 
 
 class Executable:
@@ -107,7 +109,7 @@ class Executable:
         ):
             last = bound
             bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
-            if bound is None:
+            if bound is None or _is_outgrown(bound.plan, engine.values):
                 bound = self._lowered(values)
                 engine.plans.put((self.signature, shapes), bound)
             if bound is not last or external_updates != engine.values.external_updates:
@@ -157,6 +159,17 @@ class Executable:
             machine_of(executor),
             self.done,
         )
+
+
+def _is_outgrown(plan: Plan, values: Any) -> bool:
+    """Return whether a variable that may have any shape has another one than the plan is for."""
+    return any(
+        leaf.kind == STATE
+        and is_known(leaf.spec.shape)
+        and leaf.what in values
+        and values.record(leaf.what).shape != leaf.spec.shape
+        for leaf in plan.leaves
+    )
 
 
 def machine_of(executor: Binder) -> Machine:
