@@ -136,7 +136,8 @@ def step_plan(model: Model, workers: int) -> tuple[Any, ClusterPlacement]:
 
     def state_of(handle: Any) -> Any:
         spec = Spec(handle.spec.dtype.base_dtype, handle.spec.shape)
-        return spec, handle.op.attrs["chunks"], True
+        chunks = handle.op.attrs["chunks"]
+        return spec, chunks or places.automatic_chunks(spec, handle.op.device, None), True
 
     with tf.Graph().as_default():
         inputs, loss, train = model.network(workers)
