@@ -147,6 +147,9 @@ class _Propagation:
         self.nodes.append(node)
         if not labels:
             return
+        if node.cut and isinstance(node.pattern, Source):  # the planner has
+            for values in (self.data, self.settled):
+                values.update(Ref(node, i) for i in range(len(node.specs)))
         self._note(node, access, self.data)
         if self.program.automatic:
             self._note(node, access, self.settled)

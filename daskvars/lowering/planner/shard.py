@@ -6,7 +6,9 @@ a dimension keeps its parts through products, reshapes and loops, sums over it b
 results, which are merged. So the planner tries: each length that some input has, along the first
 dimension of every input of that length, is a candidate; a few candidates, each laid out on a copy
 of the program, and the one of the least estimated seconds is taken. Dimensions of static size are
-like any other. Where variables are cut, each candidate is tried with the variables gathered for its
+like any other. What a step makes of nothing (the noise that a generator begins with, images of
+random numbers) is cut as what takes it is; where that is not enough it is an input of the next
+candidates. Where variables are cut, each candidate is tried with the variables gathered for its
 parts and with them staying where they are, and so is no candidate at all.
 
 Why not a search over every value's sharding: a step's data has one dimension that everything else
@@ -37,7 +39,9 @@ from daskvars.graph.definitions.patterns import (
     Elementwise,
     Gather,
     ScatterInto,
+    Source,
 )
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.planner.fuse import Group, fuse, moved_values
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.propagate import full_access, is_cut, propagate
@@ -85,6 +89,9 @@ class Machine(NamedTuple):
     spare_bytes: float = math.inf
 
 
+SOURCE = "source"
+"""Beside the kinds of leaves: a node that makes values of nothing, by its number."""
+
 Identity = tuple[str, Any]
 Cut = tuple[tuple[Identity, int], ...]
 """Which dimension of which leaves is cut: ((kind and identity of the leaf, dimension), ...)."""
@@ -105,7 +112,8 @@ def shard(program: Program, machine: Machine = ALONE, names: Sequence[str] = ())
         node.access = node.pinned or full_access(node)
         _constrain(node, machine)
     open_leaves = _normalized(program)
-    cuts = list(_cuts(open_leaves, machine)) if _is_worth_it(program, machine) else []
+    is_worth_it = open_leaves is not None and _is_worth_it(program, machine)
+    cuts = _cuts(program, open_leaves or {}, machine) if is_worth_it else []
     if not cuts:
         return propagate(program, machine.parts)
     has_cut_state = _has_cut_state(program)
@@ -123,7 +131,7 @@ def shard(program: Program, machine: Machine = ALONE, names: Sequence[str] = ())
         if number >= 2 and number * len(program.nodes) > MAX_NODES_TRIED:
             break
         trials = []
-        dims = tuple((_name(identity, names), dim) for identity, dim in cut)
+        dims = tuple((_name(program, identity, names), dim) for identity, dim in cut)
         for gathers in (True, False) if has_cut_state else (False,):
             trial = _laid_out(program.copy(), cut, machine.parts, gathers)
             trials.append(_tried(trial, machine, dims, gathers))
@@ -163,13 +171,15 @@ def _constrain(node: Node, machine: Machine) -> None:
         node.cut = pattern.cut(node.access, node.attrs, shape, machine.parts)
 
 
-def _name(identity: Identity, names: Sequence[str]) -> str:
+def _name(program: Program, identity: Identity, names: Sequence[str]) -> str:
     kind, what = identity
+    if kind == SOURCE:
+        return program.nodes[what].name
     return names[what] if kind == FEED and names else f"a {kind}"
 
 
-def _normalized(program: Program) -> dict[Identity, Leaf]:
-    """Return the leaves that may be cut: none if the user has cut what is fed.
+def _normalized(program: Program) -> dict[Identity, Leaf] | None:
+    """Return the leaves that may be cut: None if the user has cut what is fed.
 
     A layout of one block is given where the user said that it is one; passes know it as None.
     """
@@ -183,7 +193,7 @@ def _normalized(program: Program) -> dict[Identity, Leaf]:
         is_cut_already = is_cut_already or (leaf.kind == FEED and is_cut(given))
         if given is None and _may_be_cut(leaf):
             found[identity] = leaf
-    return {} if is_cut_already else found
+    return None if is_cut_already else found
 
 
 def _is_worth_it(program: Program, machine: Machine) -> bool:
@@ -211,17 +221,26 @@ def _has_cut_state(program: Program) -> bool:
 # -- candidates -----------------------------------------------------------------------------------
 
 
-def _cuts(leaves: Mapping[Identity, Leaf], machine: Machine) -> Iterator[Cut]:
-    """Yield what may be cut, the likeliest first: the leading dimension of the largest feed."""
-    inputs = [
-        (identity, concrete(leaf.specs[0].shape), spec_bytes(leaf.specs[0]))
-        for identity, leaf in leaves.items()
-    ]
-    inputs.sort(key=lambda found: (found[0][0] != FEED, -found[2]))
+def _cuts(program: Program, leaves: Mapping[Identity, Leaf], machine: Machine) -> list[Cut]:
+    """Return what may be cut, the likeliest first: the leading dimension of the largest feed.
+
+    Sources come along, or alone, only after all that is without them.
+    """
+    inputs = [(identity, leaf.specs[0]) for identity, leaf in leaves.items()]
+    inputs.sort(key=lambda found: (found[0][0] != FEED, -spec_bytes(found[1])))
+    found = list(_cuts_of(inputs, machine))
+    sources = _sources(program)
+    if sources:
+        found += [cut for cut in _cuts_of([*inputs, *sources], machine) if cut not in found]
+    return found
+
+
+def _cuts_of(inputs: Sequence[tuple[Identity, Spec]], machine: Machine) -> Iterator[Cut]:
+    shapes = [(identity, concrete(spec.shape)) for identity, spec in inputs]
     seen: set[Cut] = set()
     dims = [
         (dim, identity, shape[dim])
-        for identity, shape, _ in inputs
+        for identity, shape in shapes
         for dim in range(len(shape))
         if shape[dim] >= machine.parts
     ]
@@ -229,7 +248,7 @@ def _cuts(leaves: Mapping[Identity, Leaf], machine: Machine) -> Iterator[Cut]:
     for dim, first, size in dims:
         cut = tuple(
             (identity, dim if identity == first else shape.index(size))
-            for identity, shape, _ in inputs
+            for identity, shape in shapes
             if size in shape
         )
         if cut not in seen and len(seen) < MAX_CANDIDATES:
@@ -237,17 +256,39 @@ def _cuts(leaves: Mapping[Identity, Leaf], machine: Machine) -> Iterator[Cut]:
             yield cut
 
 
+def _sources(program: Program) -> list[tuple[Identity, Spec]]:
+    """Return what the products of a step may begin with, besides what it is given."""
+    if not any(node.flops for node in program.nodes):
+        return []  # variables are initialized: each is cut as it is stored
+    found = [
+        ((SOURCE, number), node.specs[0])
+        for number, node in enumerate(program.nodes)
+        if isinstance(node.pattern, Source) and all(_is_cuttable(spec) for spec in node.specs)
+    ]
+    return sorted(found, key=lambda source: -spec_bytes(source[1]))
+
+
+def _is_cuttable(spec: Spec) -> bool:
+    return bool(spec.shape) and is_known(spec.shape) and 0 not in spec.shape
+
+
 def _may_be_cut(leaf: Leaf) -> bool:
-    shape = leaf.specs[0].shape
-    if not shape or None in shape or 0 in shape:
+    if not _is_cuttable(leaf.specs[0]):
         return False
     is_large = leaf.kind == CONSTANT and leaf.what.nbytes >= MIN_CONSTANT_BYTES
     return leaf.kind == FEED or is_large
 
 
 def _laid_out(program: Program, cut: Cut, parts: int, gathers: bool) -> Program:
-    for identity, dim in cut:
-        leaf = program.leaves[identity]
+    for (kind, what), dim in cut:
+        if kind == SOURCE:
+            node = program.nodes[what]
+            label = node.access.outputs[0][dim]
+            if label is not None:
+                length = concrete(node.specs[0].shape)[dim] // label.factor
+                node.cut = {label.label: chunk_grid.split_evenly(length, parts)}
+            continue
+        leaf = program.leaves[kind, what]
         shape = concrete(leaf.specs[0].shape)
         leaf.layouts[0] = tuple(
             chunk_grid.split_evenly(n, parts) if i == dim else (n,) for i, n in enumerate(shape)

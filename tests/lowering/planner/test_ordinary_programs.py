@@ -146,6 +146,28 @@ def open_batch_with_decay():
     return loss + 0.01 * tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])
 
 
+def generator_of_noise():
+    def judged(x):
+        h = tf.layers.dense(x, 64, tf.nn.leaky_relu, name="judge", reuse=tf.AUTO_REUSE)
+        return tf.layers.dense(h, 1, name="verdict", reuse=tf.AUTO_REUSE)
+
+    noise = tf.random_normal([B, 16], seed=3)
+    made = tf.layers.dense(tf.layers.dense(noise, 64, tf.nn.relu), 48, tf.tanh)
+    return tf.reduce_mean(tf.nn.softplus(judged(made)) + tf.nn.softplus(-judged(floats(B, 48))))
+
+
+def images_of_random_numbers():
+    labels = tf.random_uniform([B], 0, CLASSES, tf.int32, seed=4)
+    h = tf.layers.conv2d(tf.random_normal([B, 12, 12, 1], seed=3), 8, 3, activation=tf.nn.relu)
+    return cross_entropy(tf.layers.dense(tf.layers.flatten(h), CLASSES), labels)
+
+
+def rows_by_chance():
+    rows = tf.constant(np.random.default_rng(1).normal(size=(40, 32)), tf.float32)
+    picked = tf.gather(rows, tf.random_uniform([B], 0, 40, tf.int32, seed=3))
+    return tf.reduce_mean(tf.square(tf.layers.dense(tf.layers.dense(picked, 64, tf.nn.relu), 1)))
+
+
 MODELS = [
     convnet,
     normalized_over_the_batch,
@@ -162,6 +184,9 @@ MODELS = [
     mixture_of_densities,
     values_of_actions,
     open_batch_with_decay,
+    generator_of_noise,
+    images_of_random_numbers,
+    rows_by_chance,
 ]
 
 

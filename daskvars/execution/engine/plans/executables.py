@@ -96,30 +96,39 @@ class Executable:
         return results
 
     def _run(self, values: Sequence[Any], as_futures: bool, as_dask: bool) -> list[Any]:
-        engine = self.engine
-        executor = engine.acquire()
-        shapes = checked_feeds.signature(values) if values else ()
-        bound, last_shapes, external_updates = self._last
-        if (
-            bound is None
-            or shapes != last_shapes
-            or bound.plan.presence
-            or bound.executor is not executor
-            or external_updates != engine.values.external_updates
-        ):
-            last = bound
-            bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
-            if bound is None or _is_outgrown(bound.plan, engine.values):
-                bound = self._lowered(values)
-                engine.plans.put((self.signature, shapes), bound)
-            if bound is not last or external_updates != engine.values.external_updates:
-                external_updates = engine.reconcile(bound.plan)
-            self._last = bound, shapes, external_updates
+        """Acquire, plan, bind; what is bound runs and commits, and `Engine.transact` seals."""
+        bound = self._bound(self.engine.acquire(), values)
         if as_dask:
             names = [tensor.op.name for tensor in self.fetches]
             check_as_dask(names, [value.spec for value in bound.plan.outputs])
             return bound.as_dask(values, self.key_of, names)
         return (bound.submit if as_futures else bound)(values, self.key_of)
+
+    def _bound(self, executor: Binder, values: Sequence[Any]) -> Any:
+        """Return the plan for these fed values as `executor` runs it: the last, one kept, or new.
+
+        Variables that others may have made since are brought into the form that it is for.
+        """
+        engine = self.engine
+        shapes = checked_feeds.signature(values) if values else ()
+        bound, last_shapes, external_updates = self._last
+        if (
+            bound is not None
+            and shapes == last_shapes
+            and not bound.plan.presence
+            and bound.executor is executor
+            and external_updates == engine.values.external_updates
+        ):
+            return bound
+        last = bound
+        bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
+        if bound is None or _is_outgrown(bound.plan, engine.values):
+            bound = self._lowered(values)
+            engine.plans.put((self.signature, shapes), bound)
+        if bound is not last or external_updates != engine.values.external_updates:
+            external_updates = engine.reconcile(bound.plan)
+        self._last = bound, shapes, external_updates
+        return bound
 
     @property
     def last_bound(self) -> Any:

@@ -8,7 +8,8 @@ Functions promote dtypes; operators (``x + y``) do not: they are TensorFlow's, f
 are a mistake. Tensors never change, so that there is no ``x[i] = y``.
 
 Of the standard's own tests (array-api-tests, 1,380 with 25 examples each) 1,324 pass, 42 fail and
-14 are skipped. What fails is of these kinds:
+14 are skipped; ``tests/ops/protocols/test_array_api_tests.py`` runs them. What fails is of these
+kinds:
 
 - operators of two dtypes, such as ``int32 + int64``: a mistake, as in TensorFlow; `add` promotes;
 - assignment to elements, and copies that are refused (``copy=False`` of `from_dlpack` and DLPack);

@@ -111,6 +111,8 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
 def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     """Return a tensor with each element along an axis repeated; all elements with None."""
     along = axis if axis is None else axis % len(x.shape)
+    if isinstance(repeats, Tensor):
+        repeats = casting.cast(repeats, int64)
     found = handed_over.repeat(x, repeats, along)
     numpy.asarray(found)  # its shape depends on values
     return found
