@@ -33,6 +33,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from daskvars import chunk_grid
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import (
     Constraint,
     Contraction,
@@ -41,7 +42,6 @@ from daskvars.graph.definitions.patterns import (
     ScatterInto,
     Source,
 )
-from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.planner.fuse import Group, fuse, moved_values
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.propagate import full_access, is_cut, propagate

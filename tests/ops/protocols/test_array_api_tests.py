@@ -42,7 +42,7 @@ def test_what_fails_of_array_api_tests_is_known():
         command, cwd=FOLDER, env=environment, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]
-    found = dict((word, int(n)) for n, word in re.findall(r"(\d+) (passed|xfailed)", run.stdout))
+    found = {word: int(n) for n, word in re.findall(r"(\d+) (passed|xfailed)", run.stdout)}
     assert found["passed"] > 1_300, found
 
 
