@@ -314,3 +314,10 @@ def test_axes_are_counted_from_either_end():
     with pytest.raises(IndexError, match="no axis 4 of 4"):
         xp.expand_dims(x, 4)
     assert xp.expand_dims(x, -4).shape == (1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("correction", [3, 3.0, 4])
+def test_no_degree_of_freedom_is_no_error(correction):
+    x = dv.constant([1.0, 2.0, 4.0])
+    assert np.isnan(float(xp.var(x, correction=correction)))
+    assert np.isnan(float(xp.std(x, correction=correction)))

@@ -74,13 +74,13 @@ def any(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> 
 def var(
     x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: builtins.bool = False
 ) -> Tensor:
-    """Return variances along axes, of N - `correction` degrees of freedom."""
+    """Return variances along axes, of N - `correction` degrees of freedom; NaN where none is left."""
     found = handed_over.var(x, axis, keepdims=keepdims)
     if not correction:
         return found
     axes = range(len(x.shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     size = math.prod(int(x.shape[a]) for a in axes)
-    return found * (size / (size - correction))
+    return found * (size / (size - correction) if size > correction else math.nan)
 
 
 def std(
