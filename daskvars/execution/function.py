@@ -25,8 +25,16 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes import stacks as scopes
+from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.ops.control.subgraphs import PARAMETER, copy_body, parameter
+from daskvars.lowering.program import concrete
+from daskvars.ops.control.subgraphs import (
+    PARAMETER,
+    assemble_chunk,
+    copy_body,
+    parameter,
+    taken_apart,
+)
 from daskvars.surface.notebooks import ShownInNotebooks
 
 P = ParamSpec("P")
@@ -77,8 +85,8 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
                     f"function {self.name!r} returns dask arrays (as_dask=True), through which a "
                     "GradientTape cannot see: call it outside the tape, or compile it without"
                 )
-            return trace.inline(tensors)
-        return trace.run(tensors, self.as_dask)
+            return trace.assembled(trace.inline(tensors))
+        return trace.assembled(trace.run(tensors, self.as_dask))
 
     def _trace(self, args: Any, kwargs: Any) -> tuple[_Trace, list[Any]]:
         tensors: list[Any] = []
@@ -148,7 +156,11 @@ class _Trace:
             args, kwargs = nest.map_structure(self._parameter, (args, kwargs))
             self.parameters = list(graph.inputs)
             results = owner.python_function(*args, **kwargs)
-            self.structure = nest.map_structure(self._result, results)
+            parts = taken_apart(results)
+            self.structure = nest.map_structure(self._result, parts)
+        self.has_parts = nest.map_structure(lambda _: 0, parts) != nest.map_structure(
+            lambda _: 0, results
+        )
         graph.results = [t for t in nest.flatten(self.structure) if isinstance(t, Tensor)]
         graph.effects = [op for op in graph.get_operations() if has_effect(op)]
         self.captured = [outer for outer in graph.captures if not is_among(outer, self.parameters)]
@@ -159,6 +171,8 @@ class _Trace:
         self.is_single = isinstance(self.structure, Tensor)
 
     def _parameter(self, item: Any) -> Any:
+        if isinstance(item, SparseTensor):
+            return self._sparse_parameter(item)
         if not is_data(item) and not stands_for_array(item):
             return item
         item = next(self._given)
@@ -172,9 +186,24 @@ class _Trace:
         else:
             empty = to_numpy(numpy.empty(0, item.dtype), name="argument")
             spec = Spec(as_dtype(empty.dtype), tuple(item.shape))
-        tensor = apply(PARAMETER, name="argument", spec=spec)
+        tensor = self._input(spec)
         if not isinstance(item, Tensor):
             feed_value(tensor, item)  # or an error, before the function is traced with it
+        return tensor
+
+    def _sparse_parameter(self, item: SparseTensor) -> SparseTensor:
+        """Return what stands for a sparse tensor of any number of elements."""
+        rank = item.shape.rank
+        shapes = (None, rank), (None,), (rank,)
+        parts = [
+            self._input(Spec(next(self._given).spec.dtype, shape))
+            for shape, _ in zip(shapes, _given_parts(item), strict=False)
+        ]
+        known = concrete(tuple(item.shape.as_list())) if len(parts) == 2 else ()
+        return SparseTensor(parts[0], parts[1], *(parts[2:] or [known]))
+
+    def _input(self, spec: Spec) -> Tensor:
+        tensor = apply(PARAMETER, name="argument", spec=spec)
         self.graph.inputs.append(tensor)
         return tensor
 
@@ -194,6 +223,10 @@ class _Trace:
             for p, t in zip(self.parameters, tensors, strict=True)
         ]
         return given + evaluated(self.captured) if self.captured else given
+
+    def assembled(self, results: Any) -> Any:
+        """Return results with their parts put together: slices, and sparse tensors."""
+        return assemble_chunk(results) if self.has_parts else results
 
     def run(self, tensors: list[Any], as_dask: bool) -> Any:
         """Run and return the results as eager tensors, or as dask arrays."""
@@ -238,6 +271,12 @@ def stands_for_array(item: Any) -> bool:
     return is_array and not isinstance(item, type) and not hasattr(item, "_as_graph_element")
 
 
+def _given_parts(item: SparseTensor) -> list[Tensor]:
+    """Return the parts of a sparse tensor that are fed: not its shape where that is known."""
+    parts = [item.indices, item.values]
+    return parts if item.shape.is_fully_defined() else [*parts, item.dense_shape]
+
+
 def _signature(item: Any, tensors: list[Any]) -> Hashable:
     """Return what a trace for this argument is right for, and append the data in it to `tensors`.
 
@@ -252,6 +291,10 @@ def _signature(item: Any, tensors: list[Any]) -> Hashable:
         return type(item), tuple(map(exactly, item)), *parts
     if isinstance(item, list | tuple):
         return type(item), *[_signature(part, tensors) for part in item]
+    if isinstance(item, SparseTensor):
+        given = _given_parts(item)
+        tensors.extend(given)
+        return "sparse", str(item.shape), *[part.spec.dtype for part in given]
     if stands_for_array(item):
         return _signature(as_array(item, "argument"), tensors)
     return exactly(item)
@@ -289,7 +332,8 @@ def function(
 
     Args:
       func: takes tensors, arrays and Python values (nested); arrays and tensors become inputs of
-        the plan, Python values are part of the signature. It may read and assign variables, in
+        the plan, sparse tensors with any number of elements; Python values are part of the
+        signature. It may read and assign variables, in
         program order; variables may be made on the first call only.
       name: name of the function, for messages.
       as_dask: whether results are dask arrays, which stay on the workers that computed them: for

@@ -330,3 +330,44 @@ def test_an_object_without_a_hash_is_kept_by_its_trace():
     with dv.config.set(retrace_warning=1000):
         for i in range(100):  # each could take the address of the one before
             assert float(read(Setting(float(i)))) == i
+
+
+def test_sparse_tensors_are_taken_and_given_and_traced_once():
+    @dv.function
+    def doubled(given):
+        x = given["x"]
+        return dv.SparseTensor(x.indices, 2 * x.values, x.dense_shape), dv.sparse.to_dense(x)
+
+    for dense in ([[1.0, 0.0], [0.0, 2.0]], [[1.0, 3.0], [5.0, 2.0]], [[0.0, 0.0], [0.0, 0.0]]):
+        found, whole = doubled({"x": dv.sparse.from_dense(dense)})
+        assert isinstance(found, dv.SparseTensor)
+        np.testing.assert_array_equal(dv.sparse.to_dense(found), 2 * np.array(dense))
+        np.testing.assert_array_equal(whole, dense)
+    assert doubled.num_traces == 1
+    unknown = dv.SparseTensor([[0, 1]], [4.0], dv.cast(np.array([3.0, 2.0]), dv.int64))
+    np.testing.assert_array_equal(doubled({"x": unknown})[1], [[0, 4], [0, 0], [0, 0]])
+
+
+def test_a_tape_sees_through_sparse_results():
+    @dv.function
+    def scaled(x, w):
+        return dv.SparseTensor(x.indices, x.values * w, x.dense_shape)
+
+    w = dv.Variable(3.0)
+    with dv.GradientTape() as tape:
+        loss = dv.reduce_sum(scaled(dv.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]]), w).values)
+    assert float(tape.gradient(loss, w)) == 3.0
+
+
+def test_gradients_of_rows_stay_rows():
+    table = dv.Variable(np.ones((5, 3)))
+
+    @dv.function
+    def gradient(ids):
+        with dv.GradientTape() as tape:
+            loss = dv.reduce_sum(dv.nn.embedding_lookup(table, ids))
+        return tape.gradient(loss, table)
+
+    found = gradient(np.array([1, 2]))
+    assert isinstance(found, dv.IndexedSlices)
+    assert found.values.shape == (2, 3)

@@ -46,6 +46,10 @@ from daskvars.lowering.program import (
     used_values,
 )
 
+# Of a cut table that comes whole: a row travels once, however often it is looked up, and of ids by
+# chance two for each row leave every seventh row out, four every fiftieth.
+LOOKUPS_PER_ROW = 4
+
 
 def propagate(program: Program, parts: int = 1, gathers: bool = False) -> Program:
     """Return `program` with layouts, grids and block maps on every node.
@@ -232,7 +236,7 @@ class _Propagation:
     def _deciding(self, node: Node) -> list[Ref | None]:
         """Return the inputs whose layouts cut a node: all, or where variables are gathered data's.
 
-        A table stays where it is, and gives the rows that it owns, unless it is smaller than these.
+        A table stays where it is, and gives the rows that it owns, unless nearly all are asked for.
         """
         inputs: list[Ref | None] = list(node.inputs)
         if not self.gathers or node.pinned is not None:
@@ -241,14 +245,14 @@ class _Propagation:
         if not any(has_data):
             return inputs
         found = [ref if is_data else None for ref, is_data in zip(inputs, has_data, strict=True)]
-        if _is_gather(node) and spec_bytes(node.inputs[0].spec) > spec_bytes(node.specs[0]):
+        if _is_gather(node) and _has_rows_to_spare(node):
             found[0] = node.inputs[0]
         return found
 
     def _looks_up(self, node: Node) -> bool:
         """Return whether the data's parts look rows up in a table that is cut by rows.
 
-        A smaller table than what is looked up comes whole.
+        A table of which nearly all rows are looked up comes whole.
         """
         pattern = node.pattern
         if not self.gathers or node.pinned is not None or not isinstance(pattern, Gather):
@@ -257,7 +261,7 @@ class _Propagation:
         if pattern.partial is None or not _stays(table) or ids not in self.data:
             return False
         cut = [axis for axis, sizes in enumerate(table.layout or ()) if len(sizes) > 1]
-        return cut == [0] and is_cut(ids.layout) and table.nbytes > spec_bytes(node.specs[0])
+        return cut == [0] and is_cut(ids.layout) and _has_rows_to_spare(node)
 
     def _is_free(self, node: Node) -> bool:
         """Return whether the node only computes with what any layout will do for.
@@ -411,6 +415,11 @@ def _agreed(node: Node, given: Sequence[Given], parts: int) -> dict[int, tuple[i
 
 def _is_gather(node: Node) -> bool:
     return isinstance(node.pattern, Gather)
+
+
+def _has_rows_to_spare(node: Node) -> bool:
+    """Return whether a table is likely to have many rows that a step does not look up."""
+    return LOOKUPS_PER_ROW * node.inputs[0].nbytes > spec_bytes(node.specs[0])
 
 
 def _by_ids(access: Access) -> Access:

@@ -74,7 +74,7 @@ def any(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> 
 def var(
     x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: builtins.bool = False
 ) -> Tensor:
-    """Return variances along axes, of N - `correction` degrees of freedom; NaN where none is left."""
+    """Return variances along axes, of N - `correction` degrees of freedom; NaN if none is left."""
     found = handed_over.var(x, axis, keepdims=keepdims)
     if not correction:
         return found
