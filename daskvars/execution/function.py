@@ -199,8 +199,9 @@ class _Trace:
             self._input(Spec(next(self._given).spec.dtype, shape))
             for shape, _ in zip(shapes, _given_parts(item), strict=False)
         ]
-        known = concrete(tuple(item.shape.as_list())) if len(parts) == 2 else ()
-        return SparseTensor(parts[0], parts[1], *(parts[2:] or [known]))
+        if len(parts) == 3:
+            return SparseTensor(*parts)
+        return SparseTensor(*parts, concrete(tuple(item.shape.as_list())))
 
     def _input(self, spec: Spec) -> Tensor:
         tensor = apply(PARAMETER, name="argument", spec=spec)
