@@ -199,9 +199,9 @@ class _Trace:
             self._input(Spec(next(self._given).spec.dtype, shape))
             for shape, _ in zip(shapes, _given_parts(item), strict=False)
         ]
-        if len(parts) == 3:
-            return SparseTensor(*parts)
-        return SparseTensor(*parts, concrete(tuple(item.shape.as_list())))
+        indices, values, *rest = parts
+        shape: Any = rest[0] if rest else concrete(tuple(item.shape.as_list()))
+        return SparseTensor(indices, values, shape)
 
     def _input(self, spec: Spec) -> Tensor:
         tensor = apply(PARAMETER, name="argument", spec=spec)
