@@ -14,6 +14,7 @@ LOWEST = {
     "daskvars.execution.cluster.saving.task_graphs": {"SPLIT_BYTES": 1},
     "daskvars.execution.cluster.workers.placement": {"SLACK_BYTES": 0, "MIN_CUT_BYTES": 1},
     "daskvars.lowering.planner.fuse": {"SMALL_BYTES": 0},
+    "daskvars.lowering.planner.propagate": {"LOOKUPS_PER_ROW": 0},
     "daskvars.lowering.planner.shard": {"MIN_CONSTANT_BYTES": 1},
     "daskvars.execution.cluster.runs.sent_feeds": {"SHARED_BYTES": 0, "MAX_GRAPH_BYTES": 1},
     "daskvars.kernels.nn.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1, "SAMPLE_ROWS": 1},
@@ -78,6 +79,8 @@ NO_PATHS = {
     "facts": {"CHECKSUM_BYTES", "ENTRY_BYTES", "OWN_BYTES", "SHORT_ROW"},
     "memory that is kept, waited or warned of": {
         "KEPT_BYTES",
+        "WINDOWS_KEPT",
+        "FOLLOWING_KEPT",
         "PROCESS_BYTES",
         "LARGE_BYTES",
         "MIN_RESERVED_BYTES",

@@ -63,16 +63,16 @@ def fractional_max_pool_grad(
     Returns:
         The shape and dtype of ``x``.
     """
-    dx = xp.zeros_like(x)
+    height, width = x.shape[1:3]
+    dx = xp.zeros((x.shape[0], height + 1, width + 1, x.shape[3]), x.dtype)
     free = xp.ones(y.shape, bool)
-    for windows_down, down in _taps(rows, x.shape[1], overlapping):
-        for windows_along, along in _taps(columns, x.shape[2], overlapping):
-            windows = (slice(None), windows_down[:, None], windows_along)
-            pixels = (slice(None), down[:, None], along)
-            is_first = (x[pixels] == y[windows]) & free[windows]
-            free[windows] &= ~is_first
-            dx[pixels] += xp.where(is_first, dy[windows], 0).astype(dx.dtype)
-    return dx
+    for is_down, down in _taps(xp, rows, height, overlapping):
+        for is_along, along in _taps(xp, columns, width, overlapping):
+            pixels = x[:, xp.minimum(down, height - 1)[:, None], xp.minimum(along, width - 1)]
+            is_first = (pixels == y) & free & (is_down[:, None] & is_along)[..., None]
+            free &= ~is_first
+            dx[:, down[:, None], along] += xp.where(is_first, dy, 0).astype(dx.dtype)
+    return dx[:, :height, :width]
 
 
 def fractional_avg_pool(
@@ -88,11 +88,11 @@ def fractional_avg_pool(
         [batch, len(rows) - 1, len(columns) - 1, channels], dtype of ``x``.
     """
     dtype, is_integer = x.dtype, x.dtype.kind in "iu"
-    counts = _counts(rows, columns, x.shape, overlapping)
+    counts = _counts(xp, rows, columns, x.shape, overlapping)
     sums = x.astype(np.dtype("i8") if is_integer else working_dtype(xp, dtype))
     for axis, begins in ((1, rows), (2, columns)):
         sums = _pooled(xp, xp.add, sums, begins, axis, overlapping, 0)
-    sizes = xp.asarray(counts.astype(sums.dtype))
+    sizes = counts.astype(sums.dtype)
     if is_integer:
         return (xp.sign(sums) * (abs(sums) // sizes)).astype(dtype)
     return (sums / sizes).astype(dtype)
@@ -118,14 +118,13 @@ def fractional_avg_pool_grad(
         [batch, height, width, channels], dtype of ``dy``.
     """
     work = working_dtype(xp, dy.dtype) if dy.dtype.kind == "f" else np.dtype("f8")
-    share = dy / xp.asarray(_counts(rows, columns, input_shape, overlapping).astype(work))
+    share = dy / _counts(xp, rows, columns, input_shape, overlapping).astype(work)
     for axis, begins in ((1, rows), (2, columns)):
-        shape = (*share.shape[:axis], input_shape[axis], *share.shape[axis + 1 :])
-        spread = xp.zeros(shape, work)
-        before = (slice(None),) * axis
-        for windows, pixels in _taps(begins, input_shape[axis], overlapping):
-            spread[(*before, pixels)] += share[(*before, windows)]
-        share = spread
+        size, before = input_shape[axis], (slice(None),) * axis
+        spread = xp.zeros((*share.shape[:axis], size + 1, *share.shape[axis + 1 :]), work)
+        for is_there, pixels in _taps(xp, begins, size, overlapping):
+            spread[(*before, pixels)] += xp.where(_along(is_there, axis), share, 0)
+        share = spread[(*before, slice(size))]
     return share.astype(dy.dtype)
 
 
@@ -140,30 +139,40 @@ def _pooled(
 ) -> Array:
     """Combine what is in each window along one axis."""
     y = xp.full((*x.shape[:axis], len(begins) - 1, *x.shape[axis + 1 :]), start, x.dtype)
-    before = (slice(None),) * axis
-    for windows, pixels in _taps(begins, x.shape[axis], overlapping):
-        found = (*before, windows)
-        y[found] = combine(y[found], x[(*before, pixels)])
+    size = x.shape[axis]
+    for is_there, pixels in _taps(xp, begins, size, overlapping):
+        found = xp.take(x, xp.minimum(pixels, size - 1), axis)
+        y = combine(y, xp.where(_along(is_there, axis), found, y.dtype.type(start)))
     return y
 
 
-def _taps(begins: Array, size: int, overlapping: bool) -> Iterator[tuple[Array, Array]]:
-    """Yield (windows that have a tap, their pixels there), for one tap after another."""
-    first, stop = _bounds(begins, size, overlapping)
-    for tap in range(int((stop - first).max(initial=0))):
-        windows = np.flatnonzero(first + tap < stop)
-        yield windows, first[windows] + tap
+def _taps(
+    xp: ArrayModule, begins: Array, size: int, overlapping: bool
+) -> Iterator[tuple[Array, Array]]:
+    """Yield for one tap after another which windows have it, and its pixels: `size` if they do not.
+
+    What is written there is no pixel's, and dropped.
+    """
+    first, stop = _bounds(xp, begins, size, overlapping)
+    for tap in range(int((stop - first).max()) if len(first) else 0):
+        is_there = first + tap < stop
+        yield is_there, xp.where(is_there, first + tap, size)
 
 
-def _bounds(begins: Array, size: int, overlapping: bool) -> tuple[Array, Array]:
-    """Return where windows begin and end, on the host: they are indices."""
-    places = np.array(begins.tolist(), np.int64)
-    return places[:-1], np.minimum(places[1:] + overlapping, size)
+def _along(is_there: Array, axis: int) -> Array:
+    """Return what is said of each window with that axis the second or third of four."""
+    return is_there[:, None, None] if axis == 1 else is_there[:, None]
 
 
-def _counts(rows: Array, columns: Array, shape: tuple[int, ...], overlapping: bool) -> Array:
+def _bounds(xp: ArrayModule, begins: Array, size: int, overlapping: bool) -> tuple[Array, Array]:
+    """Return where windows begin and end."""
+    return begins[:-1], xp.minimum(begins[1:] + int(overlapping), size)
+
+
+def _counts(
+    xp: ArrayModule, rows: Array, columns: Array, shape: tuple[int, ...], overlapping: bool
+) -> Array:
     """Return how many pixels each window has, [rows, columns, 1]; of an empty one, 1."""
-    first, stop = _bounds(rows, shape[1], overlapping)
-    left, right = _bounds(columns, shape[2], overlapping)
-    down, along = stop - first, right - left
-    return np.maximum(down[:, None] * along, 1)[..., None]
+    first, stop = _bounds(xp, rows, shape[1], overlapping)
+    left, right = _bounds(xp, columns, shape[2], overlapping)
+    return xp.maximum((stop - first)[:, None] * (right - left), 1)[..., None]

@@ -50,7 +50,7 @@ NOT_HERE = {
         bytes_split ngrams unicode_decode unicode_decode_with_offsets unicode_encode unicode_script
         unicode_split unicode_split_with_offsets
     """,
-    "train": "VocabInfo sdca_fprint sdca_optimizer sdca_shrink_l1",
+    "train": "sdca_fprint sdca_optimizer sdca_shrink_l1",
 }
 
 
