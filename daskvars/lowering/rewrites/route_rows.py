@@ -7,8 +7,9 @@ computes and writes for these alone. Where gradients are made in parts, each par
 what is that block's, and these are put one after the other, in the order of the parts.
 
 Gradients of one row are added up there as well (`CombineById`), and before that where they are
-made, so that a row travels once however often a part has it. So they are where a variable is cut by
-columns: each block takes its columns of all gradients.
+made, so that a row travels once however often a part has it; but not of a variable that is cut for
+no other reason than the number of workers: sums of sums have other bits than it has in one process.
+Where a variable is cut by columns, each block takes its columns of all gradients.
 
 The values in between have as many rows as a block happens to get, which only the run knows; they
 are laid out as the variable is, and `Node.ragged` says that their sizes are not what that says.
@@ -67,7 +68,14 @@ def _cut_of_updated(program: Program, node: Node) -> Cut | None:
         return None
     if node.op is None or node.rules.block is None or (updates and updates[0] != ids[0]):
         return None
-    return _cut_of(program.stored.get(node.op.inputs[0].op.attrs["key"]))
+    return _cut_of(program.stored.get(_key(node)))
+
+
+def _key(update: Node) -> str:
+    """Return the key of the variable that a node updates."""
+    assert update.op is not None
+    key: str = update.op.inputs[0].op.attrs["key"]
+    return key
 
 
 def _cut_of(layout: Chunks | None) -> Cut | None:
@@ -82,7 +90,7 @@ class _Routing:
         self.program, self.ids, self.cut = program, ids, cut
         (self.num_ids,) = ranked(ids.spec.shape)
         self.num_rows = sum(cut.sizes)  # what a block's part of a value is said to have
-        self.device, self.rank = "", 0
+        self.device, self.rank, self.is_automatic = "", 0, False
         self.routed: dict[Ref, int] = {}  # value of all ids -> output of the routing node
         self.local: dict[Ref, Ref] = {}  # value of all ids -> that of a block's own
         self.made: list[Node] = []
@@ -94,6 +102,7 @@ class _Routing:
             value = update.inputs[2]
             if value.spec.shape:
                 self._find(value)
+        self.is_automatic = any(_key(update) in self.program.automatic for update in updates)
         self.device, self.rank = updates[0].device, len(ranked(updates[0].specs[0].shape))
         first = self._routing_nodes(updates[0])
         if not first:
@@ -136,7 +145,7 @@ class _Routing:
             node.cut = {0: self.cut.sizes}
             return [node]
         rows, ids = combine.inputs
-        node = self._own_rows(update, [ids, rows], own_sums)
+        node = self._own_rows(update, [ids, rows], own_rows if self.is_automatic else own_sums)
         return [node, self._combined(combine, [Ref(node, 1), Ref(node, 0)])]
 
     # -- what is routed and what is computed by block -------------------------------------------

@@ -67,6 +67,46 @@ def test_training_gives_the_same_bits_anywhere(one_worker, two_workers, parts, c
             np.testing.assert_array_equal(a, b)
 
 
+OPTIMIZERS = {
+    "descent": lambda: tf.train.GradientDescentOptimizer(1.0),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    "adagrad": lambda: tf.train.AdagradOptimizer(0.1),
+    "adam": lambda: tf.train.AdamOptimizer(0.01),
+    "rmsprop": lambda: tf.train.RMSPropOptimizer(0.01),
+}
+
+
+def embedded(optimizer, parts):
+    """A table of which most parts of a batch look the same rows up, after a few steps."""
+    rng = np.random.default_rng(0)
+    x = tf.placeholder(tf.int32, [32, 6])
+    table = tf.get_variable("table", [40, 8], initializer=tf.random_normal_initializer(seed=1))
+    looked_up = tf.nn.embedding_lookup(table, x) + tf.nn.embedding_lookup(table, (x * 7) % 40)
+    h = tf.layers.dense(tf.reshape(looked_up, [32, 48]), 4, tf.tanh, name="dense")
+    step = OPTIMIZERS[optimizer]().minimize(tf.reduce_mean(tf.square(h - 1.0)))
+    with config.set(batch_parts=parts), initialized() as session:
+        for _ in range(4):
+            session.run(step, {x: np.minimum(rng.zipf(1.3, (32, 6)), 39)})
+        return session.run(tf.global_variables())
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_rows_looked_up_again_and_again(one_worker, two_workers, optimizer, parts, cutting):
+    found = []
+    for client in (None, one_worker, two_workers):
+        with tf.Graph().as_default():
+            tf.set_random_seed(3)
+            if client is None:
+                found.append(embedded(optimizer, parts))
+            else:
+                with client.as_current():
+                    found.append(embedded(optimizer, parts))
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 OPERATIONS = {
     "add": lambda a, b: a.assign_add(b * 0.5),
     "swap": lambda a, b: a.assign(tf.reverse(b, [0]) + a),
