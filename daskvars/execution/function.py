@@ -23,6 +23,7 @@ from daskvars.graph.by_identity import is_among
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.func_graph import FuncGraph
+from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.sparse_tensor import SparseTensor
@@ -156,10 +157,9 @@ class _Trace:
             args, kwargs = nest.map_structure(self._parameter, (args, kwargs))
             self.parameters = list(graph.inputs)
             results = owner.python_function(*args, **kwargs)
-            parts = taken_apart(results)
-            self.structure = nest.map_structure(self._result, parts)
-        self.has_parts = nest.map_structure(lambda _: 0, parts) != nest.map_structure(
-            lambda _: 0, results
+            self.structure = nest.map_structure(self._result, taken_apart(results))
+        self.has_parts = any(
+            isinstance(item, SparseTensor | IndexedSlices) for item in nest.flatten(results)
         )
         graph.results = [t for t in nest.flatten(self.structure) if isinstance(t, Tensor)]
         graph.effects = [op for op in graph.get_operations() if has_effect(op)]

@@ -293,6 +293,12 @@ def _valid(inputs: Sequence[Spec], attrs: Mapping[str, Any]) -> None:
         raise ValueError("features are float32, int64 or string")
 
 
+_OF_FEATURES = {
+    "keys": kinds_of.tuple_of(kinds_of.TEXT),
+    "kinds": kinds_of.tuple_of(kinds_of.TEXT),
+    "dtypes": kinds_of.tuple_of(kinds_of.DTYPE),
+    "shapes": kinds_of.tuple_of(kinds_of.INTS),
+}
 PARSE_EXAMPLE = OpDef(
     "ParseExample",
     "serialized:S, *dense_defaults:A",
@@ -300,12 +306,7 @@ PARSE_EXAMPLE = OpDef(
     pattern=Opaque(),
     kernel=kernels.parse_example,
     gradient=NO_GRADIENT,
-    attributes={
-        "keys": kinds_of.tuple_of(kinds_of.TEXT),
-        "kinds": kinds_of.tuple_of(kinds_of.TEXT),
-        "dtypes": kinds_of.tuple_of(kinds_of.DTYPE),
-        "shapes": kinds_of.tuple_of(kinds_of.INTS),
-    },
+    attributes=_OF_FEATURES,
     valid=_valid,
 )
 
@@ -480,13 +481,7 @@ PARSE_SEQUENCE = OpDef(
     pattern=Opaque(),
     kernel=kernels.parse_single_sequence_example,
     gradient=NO_GRADIENT,
-    attributes={
-        "keys": kinds_of.tuple_of(kinds_of.TEXT),
-        "kinds": kinds_of.tuple_of(kinds_of.TEXT),
-        "dtypes": kinds_of.tuple_of(kinds_of.DTYPE),
-        "shapes": kinds_of.tuple_of(kinds_of.INTS),
-        "num_context": kinds_of.INT,
-    },
+    attributes={**_OF_FEATURES, "num_context": kinds_of.INT},
 )
 
 
