@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import sys
 
 import dask
 import distributed
@@ -18,6 +19,11 @@ from tests import gpus, pitfalls, thresholds
 from tests.files_in_turn import FilesInTurn
 
 pytest_plugins = ["pytester"]
+
+# What is compiled is kept, though the environment may say not to: each file is needed by a hundred
+# processes, and asserts of tests, which pytest rewrites, take longer than all else of collecting.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 CONNECT = "15s"
 
