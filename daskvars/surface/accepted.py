@@ -141,6 +141,7 @@ ACCEPTED = {
         "evaluations are in the process that trains, after checkpoints", warns=True
     ),
     "ignore_live_threads": Accepted("there are no queues and no threads"),
+    "CheckpointSaverHook.steps_per_run": Accepted("the step is read after each run"),
     "ProfilerHook.show_dataflow": Accepted("a trace has tasks, and what they wait for"),
     "ProfilerHook.show_memory": Accepted("a trace has no memory", warns=True),
     "SyncReplicasOptimizer.apply_gradients.name": Accepted("its operations have their own names"),

@@ -429,8 +429,7 @@ class Engine:
           OpError: what is in flight failed, or the values cannot be sealed; then nothing is closed.
           UnavailableError: they were lost with a cluster, and nobody was told so far.
         """
-        if not self.name:
-            self.resources.end()
+        self.resources.end()
         try:
             self.saves.wait()
         finally:

@@ -18,13 +18,19 @@ T = TypeVar("T")
 class Resources:
     """What ops of a session made, by name: queues, readers, tables.
 
+    Sessions may share the objects; each has runs that wait, and a limit for them, of its own.
+
+    Args:
+      shared: those of another session, or None.
+
     Attributes:
       timeout_s: how long a run may wait, None for no limit.
     """
 
-    def __init__(self) -> None:
-        self._objects: dict[str, Any] = {}
-        self._lock = threading.Lock()
+    def __init__(self, shared: Resources | None = None) -> None:
+        self._is_shared = shared is not None
+        self._objects: dict[str, Any] = {} if shared is None else shared._objects
+        self._lock: threading.Lock = threading.Lock() if shared is None else shared._lock
         self._calls: set[Waiting] = set()
         self.timeout_s: float | None = None
 
@@ -55,9 +61,9 @@ class Resources:
             self._calls.discard(waiting)
 
     def end(self) -> None:
-        """Cancel all that waits, and let go of what objects hold: files and threads."""
+        """Cancel all that waits, and let go of what objects of its own hold: files and threads."""
         self.cancel()
-        for name in list(self._objects):
+        for name in [] if self._is_shared else list(self._objects):
             end = getattr(self._objects.pop(name), "end", None)
             if end is not None:
                 end()
@@ -67,7 +73,7 @@ class Resources:
         with self._lock:
             calls = list(self._calls)
         for waiting in calls:
-            waiting.cancel()
+            waiting.cancel("Session::Close")
 
 
 _of_run: ContextVar[float | None] = ContextVar("timeout_s", default=None)
@@ -97,7 +103,7 @@ def resources_of(name: str) -> Resources:
     if not name:
         return Resources()
     with _making:
-        return _shared.setdefault(name, Resources())
+        return Resources(_shared.setdefault(name, Resources()))
 
 
 def forget_resources(name: str) -> None:
@@ -121,12 +127,12 @@ class Waiting:
         self._end = time.monotonic() + timeout_s if timeout_s else None
         self._conditions: list[threading.Condition] = []
         self._lock = threading.Lock()
-        self._is_cancelled = False
+        self._cancelled_by = ""
 
-    def cancel(self) -> None:
+    def cancel(self, why: str) -> None:
         """Wake whoever waits, to raise CancelledError; nobody waits later."""
         with self._lock:
-            self._is_cancelled = True
+            self._cancelled_by = why
             conditions = list(self._conditions)
         for condition in conditions:
             with condition:
@@ -148,8 +154,8 @@ class Waiting:
             self._conditions.append(condition)
         try:
             while not is_so():
-                if self._is_cancelled:
-                    raise CancelledError(None, None, f"{what} was cancelled")
+                if self._cancelled_by:
+                    raise CancelledError(None, None, f"{what} was cancelled: {self._cancelled_by}")
                 left = None if self._end is None else self._end - time.monotonic()
                 if left is not None and left <= 0:
                     raise DeadlineExceededError(

@@ -221,11 +221,11 @@ class StagedExecutable:
             try:
                 ended, _ = wait(futures, return_when=FIRST_EXCEPTION)
             except BaseException:  # Ctrl-C, say: the pool waits for its threads
-                waiting.cancel()
+                waiting.cancel("the run was interrupted")
                 raise
             failed = [error for f in ended if (error := f.exception()) is not None]
             if failed:
-                waiting.cancel()
+                waiting.cancel("another operation of the run failed")
         if failed:
             raise failed[0]
         for future in futures:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from daskvars.dtypes import DType
 from daskvars.graph import nest
@@ -15,6 +15,16 @@ from daskvars.state.tensor_slices import parse_slice
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.partitions.slices import SaveSliceInfo
 from daskvars.variables.variable import Variable
+
+
+@runtime_checkable
+class SavedByMirrors(Protocol):
+    """What a session keeps beside the variables, and variables mirror when it is saved: a table."""
+
+    name: str
+
+    def saved_mirrors(self) -> Mapping[str, Variable]:
+        """Return the variables by what follows its name and a hyphen in a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,7 @@ def saved_tensors(var_list: Any) -> list[SavedTensor]:
     """Return what a list or dict of variables means to a saver, sorted by name.
 
     Args:
-      var_list: variables, partitioned variables and parts of them; or names -> these.
+      var_list: variables, partitioned variables and parts of them, tables; or names -> these.
 
     Raises:
       TypeError: something in it is no variable.
@@ -122,6 +132,11 @@ def _parts(name: str, value: Any) -> list[SavedTensor]:
         return [
             SavedTensor(label or info.full_name, shard.handle, info.spec)
             for shard, info in zip(parts, infos, strict=True)
+        ]
+    if isinstance(value, SavedByMirrors):
+        return [
+            SavedTensor(f"{name or value.name}-{what}", variable.handle)
+            for what, variable in value.saved_mirrors().items()
         ]
     info = _slice_info(value)
     if info is not None:

@@ -43,7 +43,7 @@ class Saver:
     Args:
       var_list: variables to save, a list or a dict of names to variables; by default all global
         variables that exist now, in eager code all that exist when `save` or `restore` is called.
-        A partitioned variable is saved as one array.
+        A partitioned variable is saved as one array, a table that grows as two.
       reshape: restore an array of another shape with as many elements.
       max_to_keep: how many checkpoints of this saver are kept; None or 0 keeps all.
       keep_checkpoint_every_n_hours: keep one for ever each so many hours besides.

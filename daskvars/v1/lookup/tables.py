@@ -190,9 +190,20 @@ class MutableHashTable(_TableOfOwn):
         checkpoint: bool = True,
     ) -> None:
         super().__init__((key_dtype, value_dtype), default_value, True, shared_name, name)
+        self._mirrors: dict[str, Variable] = {}
         builder = self._handle.graph
         if checkpoint and not builder.is_eager and not builder.is_body:
             self._mirror(builder, name)
+
+    def saved_mirrors(self) -> dict[str, Variable]:
+        """Return the variables that a checkpoint has of the table: its "keys" and "values".
+
+        Raises:
+          ValueError: the table was made with ``checkpoint=False``, or in eager code.
+        """
+        if not self._mirrors:
+            raise ValueError(f"the table {self._name!r} was made with checkpoint=False")
+        return self._mirrors
 
     def _mirror(self, graph: Graph, name: str) -> None:
         """Have savers of all variables save the pairs too."""
@@ -200,8 +211,8 @@ class MutableHashTable(_TableOfOwn):
             pairs = table_ops.export(
                 self._handle, (self._key_dtype, self._value_dtype), self._shape, f"{name}_Saved"
             )
-            kept = [
-                Variable(
+            self._mirrors = {
+                what: Variable(
                     zeros([0, *[n or 0 for n in shape]], dtype),
                     trainable=False,
                     collections=[GraphKeys.SAVEABLE_OBJECTS],
@@ -212,7 +223,8 @@ class MutableHashTable(_TableOfOwn):
                     ("keys", self._key_dtype, []),
                     ("values", self._value_dtype, self._shape),
                 )
-            ]
+            }
+            kept = list(self._mirrors.values())
             updates = [assign(v, x, validate_shape=False) for v, x in zip(kept, pairs, strict=True)]
             load = table_ops.changed(table_ops.IMPORT, self._handle, *kept, name=f"{name}_Restored")
             # The first of both is what tells that the table is saved.

@@ -11,6 +11,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.summary import SessionLog
+from daskvars.surface.accepted import accepts
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.checkpoints.saver import Saver
 from daskvars.v1 import logging
@@ -57,6 +58,7 @@ class CheckpointSaverListener(ShownByArguments):
         """Called when the session ends."""
 
 
+@accepts("steps_per_run")
 class CheckpointSaverHook(SessionRunHook):
     """Saves a checkpoint when the session was made, every so often, and at the end.
 
@@ -97,6 +99,7 @@ class CheckpointSaverHook(SessionRunHook):
         scaffold: Scaffold | None = None,
         listeners: Sequence[Any] | None = None,
         save_graph_def: bool = True,
+        steps_per_run: int = 1,
     ) -> None:
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")

@@ -70,6 +70,23 @@ def test_a_table_may_stay_out_of_checkpoints(tmp_path):
         tf.train.Saver().save(sess, f"{tmp_path}/model")
         assert [name for name, _ in tf.train.list_variables(f"{tmp_path}/model")] == ["w"]
         assert tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS) == []
+        with pytest.raises(ValueError, match="'table' was made with checkpoint=False"):
+            tf.train.Saver([table])
+
+
+def test_a_saver_takes_tables_among_its_variables_and_by_other_names(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        table, w = made(tf.int64, tf.int64, -1)
+        sess.run([w.initializer, table.insert([1], [2])])
+        saver = tf.train.Saver({"words": table})
+        saver.save(sess, f"{tmp_path}/model")
+        names = [name for name, _ in tf.train.list_variables(f"{tmp_path}/model")]
+        assert names == ["words-keys", "words-values"]
+        sess.run(table.insert([1, 5], [7, 6]))
+        saver.restore(sess, f"{tmp_path}/model")
+        assert [part.tolist() for part in sess.run(table.export())] == [[1], [2]]
+        tf.train.Saver([w, table]).save(sess, f"{tmp_path}/both")
+        assert len(tf.train.list_variables(f"{tmp_path}/both")) == 3
 
 
 def test_a_saver_of_some_variables_leaves_tables_alone(tmp_path):

@@ -66,6 +66,23 @@ def test_closing_the_session_cancels_who_waits():
     assert "Dequeue operation was cancelled" in str(taking.error)
 
 
+def test_who_waits_on_a_shared_store_is_cancelled_by_its_own_session_alone(tmp_path):
+    first, second = (tf.Session(str(tmp_path)) for _ in range(2))
+    first.engine.resources.timeout_s = 60.0
+    assert second.engine.resources.timeout_s is None
+    with first.as_default():
+        queue = queue_of()
+    take = queue.dequeue()
+    waiting = [Running(s, take) for s in (first, second)]
+    for session in (first, second):
+        wait_until(has_waiting(session), "no op waits")
+    first.close()
+    assert "Session::Close" in str(waiting[0].ended())
+    second.run(queue.enqueue(7))
+    assert waiting[1].ended() is None and waiting[1].result == 7
+    second.close()
+
+
 def test_pending_enqueues_can_be_cancelled(sess):
     queue = queue_of(1, 2, 3)
     putting = Running(sess, queue.enqueue(4))
