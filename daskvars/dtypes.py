@@ -405,8 +405,8 @@ def _array(value: Any, storage: Any, name: str | None) -> np.ndarray:
         return np.array(value, dtype=storage)
     except ValueError as error:
         raise ValueError(
-            f"Cannot make a rectangular array of the value{_for(name)}: {error}. "
-            "Every row needs the same length."
+            f"Cannot make a rectangular array of the value{_for(name)}, which must be a dense one: "
+            f"{error}. Every row needs the same length."
         ) from None
 
 

@@ -16,7 +16,7 @@ from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.control.dependencies import Assert, with_dependencies
-from daskvars.ops.math.comparison import where
+from daskvars.ops.math.comparison import greater, where
 from daskvars.ops.math.reduce import reduce_all
 from daskvars.ops.math.transcendental import exp, log, sqrt
 from daskvars.ops.rules.static_shapes import broadcast_dynamic_shape, broadcast_static_shape
@@ -95,6 +95,15 @@ class Distribution:
         if not self.validate_args:
             return tensor
         return with_dependencies([Assert(reduce_all(holds(tensor)), [message, tensor])], tensor)
+
+    def _positive(self, tensor: Tensor, what: str) -> Tensor:
+        """Return a tensor that raises if a number of it is not positive, where that is checked."""
+        message = f"{what} must be positive: Condition x > 0 did not hold element-wise"
+        return self._checked(tensor, lambda x: greater(x, zeros_like(x)), message)
+
+    def _after(self, checked: Tensor, tensor: Tensor) -> Tensor:
+        """Return a tensor that raises as `checked` does, of which a statistic may need nothing."""
+        return with_dependencies([checked], tensor) if self.validate_args else tensor
 
     def _defined(self, value: Tensor, is_defined: Tensor, message: str) -> Tensor:
         """Return a statistic, NaN or an error where it is not defined."""

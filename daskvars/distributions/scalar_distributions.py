@@ -22,6 +22,7 @@ from daskvars.ops.math.comparison import (
     where_v2,
 )
 from daskvars.ops.math.gamma_functions import betainc, igamma
+from daskvars.ops.math.quantiles_and_bessel import ndtri
 from daskvars.ops.math.transcendental import (
     digamma,
     erfc,
@@ -36,10 +37,6 @@ from daskvars.ops.math.transcendental import (
 )
 from daskvars.ops.random.distributions import random_normal, random_uniform
 from daskvars.ops.random.gamma_poisson import random_gamma
-
-
-def _positive(x: Tensor) -> Tensor:
-    return greater(x, zeros_like(x))
 
 
 def _is_between(x: Tensor) -> Tensor:
@@ -89,8 +86,8 @@ class Normal(_OfTwo):
     ) -> None:
         super().__init__(validate_args, allow_nan_stats, name)
         loc, scale = self._take(loc=loc, scale=scale)
-        self._first = self.loc = loc
-        self._second = self.scale = self._checked(scale, _positive, "scale must be positive")
+        self._second = self.scale = self._positive(scale, "scale")
+        self._first = self.loc = self._after(self.scale, loc)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return random_normal(full, dtype=self.dtype, seed=seed) * self.scale + self.loc
@@ -110,6 +107,12 @@ class Normal(_OfTwo):
 
     def _log_survival(self, x: Tensor) -> Tensor:
         return _log_ndtr(-(x - self.loc) / self.scale)
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        # At the ends it is infinite, and the gradient zero rather than infinite too.
+        inside = logical_and(greater(p, zeros_like(p)), less(p, ones_like(p)))
+        z = ndtri(where_v2(inside, p, ones_like(p) * 0.5))
+        return where_v2(inside, z, (p - 0.5) * float("inf")) * self.scale + self.loc
 
     def _entropy(self) -> Tensor:
         return self._spread(0.5 * math.log(2 * math.pi) + 0.5 + log(self.scale))
@@ -171,8 +174,8 @@ class Laplace(_OfTwo):
     ) -> None:
         super().__init__(validate_args, allow_nan_stats, name)
         loc, scale = self._take(loc=loc, scale=scale)
-        self._first = self.loc = loc
-        self._second = self.scale = self._checked(scale, _positive, "scale must be positive")
+        self._second = self.scale = self._positive(scale, "scale")
+        self._first = self.loc = self._after(self.scale, loc)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         # Open at -1, where the logarithm would be infinite.
@@ -240,7 +243,7 @@ class Uniform(_OfTwo):
         self._first = self.low = self._checked(
             low, lambda x: less(x, high), "low must be below high"
         )
-        self._second = self.high = high
+        self._second = self.high = self._after(self.low, high)
 
     def range(self, name: str = "range") -> Tensor:
         """Return ``high - low``."""
@@ -299,9 +302,7 @@ class Gamma(_OfTwo):
     ) -> None:
         super().__init__(validate_args, allow_nan_stats, name)
         found = self._take(concentration=concentration, rate=rate)
-        self.concentration, self.rate = (
-            self._checked(v, _positive, "concentration and rate must be positive") for v in found
-        )
+        self.concentration, self.rate = (self._positive(v, "concentration and rate") for v in found)
         self._first, self._second = self.concentration, self.rate
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
@@ -353,7 +354,7 @@ class Exponential(Gamma):
     ) -> None:
         Distribution.__init__(self, validate_args, allow_nan_stats, name)
         (found,) = self._take(rate=rate)
-        self.rate = self._checked(found, _positive, "rate must be positive")
+        self.rate = self._positive(found, "rate")
         self.concentration = ones_like(found)
         self._first, self._second = self.concentration, self.rate
 
@@ -402,7 +403,7 @@ class Beta(_OfTwo):
         super().__init__(validate_args, allow_nan_stats, name)
         found = self._take(concentration1=concentration1, concentration0=concentration0)
         self.concentration1, self.concentration0 = (
-            self._checked(v, _positive, "concentrations must be positive") for v in found
+            self._positive(v, "concentrations") for v in found
         )
         self._first, self._second = self.concentration1, self.concentration0
         self.total_concentration = self.concentration1 + self.concentration0
@@ -418,7 +419,8 @@ class Beta(_OfTwo):
         return first / (first + random_gamma(shape, b, dtype=self.dtype, seed=second(seed)))
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        x = self._checked(x, _is_between, "sample must be between 0 and 1")
+        x = self._positive(x, "sample")
+        x = self._checked(x, lambda x: less(x, ones_like(x)), "sample must be less than `1`")
         unnormalized = (self.concentration1 - 1) * log(x) + (self.concentration0 - 1) * log1p(-x)
         return unnormalized - self.log_normalization()
 
@@ -444,7 +446,9 @@ class Beta(_OfTwo):
         is_defined = logical_and(
             self._spread(self.concentration1) > 1, self._spread(self.concentration0) > 1
         )
-        return self._defined(mode, is_defined, "mode undefined for concentrations <= 1")
+        return self._defined(
+            mode, is_defined, "mode undefined for concentrations <= 1: Condition x < y"
+        )
 
 
 class StudentT(Distribution):
@@ -473,7 +477,7 @@ class StudentT(Distribution):
     ) -> None:
         super().__init__(validate_args, allow_nan_stats, name)
         df, self.loc, self.scale = self._take(df=df, loc=loc, scale=scale)
-        self.df = self._checked(df, _positive, "df must be positive")
+        self.df = self._positive(df, "df")
 
     def _batch_tensors(self) -> list[Tensor]:
         return [self.df, self.loc, self.scale]

@@ -8,18 +8,27 @@ from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distributio
 from daskvars.distributions.scalar_distributions import Normal, second
 from daskvars.dtypes import DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import ones_like, zeros_like
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.one_hot import one_hot
+from daskvars.ops.array.ranges import range
 from daskvars.ops.array.reshaping import expand_dims, reshape
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.linalg.matrix_parts import matrix_diag, matrix_set_diag
+from daskvars.ops.math.arithmetic import abs as absolute
+from daskvars.ops.math.arithmetic import floor
 from daskvars.ops.math.casting import cast
-from daskvars.ops.math.comparison import equal, greater, logical_and, where_v2
-from daskvars.ops.math.reduce import argmax, reduce_all, reduce_prod, reduce_sum
+from daskvars.ops.math.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    logical_and,
+    where_v2,
+)
+from daskvars.ops.math.reduce import argmax, reduce_all, reduce_max, reduce_prod, reduce_sum
 from daskvars.ops.math.scans import cumsum
 from daskvars.ops.math.transcendental import digamma, exp, lgamma, log
 from daskvars.ops.nn.softmax import log_softmax, softmax
@@ -28,8 +37,41 @@ from daskvars.ops.random.gamma_poisson import random_gamma
 from daskvars.shapes import TensorShape
 
 
-def _positive(x: Tensor) -> Tensor:
-    return greater(x, zeros_like(x))
+def _is_not_negative(x: Tensor) -> Tensor:
+    return greater_equal(x, zeros_like(x))
+
+
+def _is_whole(x: Tensor) -> Tensor:
+    return equal(x, floor(x))
+
+
+def _sums_to_one(x: Tensor) -> Tensor:
+    total = reduce_sum(x, -1)
+    return less(absolute(total - 1), ones_like(total) * 1e-4)
+
+
+class _OfCounts(Distribution):
+    """A distribution of how often each class is among ``total_count`` draws."""
+
+    total_count: Tensor
+
+    def _take_total(self, total_count: TensorLike) -> None:
+        self._given["total_count"] = total_count
+        total = convert_to_tensor(total_count, self.dtype, name="total_count")
+        self.total_count = self._whole(total, "total_count")
+
+    def _whole(self, x: Tensor, what: str) -> Tensor:
+        """Return numbers that raise if they are no counts, where arguments are checked."""
+        x = self._checked(x, _is_not_negative, f"{what} must be non-negative")
+        return self._checked(x, _is_whole, f"{what} cannot contain fractional components.")
+
+    def _counts(self, x: Tensor) -> Tensor:
+        """Return counts that raise if there are not as many as draws."""
+        return self._checked(
+            self._whole(x, "counts"),
+            lambda x: equal(reduce_sum(x, -1), self.total_count),
+            "counts must sum to `self.total_count`",
+        )
 
 
 def multiply_no_nan(x: Tensor, y: Tensor) -> Tensor:
@@ -67,13 +109,13 @@ class _OfClasses(Distribution):
             raise ValueError(f"the number of classes of {self.name} must be known")
         return size
 
-    def _classes(self, shape: Tensor, each: int, seed: int | None) -> Tensor:
+    def _classes(self, shape: Tensor, logits: Tensor, each: Any, seed: int | None) -> Tensor:
         """Return [*shape, *batch, each] classes."""
-        flat = reshape(self.logits, [-1, self._num_classes()])
+        flat = reshape(logits, [-1, self._num_classes()])
         count = reduce_prod(shape)
         drawn = multinomial(flat, count * each, seed, output_dtype=int32)
         by_draw = transpose(reshape(drawn, [shape_of(flat)[0], count, each]), [1, 0, 2])
-        return reshape(by_draw, concat([shape, shape_of(self.logits)[:-1], [each]], 0))
+        return reshape(by_draw, concat([shape, shape_of(logits)[:-1], [each]], 0))
 
 
 class Categorical(_OfClasses):
@@ -116,8 +158,11 @@ class Categorical(_OfClasses):
     def _batch_tensors(self) -> list[Tensor]:
         return [self.logits[..., 0]]
 
+    def _value(self, value: TensorLike) -> Tensor:
+        return cast(value, self.dtype)  # the number of a class, of whatever dtype
+
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
-        return cast(reshape(self._classes(shape, 1, seed), full), self.dtype)
+        return cast(reshape(self._classes(shape, self.logits, 1, seed), full), self.dtype)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         chosen = one_hot(cast(x, int32), self._num_classes(), dtype=self.logits.dtype.base_dtype)
@@ -138,7 +183,7 @@ class Categorical(_OfClasses):
         return cast(argmax(self.logits, -1), self.dtype)
 
 
-class Multinomial(_OfClasses):
+class Multinomial(_OfClasses, _OfCounts):
     """Counts of each class among independent draws.
 
     Args:
@@ -147,8 +192,7 @@ class Multinomial(_OfClasses):
       validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
-      ValueError: both `logits` and `probs` are given, or neither; (sample) `total_count` is not one
-        number that is known.
+      ValueError: both `logits` and `probs` are given, or neither.
 
     >>> import daskvars as dv
     >>> votes = dv.distributions.Multinomial(4.0, probs=[0.25, 0.75])
@@ -169,8 +213,7 @@ class Multinomial(_OfClasses):
     ) -> None:
         super().__init__(validate_args, allow_nan_stats, name)
         self._take_classes(logits, probs)
-        self._given["total_count"] = total_count
-        self.total_count = convert_to_tensor(total_count, self.dtype, name="total_count")
+        self._take_total(total_count)
 
     @property
     def event_shape(self) -> TensorShape:
@@ -181,16 +224,17 @@ class Multinomial(_OfClasses):
         return [self.total_count, self.logits[..., 0]]
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
-        each = constant_value(self.total_count)
-        if each is None or each.ndim:
-            raise ValueError(
-                f"{self.name}: total_count must be one number that is known when the graph is "
-                "built, to draw samples"
-            )
-        classes = self._classes(shape, int(each), seed)
-        return reduce_sum(one_hot(classes, self._num_classes(), dtype=self.dtype), -2)
+        total = expand_dims(self.total_count, -1)
+        most = cast(reduce_max(total), int32)  # drawn for all; each keeps its own number of them
+        logits = self.logits + zeros_like(total)
+        drawn = one_hot(
+            self._classes(shape, logits, most, seed), self._num_classes(), dtype=self.dtype
+        )
+        is_kept = less(cast(range(most), self.dtype), total)
+        return reduce_sum(drawn * cast(expand_dims(is_kept, -1), self.dtype), -2)
 
     def _log_prob(self, x: Tensor) -> Tensor:
+        x = self._counts(x)
         ways = lgamma(self.total_count + 1) - reduce_sum(lgamma(x + 1), -1)
         return reduce_sum(multiply_no_nan(log_softmax(self.logits), x), -1) + ways
 
@@ -228,7 +272,7 @@ class Dirichlet(Distribution):
     ) -> None:
         super().__init__(validate_args, allow_nan_stats, name)
         (found,) = self._take(concentration=concentration)
-        self.concentration = self._checked(found, _positive, "concentration must be positive")
+        self.concentration = self._positive(found, "concentration")
         self.total_concentration = reduce_sum(self.concentration, -1)
 
     @property
@@ -248,6 +292,8 @@ class Dirichlet(Distribution):
         return reduce_sum(lgamma(self.concentration), -1) - lgamma(self.total_concentration)
 
     def _log_prob(self, x: Tensor) -> Tensor:
+        x = self._positive(x, "samples")
+        x = self._checked(x, _sums_to_one, "sample last-dimension must sum to `1`")
         unnormalized = reduce_sum((self.concentration - 1) * log(x), -1)
         return unnormalized - self.log_normalization()
 
@@ -273,19 +319,18 @@ class Dirichlet(Distribution):
         mode = (self.concentration - 1) / (expand_dims(self.total_concentration, -1) - size)
         is_defined = reduce_all(self.concentration > 1, -1, keepdims=True)
         everywhere = logical_and(is_defined, greater(ones_like(mode), zeros_like(mode)))
-        return self._defined(mode, everywhere, "mode undefined for concentration <= 1")
+        return self._defined(
+            mode, everywhere, "mode undefined for concentration <= 1: Condition x < y"
+        )
 
 
-class DirichletMultinomial(Dirichlet):
+class DirichletMultinomial(Dirichlet, _OfCounts):
     """Counts of each class among draws whose probabilities are themselves drawn (`Dirichlet`).
 
     Args:
       total_count: [...] floating, how many draws.
       concentration: [..., classes] floating, positive.
       validate_args, allow_nan_stats, name: see `Distribution`.
-
-    Raises:
-      ValueError: (sample) `total_count` is not one number that is known.
 
     >>> import daskvars as dv
     >>> counts = dv.distributions.DirichletMultinomial(2.0, [1.0, 1.0])
@@ -304,8 +349,7 @@ class DirichletMultinomial(Dirichlet):
         name: str = "DirichletMultinomial",
     ) -> None:
         super().__init__(concentration, validate_args, allow_nan_stats, name)
-        self._given["total_count"] = total_count
-        self.total_count = convert_to_tensor(total_count, self.dtype, name="total_count")
+        self._take_total(total_count)
 
     def _batch_tensors(self) -> list[Tensor]:
         return [self.total_count, self.total_concentration]
@@ -318,7 +362,7 @@ class DirichletMultinomial(Dirichlet):
         return reshape(drawn, full)
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        alpha = self.concentration
+        x, alpha = self._counts(x), self.concentration
         ways = lgamma(self.total_count + 1) - reduce_sum(lgamma(x + 1), -1)
         sums = lgamma(reduce_sum(alpha + x, -1)) - lgamma(self.total_concentration)
         return ways + reduce_sum(lgamma(alpha + x) - lgamma(alpha), -1) - sums

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,19 +68,33 @@ def decode_csv(
     array = numpy.asarray(records, object)
     lines = [item.decode("utf-8", "surrogateescape") for item in array.reshape(-1).tolist()]
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    field, mark = r'(?:"(?:[^"]|"")*"|[^"SEP]*)', re.escape(separator)
+    whole = re.compile(f"{field}(?:SEP{field})*".replace("SEP", mark))
     found: list[list[Any]] = [[] for _ in dtypes]
     wanted = range(len(dtypes)) if columns is None else columns
     for number, line in enumerate(lines):
         try:
             rows = list(csv.reader([line], delimiter=separator, quoting=quoting, strict=True))
         except csv.Error as error:
-            raise _invalid(f"line {number} is no record of separated values: {error}") from None
+            raise _invalid(
+                f"Quoted field has to end with quote followed by delimiter or end: record {number} "
+                f"({error})"
+            ) from None
         fields = rows[0] if rows and rows[0] else [""]
+        if (
+            quoted and '"' in line and not whole.fullmatch(line)
+        ):  # csv takes a quote inside as it is
+            raise _invalid(
+                f"Unquoted fields cannot have quotes/CRLFs inside: record {number}, {line[:40]!r}"
+            )
         if columns is None and len(fields) != len(dtypes):
             raise _invalid(f"Expect {len(dtypes)} fields but have {len(fields)} in record {number}")
         for place, column in enumerate(wanted):
             if column >= len(fields):
-                raise _invalid(f"record {number} has {len(fields)} fields, not field {column}")
+                raise _invalid(
+                    f"Expect {len(wanted)} fields but have {place} in record {number}: it has no "
+                    f"field {column}"
+                )
             default = defaults[place]
             found[place].append(
                 _field(fields[column], dtypes[place], default, missing, column, number)

@@ -36,6 +36,12 @@ def decode_base64(xp: ArrayModule, x: Any) -> np.ndarray:
                 None, None, f"Invalid character found in base64: {item[:40]!r}"
             )
         bare = item.rstrip(b"=")
+        if b"=" in bare or (bare != item and (len(item) % 4 or len(item) - len(bare) > 2)):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Invalid padding of base64, which completes the last four: {item[:40]!r}",
+            )
         try:
             return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
         except binascii.Error as error:

@@ -33,6 +33,16 @@ def terms_of(text):
     return text.split("->")[0].split(",")
 
 
+def polar(s, u, v):
+    """The nearest orthonormal matrices, in which the vectors' signs do not show."""
+    return dv.matmul(u, v, adjoint_b=True)
+
+
+def exponential(values, vectors):
+    scaled = vectors * dv.cast(dv.exp(values), vectors.dtype)[..., None, :]
+    return dv.matmul(scaled, vectors, adjoint_b=True)
+
+
 SAMPLES = [
     product("plain", A, B),
     product("transpose_a", A.T.copy(), B, transpose_a=True),
@@ -113,13 +123,31 @@ SAMPLES = [
         (POSITIVE, SIDES),
         id="cholesky",
     ),
-    Sample("Qr", dv.qr, (floats(2, 4, 3),)),
+    Sample("Qr", dv.qr, (floats(2, 4, 3),), (0,), complex=False),
     Sample("Qr", lambda x: dv.qr(x, full_matrices=True), (floats(2, 4, 3),), id="full"),
     Sample("Svd", dv.svd, (floats(2, 4, 3),), any_sign=True),
     Sample(
         "Svd", lambda x: dv.svd(x, full_matrices=True), (floats(2, 4, 3),), any_sign=True, id="full"
     ),
-    Sample("Svd", lambda x: dv.svd(x, compute_uv=False), (floats(2, 4, 3),), id="values"),
+    Sample("Svd", lambda x: dv.svd(x, compute_uv=False), (floats(2, 4, 3),), (0,), id="values"),
+    Sample("Svd", lambda x: polar(*dv.svd(x)), (floats(2, 4, 3),), (0,), complex=False, id="polar"),
+    Sample(
+        "Svd",
+        lambda x: polar(
+            *dv.svd(x, full_matrices=True)[:2], dv.svd(x, full_matrices=True)[2][..., :3]
+        ),
+        (floats(3, 4),),
+        (0,),
+        complex=False,
+        id="wide",
+    ),
     Sample("SelfAdjointEigV2", dv.self_adjoint_eig, (POSITIVE,), any_sign=True),
+    Sample(
+        "SelfAdjointEigV2",
+        lambda x: exponential(*dv.self_adjoint_eig(x)),
+        (POSITIVE,),
+        (0,),
+        id="exponential",
+    ),
     Sample("SelfAdjointEigV2", dv.self_adjoint_eigvals, (POSITIVE,), id="values"),
 ]

@@ -42,6 +42,8 @@ def as_it_is(xp: ArrayModule, value: Array, *, dim: int, parts: int | None) -> A
 
 def fill(xp: ArrayModule, value: Array, *, dims: Sizes) -> Array:
     """Give an array of which every element is the scalar `value`."""
+    if min(dims, default=0) < 0:
+        raise InvalidArgumentError(None, None, f"fill() got dims {dims}: sizes must be >= 0")
     return xp.full(dims, value, dtype=getattr(value, "dtype", object))
 
 

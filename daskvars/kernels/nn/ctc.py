@@ -49,7 +49,9 @@ def ctc_loss(
     `labels` [batch, n] have -1 behind their last one.
     """
     given, wanted, lengths = (np.asarray(each) for each in (logits, labels, lengths))
-    times, _, classes = given.shape
+    times, batch, classes = given.shape
+    if not batch:
+        raise InvalidArgumentError(None, None, "batch_size must not be 0")
     _check(lengths, times)
     losses = np.zeros(len(wanted), given.dtype)
     slopes = np.zeros(given.shape, given.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,7 +33,7 @@ def single_axis(axis: TensorLike, function: str) -> Any:
       ValueError: it is no scalar.
     """
     if not axes.is_symbolic(axis):
-        return int(axes.as_operand(axis))
+        return operator.index(axes.as_operand(axis))
     tensor = convert_to_tensor(axis)
     value = constant_value(tensor)
     if value is not None:

@@ -226,6 +226,8 @@ def eye(
 
 def _masked(inputs: Sequence[Spec], *, maxlen: Any, dtype: DType, **attrs: Any) -> Spec:
     shape = inputs[0].shape
+    if isinstance(maxlen, tuple) or any(given.shape for given in inputs[1:]):
+        raise ValueError(f"maxlen must be scalar, got {maxlen or inputs[1].shape}")
     return Spec(dtype, None if shape is None else (*shape, maxlen))
 
 
@@ -261,6 +263,9 @@ def sequence_mask(
 
     Returns:
       [..., maxlen] `dtype`.
+
+    Raises:
+      ValueError: `maxlen` is no scalar.
 
     >>> import daskvars as dv
     >>> sequence_mask([1, 3], 4, dv.int32).numpy().tolist()

@@ -325,6 +325,9 @@ def _batched(inputs: Sequence[Spec], blocks: Any, pairs: Any, sign: Any) -> Spec
     shape, rank = inputs[0].shape, _number_of_blocks(inputs, blocks, pairs)
     if blocks is not None and any(b is not None and b < 1 for b in blocks):
         raise ValueError(f"block_shape must be positive, got {list(blocks)}")
+    what = "paddings" if sign > 0 else "crops"
+    if pairs is not None and any(n is not None and n < 0 for pair in pairs for n in pair):
+        raise ValueError(f"{what} cannot be negative, got {list(pairs)}")
     if shape is None or rank is None:
         return Spec(inputs[0].dtype, None if shape is None else (None,) * len(shape))
     if len(shape) <= rank or any(

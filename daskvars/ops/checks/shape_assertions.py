@@ -12,6 +12,7 @@ from daskvars.dtypes import NUMERIC, DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array import constant
 from daskvars.ops.checks.assertions import asserted, shown_name
@@ -279,7 +280,7 @@ def assert_proper_iterable(values: TensorLike) -> None:
 
     >>> assert_proper_iterable([1, 2])
     """
-    if isinstance(values, Tensor | numpy.ndarray | str | bytes):
+    if isinstance(values, Tensor | SparseTensor | numpy.ndarray | str | bytes):
         raise TypeError(
             f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}'
         )

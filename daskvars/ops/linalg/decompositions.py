@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
@@ -19,7 +19,8 @@ from daskvars.ops.array import reshaping, transposing
 from daskvars.ops.linalg import matrix_parts
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.math.arithmetic import add, multiply, negative, number, subtract
-from daskvars.ops.math.casting import conj
+from daskvars.ops.math.casting import cast, conj
+from daskvars.ops.math.division import div_no_nan
 
 _MATRICES = Contraction("...__->...__", None)
 _PAIRS = Contraction("...__,...__->...__", None)
@@ -278,7 +279,36 @@ def _least(m: int | None, n: int | None) -> int | None:
     return None if m is None or n is None else min(m, n)
 
 
-QR = without_gradient("Qr", "input:F", _q_and_r, kernels.qr, pattern=_MATRICES)
+def _adjoint(x: Tensor) -> Tensor:
+    return conj(transposing.matrix_transpose(x))
+
+
+def _qr_gradient(op: Operation, dq: Tensor, dr: Tensor) -> Tensor:
+    """Walter & Lehmann, "Algorithmic differentiation of linear algebra functions", 2018."""
+    q, r = op.outputs
+    if q.dtype.base_dtype.is_complex:
+        raise NotImplementedError(f"qr() has no gradient for {q.dtype.base_dtype.name}")
+    shape = r.spec.shape
+    if shape is None or None in shape[-2:] or shape[-2] != shape[-1]:
+        raise NotImplementedError(
+            "qr() has a gradient where r is square and its shape known: for matrices with at least "
+            f"as many rows as columns, and without full_matrices; here r is {shapes.show(shape)}"
+        )
+    middle = subtract(matmul(r, dr, adjoint_b=True), matmul(dq, q, adjoint_a=True))
+    lower = matrix_parts.matrix_band_part(middle, -1, 0)
+    below = subtract(lower, matrix_parts.matrix_band_part(middle, 0, 0))
+    both = add(dq, matmul(q, add(lower, _adjoint(below))))
+    return _adjoint(matrix_triangular_solve(r, _adjoint(both), lower=False))
+
+
+QR = OpDef(
+    "Qr",
+    "input:F",
+    infer=_q_and_r,
+    kernel=kernels.qr,
+    pattern=_MATRICES,
+    gradient=_qr_gradient,
+)
 
 
 def qr(
@@ -292,7 +322,7 @@ def qr(
       name: name of the operation, by default "Qr".
 
     Returns:
-      q and r, of the dtype of `input`. It has no gradient.
+      q and r, of the dtype of `input`. They have gradients where r is square, but complex ones.
 
     >>> q, r = qr([[3.0, 0.0], [4.0, 5.0]])
     >>> q.shape.as_list(), r.shape.as_list()
@@ -317,12 +347,65 @@ def _singular(
     return values, u, Spec(dtype, (*batch, columns, columns if full_matrices else rank))
 
 
+def _by_column(values: Tensor, like: Tensor) -> Tensor:
+    """Return values of columns, [..., 1, n], in the dtype of `like`."""
+    return cast(reshaping.expand_dims(values, -2), like.dtype)
+
+
+def _apart(values: Tensor) -> Tensor:
+    """Return 1 / (values[j] - values[i]), [..., n, n], and 0 where they are equal."""
+    rows, columns = reshaping.expand_dims(values, -1), reshaping.expand_dims(values, -2)
+    return div_no_nan(number(1, values), subtract(columns, rows))
+
+
+def _svd_gradient(op: Operation, ds: Tensor, *dvectors: Tensor) -> Tensor:
+    """J. Townsend, "Differentiating the singular value decomposition", 2016."""
+    if not dvectors:
+        _, u, v = svd(op.inputs[0])
+        return matmul(multiply(u, _by_column(ds, u)), v, adjoint_b=True)
+    s, u, v = op.outputs
+    size = s.spec.shape and s.spec.shape[-1]
+    rows, columns = ((None, None), *(x.spec.shape for x in (u, v) if x.spec.shape))[-2:]
+    if u.dtype.base_dtype.is_complex or size is None or None in (rows[-2], columns[-2]):
+        raise NotImplementedError(
+            "svd() has a gradient by its vectors for real matrices whose shape is known, not for "
+            f"{op.inputs[0]}"
+        )
+    if max(rows[-1], columns[-1]) > size + 1:
+        raise NotImplementedError(
+            f"svd(full_matrices=True) has no gradient for {op.inputs[0]}: of the vectors beyond "
+            f"the first {size} only their span is determined"
+        )
+    (du, dv), inverse = dvectors, div_no_nan(number(1, s), s)
+    (u, more_u), (v, more_v), (du, more_du), (dv, more_dv) = (
+        (x[..., :size], x[..., size:]) for x in (u, v, du, dv)
+    )
+    spread, scale, unscale = _apart(multiply(s, s)), _by_column(s, u), _by_column(inverse, u)
+    left, right = (multiply(spread, matmul(x, dx, adjoint_a=True)) for x, dx in ((u, du), (v, dv)))
+    left, right = add(left, _adjoint(left)), add(right, _adjoint(right))
+    within = add(multiply(left, scale), _adjoint(multiply(right, scale)))
+    within = add(within, matrix_parts.matrix_diag(ds))
+    # What of the vectors' gradients is outside of the space that they span, and what a last vector
+    # that completes it takes from them.
+    outer_u = subtract(
+        subtract(du, matmul(u, matmul(u, du, adjoint_a=True))),
+        matmul(more_u, matmul(more_du, u, adjoint_a=True)),
+    )
+    outer_v = subtract(
+        subtract(dv, matmul(v, matmul(v, dv, adjoint_a=True))),
+        matmul(more_v, matmul(more_dv, v, adjoint_a=True)),
+    )
+    total = matmul(matmul(u, within), v, adjoint_b=True)
+    total = add(total, matmul(multiply(outer_u, unscale), v, adjoint_b=True))
+    return add(total, matmul(u, multiply(outer_v, unscale), adjoint_b=True))
+
+
 SVD = OpDef(
     "Svd",
     "input:F",
     infer=_singular,
     kernel=kernels.svd,
-    gradient=NO_GRADIENT,
+    gradient=_svd_gradient,
     pattern=Contraction(
         lambda inputs, attrs: "...__->..._" + ",...__,...__" * attrs["compute_uv"], None
     ),
@@ -346,7 +429,8 @@ def svd(
     Returns:
       (s, u, v), in TensorFlow's order: with k = min(m, n), s is [..., k] real, u [..., m, k] and v
       [..., n, k] of the dtype of `tensor`; of full ones the last sizes are m and n. Only s where
-      `compute_uv` is False. It has no gradient.
+      `compute_uv` is False. They have gradients; vectors where they are real and determined (with
+      `full_matrices`, but for one).
 
     >>> svd([[3.0, 0.0], [0.0, 2.0]], compute_uv=False).numpy().tolist()
     [3.0, 2.0]
@@ -362,13 +446,27 @@ def _eigen(inputs: Sequence[Spec]) -> tuple[Spec, ...]:
     return Spec(dtype.real_dtype, values), Spec(dtype, shape)
 
 
+def _eigen_gradient(op: Operation, dvalues: Tensor, dvectors: Tensor) -> Tensor:
+    """M. Giles, "Collected matrix derivative results for forward and reverse mode", 2008."""
+    values, vectors = op.outputs
+    turned = matmul(vectors, dvectors, adjoint_a=True)
+    within = multiply(cast(_apart(values), turned.dtype), turned)
+    within = add(within, matrix_parts.matrix_diag(cast(dvalues, turned.dtype)))
+    whole = matmul(matmul(vectors, within), vectors, adjoint_b=True)
+    # Only the lower triangle is read, so it has the gradient of both.
+    both = add(whole, _adjoint(whole))
+    lower = matrix_parts.matrix_band_part(both, -1, 0)
+    diagonal = matrix_parts.matrix_band_part(both, 0, 0)
+    return subtract(lower, multiply(diagonal, number(0.5, diagonal)))
+
+
 SELF_ADJOINT_EIG = OpDef(
     "SelfAdjointEigV2",
     "input:F",
     infer=_eigen,
     kernel=kernels.self_adjoint_eig,
     pattern=Contraction("...__->..._,...__", None),
-    gradient=NO_GRADIENT,
+    gradient=_eigen_gradient,
 )
 
 

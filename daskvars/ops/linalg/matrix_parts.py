@@ -13,6 +13,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import matrix_parts as kernels
 from daskvars.ops.array import constant
+from daskvars.ops.rules import axes
 from daskvars.shapes import Shape
 
 
@@ -171,19 +172,22 @@ MATRIX_BAND_PART = OpDef(
     infer=_banded,
     kernel=kernels.matrix_band_part,
     pattern=Movement("...__->...__", view=False),
-    gradient=lambda op, dy: matrix_band_part(dy, op.attrs["num_lower"], op.attrs["num_upper"]),
+    operands=("num_lower", "num_upper"),
+    gradient=lambda op, dy: matrix_band_part(
+        dy, axes.operand_of(op, "num_lower"), axes.operand_of(op, "num_upper")
+    ),
 )
 
 
 def matrix_band_part(
-    input: TensorLike, num_lower: int, num_upper: int, name: str | None = None
+    input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
 ) -> Tensor:
     """Return matrices with zeros outside a band about the diagonal.
 
     Args:
       input: [..., m, n] any number.
-      num_lower: how many diagonals are kept below the main one; negative for all.
-      num_upper: how many are kept above it; negative for all.
+      num_lower: scalar integer, how many diagonals are kept below the main one; negative for all.
+      num_upper: scalar integer, how many are kept above it; negative for all.
       name: name of the operation, by default "MatrixBandPart".
 
     Returns:
@@ -196,8 +200,13 @@ def matrix_band_part(
     >>> matrix_band_part([[1, 2], [3, 4]], -1, 0).numpy().tolist()
     [[1, 0], [3, 4]]
     """
-    options = {"num_lower": int(num_lower), "num_upper": int(num_upper)}
-    return apply(MATRIX_BAND_PART, input, name=name, **options)
+    return apply(
+        MATRIX_BAND_PART,
+        input,
+        name=name,
+        num_lower=axes.as_operand(num_lower),
+        num_upper=axes.as_operand(num_upper),
+    )
 
 
 # -- tensors on a diagonal ---------------------------------------------------------------------
