@@ -195,8 +195,8 @@ def _weighted(
 ) -> Tensor:
     """Return what a column weighs, [batch, units]."""
     if not isinstance(column, CategoricalColumn):
-        dense = _flat(column, inputs, collections, trainable)
         weights = _zeros("weights", [_numbers(column), units], collections, trainable)
+        dense = _flat(column, inputs, collections, trainable)
         return matmul(dense, weights, name="weighted_sum")
     ids, given = column.get_sparse_tensors(inputs)
     return safe_embedding_lookup_sparse(

@@ -19,7 +19,6 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.records.attribute_json import decode, encode, shortened
 from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.records.json_record import JsonRecord
-from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.state.stores.files import read_file, write_file
 from daskvars.v1.graphs.importer import import_graph_def
@@ -230,8 +229,6 @@ def _collections_json(graph: Graph, names: Sequence[Any] | None, scope: str) -> 
                 stacklevel=4,
             )
             continue
-        if name == GraphKeys.QUEUE_RUNNERS:
-            continue  # threads, which the program's code makes again
         items = []
         for item in graph.get_collection(name):
             try:

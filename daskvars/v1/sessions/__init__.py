@@ -14,7 +14,8 @@ session that is wrapped again and again. Vocabulary:
   that is made anew after the cluster lost its state;
 - a *monitored session* (``monitored_session``) is all of that, for a chief or for a worker;
 - ``supervisor``: the same in another form, that of older programs: threads save and write;
-- ``coordinator`` and ``queue_runners``: threads that stop together, and those that fill queues.
+- ``coordinator`` and ``queue_runners``: threads that stop together, and those that fill queues;
+  ``queue_runner_def``: the latter as data, in files of graphs.
 
 The rule: nothing here is known to the engine. A wrapped session runs what a plain `Session` runs;
 what the hooks want is added to the fetches of the one run.

@@ -7,7 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.errors import OpError, OutOfRangeError
+from daskvars.errors import (
+    OpError,
+    OutOfRangeError,
+    error_code_from_exception_type,
+    exception_type_from_error_code,
+)
 from daskvars.execution.session import Session
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
@@ -17,7 +22,9 @@ from daskvars.graph.tensor import Operation
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1 import logging
+from daskvars.v1.graphs.meta_graph import register_collection_item
 from daskvars.v1.sessions.coordinator import Coordinator
+from daskvars.v1.sessions.queue_runner_def import QueueRunnerDef
 
 
 class QueueRunner(ShownByArguments):
@@ -32,11 +39,12 @@ class QueueRunner(ShownByArguments):
       close_op: closes the queue, by default ``queue.close()``.
       cancel_op: does so and cancels what waits.
       queue_closed_exception_types: errors that mean the end, by default ``(OutOfRangeError,)``.
-      queue_runner_def, import_scope: of a runner as data, which there is not.
+      queue_runner_def: what `to_proto` gave, in place of all these, for operations of the graph.
+      import_scope: the name scope that they are under.
 
     Raises:
-      ValueError: `queue` or `enqueue_ops` is missing.
-      NotImplementedError: `queue_runner_def` is given.
+      ValueError: `queue` or `enqueue_ops` is missing, or `queue_runner_def` is given besides.
+      KeyError: an operation of `queue_runner_def` is not in the graph.
       TypeError: `queue_closed_exception_types` is no tuple of errors.
 
     Source: TensorFlow 1.15, ``tf.train.QueueRunner``.
@@ -58,12 +66,14 @@ class QueueRunner(ShownByArguments):
         close_op: Operation | None = None,
         cancel_op: Operation | None = None,
         queue_closed_exception_types: Any = None,
-        queue_runner_def: Any = None,
+        queue_runner_def: QueueRunnerDef | None = None,
         import_scope: str | None = None,
     ) -> None:
-        if queue_runner_def is not None or import_scope is not None:
-            raise NotImplementedError(
-                "queue runners are not read from files: make the pipeline again by its code"
+        if queue_runner_def is not None:
+            if queue is not None or enqueue_ops:
+                raise ValueError("queue_runner_def and queue are mutually exclusive.")
+            queue, enqueue_ops, close_op, cancel_op, queue_closed_exception_types = _described(
+                queue_runner_def, import_scope
             )
         if queue is None or not enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
@@ -97,6 +107,34 @@ class QueueRunner(ShownByArguments):
     def name(self) -> str:
         """The queue's name."""
         return self._queue.name
+
+    def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
+        """Return the runner as data; None for the runner of a queue outside of a name scope.
+
+        Args:
+          export_scope: a name scope, which is left out before the names of operations.
+        """
+        prefix = f"{export_scope}/" if export_scope else ""
+        if not self.name.startswith(prefix):
+            return None
+        ops = [
+            getattr(op, "op", op) for op in (*self._enqueue_ops, self._close_op, self._cancel_op)
+        ]
+        *enqueue, close, cancel = [op.name.removeprefix(prefix) for op in ops]
+        return QueueRunnerDef(
+            self.name.removeprefix(prefix),
+            enqueue,
+            close,
+            cancel,
+            [error_code_from_exception_type(error) for error in self._ends],
+        )
+
+    @staticmethod
+    def from_proto(
+        queue_runner_def: QueueRunnerDef, import_scope: str | None = None
+    ) -> QueueRunner:
+        """Return the runner whose operations are in the graph being built, under a name scope."""
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
     def create_threads(
         self,
@@ -166,6 +204,32 @@ class QueueRunner(ShownByArguments):
     def _close_on_stop(self, sess: SessionLike, coord: Coordinator) -> None:
         coord.wait_for_stop()
         _close(sess, self._cancel_op)
+
+
+def _described(data: QueueRunnerDef, scope: str | None) -> tuple[Any, ...]:
+    """Return the arguments of a runner that is described: operations of the graph being built."""
+    graph, prefix = builder_for(()), f"{scope}/" if scope else ""
+
+    def found(name: str) -> Any:
+        return graph.as_graph_element(prefix + name)
+
+    ends = tuple(map(exception_type_from_error_code, data.queue_closed_exception_types))
+    enqueue = [found(name) for name in data.enqueue_op_name]
+    close, cancel = found(data.close_op_name), found(data.cancel_op_name)
+    return found(data.queue_name), enqueue, close, cancel, ends
+
+
+def _json(runner: QueueRunner, export_scope: str) -> Any:
+    data = runner.to_proto(export_scope)
+    return None if data is None else data.to_json()
+
+
+register_collection_item(
+    "queue_runner",
+    QueueRunner,
+    _json,
+    lambda data, scope: QueueRunner.from_proto(QueueRunnerDef.from_json(data), scope),
+)
 
 
 def _close(sess: SessionLike, op: Operation) -> None:

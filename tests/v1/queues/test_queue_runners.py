@@ -111,3 +111,35 @@ def test_the_name_of_a_count_gives_the_value_from_before():
         session.run(v.initializer)
         assert count.name == "CountUpTo:0"
         assert session.run([count.name, v]) == [0, 1]
+
+
+def test_a_graph_in_a_file_has_its_runners(tmp_path):
+    with tf.name_scope("inputs"):
+        number = tf.train.range_input_producer(3, num_epochs=1, shuffle=False).dequeue()
+        tf.train.batch([number], 2, allow_smaller_final_batch=True, name="batch")
+    path = f"{tmp_path}/graph.meta"
+    tf.train.export_meta_graph(path, export_scope="inputs")
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.train.import_meta_graph(path, import_scope="again")
+        sess.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess, coord)
+        assert [sess.run("again/batch:0").tolist() for _ in range(2)] == [[0, 1], [2]]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run("again/batch:0")
+        coord.request_stop()
+        coord.join(threads)
+
+
+def test_a_runner_is_data_and_back(sess):
+    queue, runner = counting(sess, 2)
+    data = runner.to_proto()
+    again = tf.train.QueueRunner.from_proto(type(data).FromString(data.SerializeToString()))
+    assert again.name == runner.name == queue.name
+    assert again.queue_closed_exception_types == (tf.errors.OutOfRangeError,)
+    assert (again.enqueue_ops, again.cancel_op) == (runner.enqueue_ops, runner.cancel_op)
+    assert runner.to_proto(export_scope="elsewhere") is None
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        tf.train.QueueRunner(queue, queue_runner_def=data)
+    with pytest.raises(ValueError, match="'close_op_name' is 3"):
+        type(data).from_json(data.to_json() | {"close_op_name": 3})
