@@ -1,9 +1,10 @@
 """Clusters of processes, and what a step costs them, counted by Dask and not by daskvars.
 
 Tasks are counted by the scheduler as they finish. Bytes are those that workers write to whatever is
-not the scheduler: to other workers, but for small replies. CPU seconds are those of the scheduler's
-process. All of it goes through Dask's own plugins and connections, so it does not depend on what
-the engine believes to have done.
+not the scheduler: to other workers, but for small replies; what goes through memory that two have
+counts as if it went from machine to machine. CPU seconds are those of the scheduler's process. All
+of it goes through Dask's own plugins and connections, and the one place that fills such memory, so
+it does not depend on what the engine believes to have done.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from distributed import Client
 from distributed.comm.tcp import TCP
 from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import get_mp_context
+
+from daskvars.remote.shared_buffers import LentBuffers
 
 LOCAL = ("--host", "127.0.0.1", "--no-dashboard")
 IDLE_S = 2.0
@@ -73,7 +76,8 @@ def busy_s() -> float:
 
 
 def count_written(scheduler: str) -> None:
-    """Count what this process writes to its connections, but for those to the scheduler."""
+    """Count what this process writes to its connections, but for those to the scheduler, and to
+    memory that it has with another."""
     if hasattr(TCP, "written"):
         return
     TCP.written, write = 0, TCP.write
@@ -85,6 +89,15 @@ def count_written(scheduler: str) -> None:
         return nbytes
 
     TCP.write = counted
+    fill = LentBuffers.placed
+
+    def filled(self: LentBuffers, ticket: Any, arrays: Sequence[np.ndarray]) -> Any:
+        found = fill(self, ticket, arrays)
+        if found is not None:
+            TCP.written += sum(array.nbytes for array in arrays)
+        return found
+
+    LentBuffers.placed = filled
 
 
 def written() -> tuple[int, int]:

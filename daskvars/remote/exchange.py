@@ -10,7 +10,8 @@ computed again, or moved, elsewhere) is looked for at the scheduler. While Dask 
 the task that wants it is given back (`Reschedule`), so that it does not hold the thread which that
 may need; what nobody will compute is lost (`LostKeysError`), and the run is sent again.
 
-Workers that are threads of one process hand the slices over as they are.
+Workers that are threads of one process hand the slices over as they are; those that are processes
+of one machine, through memory that both have (`shared_buffers`).
 """
 
 from __future__ import annotations
@@ -51,6 +52,15 @@ from daskvars.remote.dask_internals import (
     show_scopes,
     to_serialize,
 )
+from daskvars.remote.shared_buffers import (
+    LEAST_BYTES,
+    LentBuffers,
+    Placed,
+    SharedBuffer,
+    SharedBuffers,
+    Ticket,
+    can_be_placed,
+)
 from daskvars.remote.task_keys import has_outputs, label_of
 from daskvars.remote.task_outputs import OutputsReference, RemoteOutput, TaskOutputs
 from daskvars.remote.tracing import FIGURES, TRACE, TRACED, Kernels, Slice, Tracer, slices_of
@@ -60,6 +70,7 @@ from daskvars.versioned import Versioned
 
 PULL, REFER = "daskvars_pull", "daskvars_refer"
 SMALL_BYTES = 16 << 10  # of an array that is part of a message, not a frame of its own
+LEAST_ROW_BYTES = 64  # of a row of a table that is elsewhere, whose shape nobody here knows
 TIMEOUT_S = 300.0  # of one answer, of some megabytes
 CHECK_S = 1.0  # between questions whether who was asked still has it
 LOOK_S, LOOK_PAUSE_S = 1.0, 0.05  # how long, and how often, what moved is looked for
@@ -97,6 +108,7 @@ class Exchanges(NamedPlugin):
         self.num_received, self.received_bytes, self.received_s = 0, 0, 0.0
         self.tracer: Tracer | None = None
         self.first_tried: dict[Any, float] = {}  # tasks that were given back -> when first
+        self.buffers, self.lent = SharedBuffers(), LentBuffers()
         self._is_sweeping = self._is_due = False
         self._threads: ThreadPoolExecutor | None = None
         self.lock = threading.Lock()
@@ -132,6 +144,8 @@ class Exchanges(NamedPlugin):
         """Answer no more."""
         if self._threads is not None:
             self._threads.shutdown(wait=False)
+        self.buffers.close()
+        self.lent.close()
         Exchanges.here.pop(worker.address, None)
         remove_worker_handler(worker, PULL)
         remove_worker_handler(worker, REFER)
@@ -258,13 +272,30 @@ class Exchanges(NamedPlugin):
     async def answer(self, request: bytes) -> dict[str, Any]:
         """Give slices of outputs: for each (key, position, slices) the array, if it is here.
 
-        Large ones are frames of the message, of which each adds some 200 bytes.
+        Large ones are put into the buffer that was lent for them, or are frames of the message, of
+        which each adds some 200 bytes.
         """
-        found = self.slices(pickle.loads(request))
-        is_frame = [bool(part) and not _is_small(part[0]) for part in found]
+        wanted, ticket = pickle.loads(request)
+        found = self.slices(wanted)
+        if ticket is not None:
+            found = self._placed(ticket, found)
+        is_frame = [bool(part) and _is_frame(part[0]) for part in found]
         parts = [frame or part for frame, part in zip(is_frame, found, strict=True)]
         frames = itertools.compress(found, is_frame)
         return {"parts": pickle.dumps(parts), "data": [to_serialize(part[0]) for part in frames]}
+
+    def _placed(self, ticket: Ticket, parts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Return parts with those arrays that are large, and fit, put into a buffer."""
+        found = list(parts)
+        numbers = [
+            i
+            for i, part in enumerate(parts)
+            if part and can_be_placed(part[0]) and _is_frame(part[0])
+        ]
+        places = self.lent.placed(ticket, [parts[i][0] for i in numbers])
+        for i, place in zip(numbers, places or (), strict=False):
+            found[i] = (place,)
+        return found
 
     def slices(self, wanted: Sequence[tuple[Any, int, Slices]]) -> list[Any]:
         """Return slices of outputs that this worker has, each in a tuple; () where it has not."""
@@ -328,8 +359,11 @@ class Exchanges(NamedPlugin):
             groups.setdefault(output.address, []).append(i)
 
         async def pulled() -> list[list[Any]]:
-            asked = ([Wanted(*wanted[i], 0) for i in numbers] for numbers in groups.values())
+            asked = ([rows(*wanted[i]) for i in numbers] for numbers in groups.values())
             return await asyncio.gather(*map(self.pull, asked))
+
+        def rows(output: RemoteOutput, numbers: np.ndarray) -> Wanted:
+            return Wanted(output, numbers, len(numbers) * LEAST_ROW_BYTES)
 
         arrays = run_on_loop(self.worker, pulled()).result()
         found: list[Any] = [None] * len(wanted)
@@ -381,30 +415,48 @@ class Exchanges(NamedPlugin):
         if address.startswith("inproc://"):
             return [()] * len(group)
         try:
-            answer = await asyncio.wait_for(self._answered(address, wanted), TIMEOUT_S)
+            nbytes = sum(part.nbytes for part in group)
+            if nbytes >= LEAST_BYTES and self._is_of_this_machine(address):
+                async with self.buffers.lent(address) as buffer:
+                    return await self._answered(address, wanted, buffer)
+            return await self._answered(address, wanted, None)
         except (OSError, TimeoutError):
             return [()] * len(group)
-        frames = iter(answer["data"])
-        parts = pickle.loads(answer["parts"])
-        return [(next(frames),) if part is True else part for part in parts]
 
-    async def _answered(self, address: str, wanted: Sequence[tuple[Any, int, Slices]]) -> Any:
-        """Return what a worker answers.
+    def _is_of_this_machine(self, address: str) -> bool:
+        return address.rpartition(":")[0] == self.worker.address.rpartition(":")[0]
+
+    async def _answered(
+        self,
+        address: str,
+        wanted: Sequence[tuple[Any, int, Slices]],
+        buffer: SharedBuffer | None,
+    ) -> list[Any]:
+        """Return the parts that a worker answers with.
 
         Raises:
-          OSError: it cannot be reached, or has not got it any more: to one that is dead Dask tries
-            to connect for half a minute.
+          OSError, TimeoutError: it cannot be reached, or has not got it any more: to one that is
+            dead Dask tries to connect for half a minute.
         """
-        request = pickle.dumps(wanted)
+        ticket = None if buffer is None else buffer.ticket
+        request = pickle.dumps((wanted, ticket))
         asked = asyncio.ensure_future(ask_worker(self.worker, address, PULL, request=request))
+        until = time.monotonic() + TIMEOUT_S
         try:
             while not (await asyncio.wait([asked], timeout=CHECK_S))[0]:
+                if time.monotonic() > until:
+                    raise TimeoutError
                 there = await self._located({key for key, _, _ in wanted})
                 if not any(address in found for found in there.values()):
                     raise OSError(f"{address} has nothing of what is wanted")
-            return await asked
+            answer = await asked
         finally:
             asked.cancel()
+        frames = iter(answer["data"])
+        found = [
+            (next(frames),) if part is True else part for part in pickle.loads(answer["parts"])
+        ]
+        return [_taken(buffer, part) for part in found]
 
     async def _located(self, keys: set[Any]) -> dict[Any, list[str]]:
         request = pickle.dumps(("locate", {"keys": list(keys)}))
@@ -428,8 +480,16 @@ class Exchanges(NamedPlugin):
         raise Reschedule
 
 
-def _is_small(value: Any) -> bool:
-    return type(value) is np.ndarray and value.dtype != object and value.nbytes <= SMALL_BYTES
+def _is_frame(value: Any) -> bool:
+    if type(value) is np.ndarray and value.dtype != object:
+        return value.nbytes > SMALL_BYTES
+    return type(value) is not Placed
+
+
+def _taken(buffer: SharedBuffer | None, part: tuple[Any, ...]) -> tuple[Any, ...]:
+    if buffer is not None and part and type(part[0]) is Placed:
+        return (buffer.taken(part[0]),)
+    return part
 
 
 def sliced(value: Any, source: Slices) -> Any:

@@ -9,6 +9,7 @@ import pytest
 from daskvars.remote import exchange
 from daskvars.remote.dask_internals import pickle
 from daskvars.remote.exchange import Exchanges, Wanted
+from daskvars.remote.shared_buffers import SharedBuffers
 from daskvars.remote.task_outputs import RemoteOutput
 from daskvars.remote.versions.shared_versions import LostKeysError
 
@@ -22,14 +23,15 @@ def exchanges(monkeypatch):
     async def ask(worker, address, operation, request):
         if address == DEAD:
             await asyncio.Event().wait()
-        found = [(np.arange(3.0),) for _ in pickle.loads(request)]
+        wanted, _ = pickle.loads(request)
+        found = [(np.arange(3.0),) for _ in wanted]
         return {"parts": pickle.dumps(found), "data": []}
 
     monkeypatch.setattr(exchange, "ask_worker", ask)
     monkeypatch.setattr(exchange, "CHECK_S", 0.01)
     found = Exchanges()
     found.worker = SimpleNamespace(address="tcp://127.0.0.1:3")
-    found.tracer = None
+    found.tracer, found.buffers = None, SharedBuffers()
     found.num_received, found.received_bytes, found.received_s = 0, 0, 0.0
     return found
 

@@ -1,0 +1,143 @@
+"""Arrays that go between processes through memory that both have."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from daskvars.remote import shared_buffers
+from daskvars.remote.shared_buffers import LentBuffers, SharedBuffer, SharedBuffers, can_be_placed
+
+pytestmark = pytest.mark.skipif(not shared_buffers.IS_SUPPORTED, reason="needs memory files")
+OTHER = "tcp://127.0.0.1:2"
+
+
+def arrays():
+    numbers = np.arange(60_000.0).reshape(200, 300)
+    return [
+        numbers,
+        numbers.T,
+        numbers[::2, ::3],
+        np.arange(100_000).astype(ml_dtypes.bfloat16),
+        np.array(["a", "bc"] * 20_000),
+        np.array(7.0),
+        np.zeros((0, 3)),
+        np.array(["2020-01-01"], "M8[D]"),
+    ]
+
+
+def filled(ticket, num_times):
+    """Put the arrays into a buffer of another process: the answer of that process."""
+    lent = LentBuffers()
+    for _ in range(num_times):
+        found = lent.placed(ticket, arrays())
+    lent.close()
+    return found
+
+
+def test_another_process_fills_a_buffer():
+    buffer = SharedBuffer()
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        places = pool.submit(filled, buffer.ticket, 2).result()
+    for place, wanted in zip(places, arrays(), strict=True):
+        found = buffer.taken(place)
+        np.testing.assert_array_equal(found, wanted)
+        assert found.dtype == wanted.dtype
+        assert found.flags.f_contiguous == wanted.flags.f_contiguous or not wanted.flags.forc
+        assert found.flags.owndata
+    buffer.close()
+
+
+def test_a_buffer_grows_with_what_is_placed():
+    buffer, lent = SharedBuffer(), LentBuffers()
+    for size in (10_000, 100_000, 20_000):
+        (place,) = lent.placed(buffer.ticket, [np.full(size, size, np.float64)])
+        assert (buffer.taken(place) == size).all()
+    assert buffer.nbytes == 800_000
+    lent.close()
+    buffer.close()
+
+
+def test_what_no_buffer_is_for_is_not_placed():
+    buffer, lent = SharedBuffer(), LentBuffers()
+    assert lent.placed(buffer.ticket, [np.zeros(10)]) is None
+    assert lent.placed(buffer.ticket, [np.zeros(shared_buffers.MOST_BYTES + 1, np.int8)]) is None
+    assert not can_be_placed(np.array([None, "a"], object))
+    assert not can_be_placed([1, 2])
+    assert not can_be_placed(np.ma.masked_array(np.zeros(3)))
+    buffer.close()
+
+
+def test_a_ticket_of_another_file_is_refused():
+    buffer, lent = SharedBuffer(), LentBuffers()
+    ticket, array = buffer.ticket, np.zeros(100_000)
+    assert lent.placed(ticket._replace(inode=ticket.inode + 1), [array]) is None
+    assert lent.placed(ticket._replace(process=2**22 + 1), [array]) is None
+    buffer.close()
+    assert lent.placed(ticket, [array]) is None
+
+
+def test_a_killed_borrower_leaves_nothing():
+    buffer = SharedBuffer()
+    program = (
+        "import os, sys, numpy as np\n"
+        "from daskvars.remote.shared_buffers import LentBuffers, Ticket\n"
+        "LentBuffers().placed(Ticket(*map(int, sys.argv[1:])), [np.ones(100_000)])\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, *map(str, buffer.ticket)], check=False)
+    assert ended.returncode == -9
+    assert buffer.nbytes == 800_000
+    before = len(os.listdir("/proc/self/fd"))
+    buffer.close()
+    assert len(os.listdir("/proc/self/fd")) == before - 1
+
+
+def test_buffers_are_lent_again_and_not_after_a_failure():
+    async def lend(buffers, error=None):
+        async with buffers.lent(OTHER) as buffer:
+            if error is not None:
+                raise error
+            return buffer
+
+    async def lends():
+        buffers = SharedBuffers()
+        first = await lend(buffers)
+        assert await lend(buffers) is first
+        with pytest.raises(asyncio.CancelledError):
+            await lend(buffers, asyncio.CancelledError())
+        second = await lend(buffers)
+        assert second is not first  # whoever was asked may fill that one yet
+        with pytest.raises(TimeoutError):
+            await lend(buffers, TimeoutError())
+        assert await lend(buffers) is None
+        buffers.close()
+
+    asyncio.run(lends())
+
+
+def test_many_questions_to_one_process_wait_and_fail_together():
+    async def asked(buffers, dead, seen):
+        async with buffers.lent(OTHER) as buffer:
+            seen.append(buffer)
+            await dead.wait()
+            raise OSError("gone")
+
+    async def ask():
+        buffers, dead, seen = SharedBuffers(), asyncio.Event(), []
+        tasks = [asyncio.ensure_future(asked(buffers, dead, seen)) for _ in range(20)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(seen) == shared_buffers.MOST_LENT
+        dead.set()
+        errors = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(error, OSError) for error in errors)
+        assert seen[shared_buffers.MOST_LENT :] == [None] * (20 - shared_buffers.MOST_LENT)
+
+    asyncio.run(ask())
