@@ -8,7 +8,8 @@ their functions and to plain data, never to a Graph, a Tensor or a Session. Room
 - ``versions``: what the scheduler keeps of a state: which keys its newest version has.
 - ``scheduler``: what watches workers from there: they come, go, lose data, run out of memory.
 
-And files: `exchange` (workers take slices from one another), `task_keys` (who sent a task),
+And files: `exchange` (workers take slices from one another), `shared_buffers` (those of one machine
+through memory that both have), `task_keys` (who sent a task),
 `task_outputs` (several results under one key), `scope_seconds` (what kernels took, for Dask's
 page), `tracing` (slices of time, while somebody looks), `worker_memory` (freed memory goes back in
 time), `groups_page` (Dask's page of that name, which our task groups would break), `main_guard` (a

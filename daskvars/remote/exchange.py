@@ -53,7 +53,6 @@ from daskvars.remote.dask_internals import (
     to_serialize,
 )
 from daskvars.remote.shared_buffers import (
-    LEAST_BYTES,
     LentBuffers,
     Placed,
     SharedBuffer,
@@ -70,7 +69,7 @@ from daskvars.versioned import Versioned
 
 PULL, REFER = "daskvars_pull", "daskvars_refer"
 SMALL_BYTES = 16 << 10  # of an array that is part of a message, not a frame of its own
-LEAST_ROW_BYTES = 64  # of a row of a table that is elsewhere, whose shape nobody here knows
+ROW_BYTES = 64  # at least, of a row of a table that is elsewhere, whose shape nobody here knows
 TIMEOUT_S = 300.0  # of one answer, of some megabytes
 CHECK_S = 1.0  # between questions whether who was asked still has it
 LOOK_S, LOOK_PAUSE_S = 1.0, 0.05  # how long, and how often, what moved is looked for
@@ -363,7 +362,7 @@ class Exchanges(NamedPlugin):
             return await asyncio.gather(*map(self.pull, asked))
 
         def rows(output: RemoteOutput, numbers: np.ndarray) -> Wanted:
-            return Wanted(output, numbers, len(numbers) * LEAST_ROW_BYTES)
+            return Wanted(output, numbers, len(numbers) * ROW_BYTES)
 
         arrays = run_on_loop(self.worker, pulled()).result()
         found: list[Any] = [None] * len(wanted)
@@ -415,9 +414,9 @@ class Exchanges(NamedPlugin):
         if address.startswith("inproc://"):
             return [()] * len(group)
         try:
-            nbytes = sum(part.nbytes for part in group)
-            if nbytes >= LEAST_BYTES and self._is_of_this_machine(address):
-                async with self.buffers.lent(address) as buffer:
+            if self._is_of_this_machine(address):
+                nbytes = sum(part.nbytes for part in group)
+                async with self.buffers.lent(address, nbytes) as buffer:
                     return await self._answered(address, wanted, buffer)
             return await self._answered(address, wanted, None)
         except (OSError, TimeoutError):

@@ -98,13 +98,13 @@ class SharedBuffers:
         self._failed: set[str] = set()
 
     @asynccontextmanager
-    async def lent(self, address: str) -> AsyncIterator[SharedBuffer | None]:
-        """Lend a buffer to a process, once one is free.
+    async def lent(self, address: str, nbytes: int) -> AsyncIterator[SharedBuffer | None]:
+        """Lend a buffer to a process that is asked for some bytes, once one is free.
 
-        Gives None where there is none, and to who has failed before: many questions to a dead
-        process are found out at once, not in turn.
+        Gives None where none is worth it or there is none, and to who has failed before: many
+        questions to a dead process are found out at once, not in turn.
         """
-        if IS_SUPPORTED and address not in self._failed:
+        if IS_SUPPORTED and nbytes >= LEAST_BYTES and address not in self._failed:
             async with self._turns.setdefault(address, asyncio.Semaphore(MOST_LENT)):
                 if address not in self._failed:
                     buffer = self._taken_up(address)

@@ -101,7 +101,7 @@ def test_a_killed_borrower_leaves_nothing():
 
 def test_buffers_are_lent_again_and_not_after_a_failure():
     async def lend(buffers, error=None):
-        async with buffers.lent(OTHER) as buffer:
+        async with buffers.lent(OTHER, 1 << 20) as buffer:
             if error is not None:
                 raise error
             return buffer
@@ -124,7 +124,7 @@ def test_buffers_are_lent_again_and_not_after_a_failure():
 
 def test_many_questions_to_one_process_wait_and_fail_together():
     async def asked(buffers, dead, seen):
-        async with buffers.lent(OTHER) as buffer:
+        async with buffers.lent(OTHER, 1 << 20) as buffer:
             seen.append(buffer)
             await dead.wait()
             raise OSError("gone")
