@@ -119,6 +119,23 @@ class FileWriter(ShownByArguments):
             )
         self._add(global_step, graph_def=drawn_nodes(given))
 
+    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+        """Write a graph with its collections and its saver: the event has it whole, as data.
+
+        TensorBoard draws it where there is no graph of `add_graph`.
+
+        Args:
+          meta_graph_def: a `MetaGraphDef`, such as `export_meta_graph` gives.
+
+        Raises:
+          TypeError: it is none.
+        """
+        if not isinstance(getattr(meta_graph_def, "graph_def", None), GraphDef):
+            raise TypeError(
+                f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}"
+            )
+        self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
+
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
         """Write what a run told of itself.
 

@@ -100,7 +100,8 @@ class TaggedRunMetadata(Message):
 class Event(Message):
     """One entry of an event file, at a time (seconds since 1970) and a step.
 
-    ``graph_def`` is a list of nodes: ``{"name", "op", "input", "device", "attr"}``.
+    ``graph_def`` is a list of nodes: ``{"name", "op", "input", "device", "attr"}``;
+    ``meta_graph_def`` is what `MetaGraphDef.SerializeToString` gave.
 
     >>> Event(step=3, summary=Summary(value=[Summary.Value(tag="a", simple_value=1.0)])).step
     3
@@ -114,4 +115,5 @@ class Event(Message):
         "summary": Summary,
         "session_log": SessionLog,
         "tagged_run_metadata": TaggedRunMetadata,
+        "meta_graph_def": b"",
     }

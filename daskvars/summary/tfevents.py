@@ -27,6 +27,7 @@ from tensorboard.compat.proto import (
     config_pb2,
     event_pb2,
     graph_pb2,
+    meta_graph_pb2,
     step_stats_pb2,
     summary_pb2,
     tensor_pb2,
@@ -36,12 +37,14 @@ from tensorboard.compat.proto import (
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util import tensor_util
 
-from daskvars.graph.records.graph_def import SHAPES
+from daskvars.graph.records.graph_def import SHAPES, GraphDef
+from daskvars.summary.drawn_nodes import drawn_nodes
 from daskvars.summary.records import Event, HistogramProto, Summary, SummaryValue
 
 MAX_REPEATED = 256
 """Most elements of a tensor that a file gives as one value and a shape."""
 _HEADER, _CHECKSUM = struct.Struct("<QI"), struct.Struct("<I")
+_OWN = "daskvars"  # the collection that has a meta graph as we write it, whole
 _MEDIA = ("image", "audio")
 _LOG_FIELDS = ("status", "checkpoint_path", "msg")
 
@@ -93,6 +96,10 @@ def protos_of(event: Event) -> list[event_pb2.Event]:
         found.file_version = event.file_version
     if event.HasField("graph_def"):
         found.graph_def = _graph_proto(event.graph_def).SerializeToString()
+    elif event.HasField("meta_graph_def"):
+        data = event.meta_graph_def
+        is_own = data.startswith(b"{")  # else as TensorFlow wrote it, which a file gave
+        found.meta_graph_def = _meta_graph_proto(data).SerializeToString() if is_own else data
     elif event.HasField("summary"):
         found.summary.value.extend(map(_value_proto, event.summary.value))
     elif event.HasField("session_log"):
@@ -169,6 +176,13 @@ def _graph_proto(nodes: list[dict[str, Any]]) -> graph_pb2.GraphDef:
         added = found.node.add(**{name: node[name] for name in node if name != "attr"})
         for key, data in attr.items():
             added.attr[key].CopyFrom(_attr_proto(key, data))
+    return found
+
+
+def _meta_graph_proto(data: bytes) -> meta_graph_pb2.MetaGraphDef:
+    graph = GraphDef.from_json(json.loads(data)["graph"])
+    found = meta_graph_pb2.MetaGraphDef(graph_def=_graph_proto(drawn_nodes(graph)))
+    found.collection_def[_OWN].bytes_list.value.append(data)
     return found
 
 
@@ -270,6 +284,10 @@ def _event_of(proto: event_pb2.Event) -> Event:
         event.graph_def = [
             {"name": n.name, "op": n.op, "input": list(n.input), "device": n.device} for n in nodes
         ]
+    elif kind == "meta_graph_def":
+        meta = meta_graph_pb2.MetaGraphDef.FromString(proto.meta_graph_def)
+        own = meta.collection_def[_OWN].bytes_list.value if _OWN in meta.collection_def else ()
+        event.meta_graph_def = own[0] if own else proto.meta_graph_def
     elif kind == "summary":
         event.summary = Summary(value=map(_value_of, proto.summary.value))
     elif kind == "session_log":

@@ -63,6 +63,10 @@ def test_everything_comes_back_as_it_was_added(tmp_path, written_as):
         tf.constant(0, name="zero")
     writer = tf.summary.FileWriter(tmp_path, graph)
     writer.add_graph(graph.as_graph_def(), 7)
+    data = tf.train.export_meta_graph(graph=graph)
+    writer.add_meta_graph(data, 8)
+    with pytest.raises(TypeError, match="must be type MetaGraphDef"):
+        writer.add_meta_graph(graph)
     writer.add_session_log(tf.SessionLog(status=tf.SessionLog.START), 1)
     writer.add_summary(scalar("nan", np.nan), 2)
     summary = tf.Summary()
@@ -75,9 +79,10 @@ def test_everything_comes_back_as_it_was_added(tmp_path, written_as):
         writer.add_run_metadata(metadata, "run", 5)
     writer.add_event(tf.Event(wall_time=12.5, step=6, summary=scalar("late", 1.0)))
     writer.close()
-    _, drawn, again, started, nan, both, run, *words, late = events(tmp_path)
+    _, drawn, again, meta, started, nan, both, run, *words, late = events(tmp_path)
     assert [node["name"] for node in drawn.graph_def] == ["zero"]
     assert (again.step, again.graph_def) == (7, drawn.graph_def)
+    assert (meta.step, tf.MetaGraphDef.FromString(meta.meta_graph_def)) == (8, data)
     assert (started.step, started.session_log.status) == (1, tf.SessionLog.START)
     assert np.isnan(nan.summary.value[0].simple_value)
     assert [(v.tag, v.simple_value) for v in both.summary.value] == [("x", 0.0), ("y", 2.0)]

@@ -24,6 +24,7 @@ from tests.waiting import wait_until
 pytest.importorskip("tensorboard")
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.proto import config_pb2, event_pb2, summary_pb2, tensor_pb2
+from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 from tensorboard.plugins.hparams import summary_v2 as hparams
 from tensorboard.plugins.projector import ProjectorConfig
 
@@ -154,6 +155,19 @@ def test_bodies_are_in_the_graph(tmp_path, as_data):
     names = {node.name for node in found.node}
     assert [name for name in names if name.startswith("loop/") and name.endswith("/twice")]
     assert {i.removeprefix("^").partition(":")[0] for n in found.node for i in n.input} <= names
+
+
+def test_a_meta_graph_is_drawn_too(tmp_path):
+    with tf.Graph().as_default():
+        tf.placeholder(tf.float32, [], name="x")
+        with tf.summary.FileWriter(tmp_path) as writer:
+            writer.add_meta_graph(tf.train.export_meta_graph())
+            other = MetaGraphDef(meta_info_def={"tags": ["serve"]}).SerializeToString()
+            writer.add_event(tf.Event(step=1, meta_graph_def=other))
+    (path,) = glob.glob(f"{tmp_path}/*")
+    assert list(tf.train.summary_iterator(path))[-1].meta_graph_def == other
+    found = EventAccumulator(str(tmp_path)).Reload().Graph()
+    assert [node.name for node in found.node] == ["x"]
 
 
 def test_run_metadata(trained):

@@ -24,6 +24,7 @@ from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.training_step import get_global_step, global_step
 from daskvars.v1 import logging
+from daskvars.v1.graphs.meta_graph import export_scoped_meta_graph
 from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.sessions.coordinator import Coordinator, LooperThread
 from daskvars.v1.sessions.queue_runners import start_queue_runners
@@ -215,6 +216,9 @@ class Supervisor(ShownByArguments):
             )
             if self._summary_writer is not None:
                 self._summary_writer.add_graph(self._graph)
+                saver_def = getattr(self._saver, "saver_def", None)
+                data, _ = export_scoped_meta_graph(graph=self._graph, saver_def=saver_def)
+                self._summary_writer.add_meta_graph(data)
             if start_standard_services:
                 self.start_standard_services(session)
         else:
