@@ -158,16 +158,19 @@ def test_bodies_are_in_the_graph(tmp_path, as_data):
 
 
 def test_a_meta_graph_is_drawn_too(tmp_path):
-    with tf.Graph().as_default():
+    with tf.Graph().as_default(), tf.summary.FileWriter(tmp_path) as writer:
         tf.placeholder(tf.float32, [], name="x")
-        with tf.summary.FileWriter(tmp_path) as writer:
-            writer.add_meta_graph(tf.train.export_meta_graph())
-            other = MetaGraphDef(meta_info_def={"tags": ["serve"]}).SerializeToString()
-            writer.add_event(tf.Event(step=1, meta_graph_def=other))
-    (path,) = glob.glob(f"{tmp_path}/*")
-    assert list(tf.train.summary_iterator(path))[-1].meta_graph_def == other
+        writer.add_meta_graph(tf.train.export_meta_graph())
     found = EventAccumulator(str(tmp_path)).Reload().Graph()
     assert [node.name for node in found.node] == ["x"]
+
+
+def test_a_meta_graph_of_tensorflow_stays_as_it_is(tmp_path):
+    data = MetaGraphDef(meta_info_def={"tags": ["serve"]}).SerializeToString()
+    with tf.summary.FileWriter(tmp_path) as writer:
+        writer.add_event(tf.Event(step=1, meta_graph_def=data))
+    (path,) = glob.glob(f"{tmp_path}/*")
+    assert [e.meta_graph_def for e in tf.train.summary_iterator(path)] == [b"", data]
 
 
 def test_run_metadata(trained):
