@@ -9,6 +9,7 @@ What is more than a name is here:
 - ``model_variables``: variables that are model variables too, found by name, given values;
   ``restoring``: from checkpoints;
 - ``networks``: layers; ``trainings``: training steps, loops around them, losses, summaries;
+- ``random_fields``: likelihoods of sequences of tags; ``transformations`` of datasets;
 - ``model_analyzer``: how large a model is; ``predictors``: a saved model as a function.
 
 `daskvars.v1` fills this package with namespaces such as ``tf.contrib.slim``, in graph mode.

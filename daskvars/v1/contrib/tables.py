@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from daskvars import losses, metrics
+from daskvars import distributions, losses, metrics
+from daskvars.data import dataset, experimental
+from daskvars.data.iterators.graph import Iterator
 from daskvars.dtypes import float32
 from daskvars.errors import did_you_mean
 from daskvars.graph.convert import convert_to_tensor
@@ -45,7 +47,9 @@ from daskvars.v1.contrib import (
     model_analyzer,
     model_variables,
     predictors,
+    random_fields,
     restoring,
+    transformations,
 )
 from daskvars.v1.contrib.networks import (
     collected,
@@ -249,6 +253,23 @@ _CELLS = {name: getattr(rnn_cell, name) for name in rnn_cell.__all__}
 
 # Namespace of tf.contrib -> its names; an inner namespace is a dict.
 NAMESPACES: dict[str, dict[str, Any]] = {
+    "crf": _of(
+        random_fields,
+        "CrfDecodeBackwardRnnCell CrfDecodeForwardRnnCell CrfForwardRnnCell crf_binary_score "
+        "crf_decode crf_log_likelihood crf_log_norm crf_sequence_score crf_unary_score "
+        "viterbi_decode",
+    ),
+    "data": {
+        **_of(
+            experimental,
+            "ignore_errors make_saveable_from_iterator map_and_batch parallel_interleave "
+            "shuffle_and_repeat unbatch",
+        ),
+        **_of(transformations, "batch_and_drop_remainder padded_batch_and_drop_remainder"),
+        **_of(dataset, "Dataset FixedLengthRecordDataset TFRecordDataset TextLineDataset"),
+        "Iterator": Iterator,
+    },
+    "distributions": _of(distributions, " ".join(distributions.__all__)),
     "framework": {
         **_ARG_SCOPES,
         **_VARIABLES,
@@ -341,11 +362,10 @@ INSTEAD = {
     "bayesflow": "tf.distributions",
     "cmake": "pip",
     "compiler": "nothing: plans are compiled, and fused, always",
-    "crf": "a loop over the steps, by tf.scan",
     "cudnn_rnn": "tf.nn.rnn_cell and tf.nn.dynamic_rnn",
-    "data": "tf.data",
+    "data": "a method of tf.data.Dataset",
     "distribute": "a dask client: steps are cut over its workers",
-    "distributions": "tf.distributions",
+    "distributions": "tf.distributions, which has the common ones",
     "eager": "import daskvars, which is eager",
     "estimator": _ESTIMATOR,
     "ffmpeg": "a Python library, and feed what it gives",

@@ -167,3 +167,20 @@ def test_old_losses_take_predictions_first_and_weights_of_examples(graph):
     with tf.Session() as session:
         assert session.run(loss) == 2.5
         assert session.run(pairs) == pytest.approx(0.5 + 2.0)
+
+
+def test_datasets_and_distributions_of_contrib_are_those_of_the_core():
+    with tf.Graph().as_default(), tf.Session() as session:
+        data = tf.contrib.data
+        numbers = data.Dataset.range(5).apply(data.map_and_batch(lambda x: x * x, 2))
+        pairs = tf.data.Dataset.range(5).apply(data.batch_and_drop_remainder(2))
+        one, other = (x.make_one_shot_iterator().get_next() for x in (numbers, pairs))
+        assert session.run([one, other])[0].tolist() == [0, 1]
+        assert session.run(other).tolist() == [2, 3]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(other)
+        normal = tf.contrib.distributions.Normal(0.0, 1.0)
+        assert isinstance(normal, tf.distributions.Normal)
+        assert session.run(tf.contrib.distributions.kl_divergence(normal, normal)) == 0
+    with pytest.raises(AttributeError, match="use a method of tf"):
+        tf.contrib.data.sliding_window_batch  # noqa: B018
