@@ -155,6 +155,14 @@ def test_hparams_are_typed_and_read_from_text():
     for text in ("other=1", "units=1.5", "flag=maybe", "rate"):
         with pytest.raises(ValueError):
             settings.parse(text)
+    assert (settings.get("rate", 2), settings.get("units", [1]), settings.get("x", 3)) == (
+        1.0,
+        [8, 9],
+        3,
+    )
+    for name, default in (("rate", False), ("units", 1), ("units", [1.5]), ("name", 1)):
+        with pytest.raises(ValueError, match=f"'{name}' of type .* is incompatible"):
+            settings.get(name, default)
 
 
 def test_old_losses_take_predictions_first_and_weights_of_examples(graph):

@@ -94,8 +94,23 @@ class HParams:
         return {name: getattr(self, name) for name in self._kinds}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a value, or the default."""
-        return getattr(self, key) if key in self._kinds else default
+        """Return a value, or the default where there is none of that name.
+
+        Raises:
+          ValueError: there is one, and the default is of another type.
+        """
+        if key not in self._kinds:
+            return default
+        kind, is_list = self._kinds[key]
+        items = default if isinstance(default, list) else [default]
+        if default is not None and (
+            isinstance(default, list) is not is_list or not all(_fits(kind, item) for item in items)
+        ):
+            wanted = f"list<{kind.__name__}>" if is_list else kind.__name__
+            raise ValueError(
+                f"Hparam {key!r} of type {wanted!r} is incompatible with default={default!r}"
+            )
+        return getattr(self, key)
 
     def to_json(self, **kwargs: Any) -> str:
         """Return the values as JSON; arguments are those of ``json.dumps``."""
@@ -120,6 +135,14 @@ def _cast(name: str, kind: type, value: Any) -> Any:
     if (is_number and kind is float) or (kind is int and is_number and int(value) == value):
         return kind(value)
     raise ValueError(f"Could not cast hparam {name!r} of type {kind.__name__} from value {value!r}")
+
+
+def _fits(kind: type, value: Any) -> bool:
+    """Return whether a value is of a type, or a whole number where floats are."""
+    kinds = (int, float) if kind is float else kind
+    return kind is type(None) or (
+        isinstance(value, kinds) and isinstance(value, bool) == (kind is bool)
+    )
 
 
 def _parsed(name: str, kind: type, text: str) -> Any:
