@@ -79,8 +79,8 @@ def run(name: str, blocks: list[Block], folder: Path, python: str = sys.executab
     """Run blocks in a fresh process, in a folder, and return what each prints."""
     (folder / "blocks.json").write_text(json.dumps([block[:3] for block in blocks]))
     arguments = [name, "blocks.json", "printed.json"]
-    if python == sys.executable and not starts_workers(blocks):
-        fresh.run(RUN_BLOCKS, *arguments, here=folder)
+    if python == sys.executable:
+        fresh.printed("-c", RUN_BLOCKS, *arguments, here=folder, after=fresh.PACKAGE)
     else:
         command = [python, "-c", RUN_BLOCKS, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=110, cwd=folder)

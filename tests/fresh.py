@@ -1,20 +1,25 @@
 """Python code in processes that have imported nothing of the package, only what it builds on.
 
 Dask, Zarr and SciPy take seconds to import, the package a tenth of that. So this module, run as a
-program, imports them once, and forks a process for each piece of code.
+program, imports them once, and forks a process for each piece of code. Where workers are to be
+forked from a server of `multiprocessing`, that is forked as well.
 """
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import json
 import os
 import runpy
+import socket
 import subprocess
 import sys
 import tempfile
 import types
+from collections.abc import Sequence
 from functools import cache
+from multiprocessing import util
 from pathlib import Path
 from typing import NamedTuple
 
@@ -99,6 +104,8 @@ def _become(arguments: list[str], folder: str, here: str, environment: dict[str,
     for name, number in OUTPUTS.items():
         os.dup2(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    if dask.config.get("distributed.worker.multiprocessing-method") == "forkserver":
+        _fork_the_server_of_workers()
     kind = arguments.pop(0) if arguments[0] in ("-c", "-m") else "a path"
     if kind == "a path":
         arguments[0] = os.path.join(here, arguments[0])
@@ -114,6 +121,37 @@ def _become(arguments: list[str], folder: str, here: str, environment: dict[str,
     if kind == "a path":
         main.__file__, code = code, Path(code).read_text()
     exec(compile(code, getattr(main, "__file__", "<string>"), "exec"), vars(main))  # noqa: S102
+
+
+def _fork_the_server_of_workers() -> None:
+    """Have what `multiprocessing` will start as its fork server wait here, with all imported.
+
+    It is forked now, while this process has one thread.
+    """
+    ours, theirs = socket.socketpair()
+    if not (server := os.fork()):
+        ours.close()
+        asked, descriptors, _, _ = socket.recv_fds(theirs, 1 << 20, 8)
+        if asked:  # else the program has ended without it
+            code, *numbers = json.loads(asked)
+            high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 256) for descriptor in descriptors]
+            for descriptor, number in zip(high, numbers, strict=True):
+                os.dup2(descriptor, number)
+            exec(code)  # noqa: S102
+        os._exit(0)
+    theirs.close()
+    start = util.spawnv_passfds
+
+    def forked(path: str, arguments: list[str], descriptors: Sequence[int]) -> int:
+        if "multiprocessing.forkserver" not in arguments[-1]:
+            return start(path, arguments, descriptors)
+        util.spawnv_passfds = start
+        asked = json.dumps([arguments[-1], *descriptors])
+        socket.send_fds(ours, [asked.encode()], descriptors)
+        ours.close()
+        return server
+
+    util.spawnv_passfds = forked
 
 
 if __name__ == "__main__":

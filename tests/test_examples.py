@@ -64,7 +64,7 @@ def programs_fork_their_workers():
 
 def python(*arguments):
     """Run Python in a process of its own, as ``python`` does; return what came of it."""
-    return fresh.python(*arguments, here=EXAMPLES, after=("sklearn.datasets",))
+    return fresh.python(*arguments, here=EXAMPLES, after=("sklearn.datasets", *fresh.PACKAGE))
 
 
 def run(*arguments):
