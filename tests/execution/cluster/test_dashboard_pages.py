@@ -6,6 +6,7 @@ import urllib.request
 from contextlib import ExitStack
 
 import dask.array
+import dask.config
 import numpy as np
 import pytest
 from distributed.dashboard.scheduler import applications
@@ -22,7 +23,12 @@ STATIC = ["/info/main/workers.html", "/info/main/logs.html", "/json/counts.json"
 
 @pytest.fixture(scope="module")
 def client():
-    with clusters.running(dashboard=True) as client:
+    # What a page shows is drawn again and again, unless it is known that nobody looks any more.
+    unseen = "distributed.scheduler.dashboard.bokeh-application"
+    with (
+        dask.config.set({f"{unseen}.unused_session_lifetime_milliseconds": 1}),
+        clusters.running(dashboard=True) as client,
+    ):
         yield client
 
 

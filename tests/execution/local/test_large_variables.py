@@ -4,6 +4,8 @@ Blocks of a cluster's variables are versioned from a size on, and rows of large 
 place: with the lowest thresholds (`tests.thresholds`) those of small variables are, too.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -71,8 +73,8 @@ def trained(names, layout, target=""):
         number = tf.placeholder(tf.float32, [])
         start = START if shape == (8, 3) else START[:, 0]
         variables = [
-            tf.get_variable(f"v{i}", initializer=start + i, chunks=chunks)
-            for i in range(len(names))
+            tf.get_variable(f"v{i}", initializer=start + [*CHANGES].index(name), chunks=chunks)
+            for i, name in enumerate(names)
         ]
         new = [CHANGES[name](v, number) for name, v in zip(names, variables, strict=True)]
         used = [tf.reduce_sum(tf.gather(tensor, [0, 5]) * 0.5) for tensor in new]
@@ -89,6 +91,17 @@ def trained(names, layout, target=""):
     return found
 
 
+@cache
+def plain(layout):
+    """What `trained` finds of all changes in this process, nothing in place."""
+    return trained(CHANGES, layout)
+
+
+def plain_alone(name, layout):
+    """The same of one change: of each fetch of all of them, the part that is that one's."""
+    return plain(layout)[[*CHANGES].index(name) :: len(CHANGES)]
+
+
 def assert_same(found, wanted):
     for array, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(array, other)
@@ -96,17 +109,17 @@ def assert_same(found, wanted):
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_what_is_in_place_gives_the_values_of_what_is_not(layout):
-    wanted = trained(list(CHANGES), layout)
+    wanted = plain(layout)
     back = thresholds.lower()
     try:
-        assert_same(trained(list(CHANGES), layout), wanted)
+        assert_same(trained(CHANGES, layout), wanted)
     finally:
         back()
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_alone_in_place(name):
-    wanted = [trained([name], layout) for layout in LAYOUTS]
+    wanted = [plain_alone(name, layout) for layout in LAYOUTS]
     back = thresholds.lower()
     try:
         for layout, values in zip(LAYOUTS, wanted, strict=True):
@@ -126,11 +139,12 @@ def lowered():
 @pytest.mark.cluster
 @pytest.mark.parametrize("target", ["", "shared"])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-def test_versioned_blocks_give_the_values_of_plain_ones(layout, target, lowered, lowest_thresholds):
-    wanted = trained(list(CHANGES), layout)
+def test_versioned_blocks_give_the_values_of_plain_ones(layout, target, lowered, request):
+    wanted = plain(layout)
+    request.getfixturevalue("lowest_thresholds")
     target = target and f"{target}{layout}"
     with lowered.as_current():
-        assert_same(trained(list(CHANGES), layout, target), wanted)
+        assert_same(trained(CHANGES, layout, target), wanted)
         tf.Session.reset(target)
 
 
