@@ -39,7 +39,6 @@ from daskvars.data.nodes.ordering import (
 )
 from daskvars.data.nodes.prefetch import Prefetched
 from daskvars.data.nodes.sources import Generated, Range, Slices, Tensors
-from daskvars.data.records.tfrecords import PathName
 from daskvars.dtypes import int64, string
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
@@ -47,6 +46,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.random.distributions import get_seed
+from daskvars.remote.tasks.record_files import PathName
 from daskvars.shapes import Shape
 from daskvars.surface.accepted import accepts
 
@@ -126,8 +126,8 @@ class Dataset:
 
         Args:
           tensors: arrays or tensors [rows, ...], in tuples and dicts. Arrays of Zarr or dask stay
-            where they are and are read in blocks; for sessions on a cluster, batches of rows in
-            their order are dask arrays, which workers read where they use them.
+            where they are and are read in blocks; for sessions on a cluster, batches of their rows,
+            shuffled or not, are dask arrays, which workers read where they use them.
 
         Raises:
           ValueError: one is a scalar, or their numbers of rows differ.
@@ -252,7 +252,9 @@ class Dataset:
         Args:
           map_func: takes the items of a tuple, or the one structure that an element is, as
             tensors; it is traced once, as by `daskvars.function`, and returns tensors, in tuples
-            and dicts. `py_func` calls Python for each element.
+            and dicts. `py_func` calls Python for each element. On a cluster workers call it where
+            they read the rows or records, if all shapes are known and it has no effects and draws
+            no random numbers.
           num_parallel_calls: how many elements are computed at once, in threads, in their order;
             `experimental.AUTOTUNE` for as many as there are cores.
 
@@ -569,12 +571,15 @@ class Dataset:
 class TextLineDataset(Dataset):
     """The lines of text files, as strings without the ends of lines.
 
+    Batches for a session on a cluster are read by the workers that use them: each must see the
+    files. So it is with all datasets of files that are not compressed.
+
     Args:
       filenames: a path or URL, several, or a dataset of them.
       compression_type: "", "ZLIB" or "GZIP".
 
     Raises:
-      NotFoundError: (when iterated) there is no such file.
+      NotFoundError: (when iterated) there is no such file, or a worker does not see it.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "few.csv")

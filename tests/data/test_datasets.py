@@ -11,7 +11,6 @@ import zarr
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.data import Dataset, TFRecordDataset, TFRecordWriter, tf_record_iterator
-from daskvars.data.records.tfrecords import RecordReader
 from daskvars.errors import (
     AlreadyExistsError,
     DataLossError,
@@ -19,6 +18,7 @@ from daskvars.errors import (
     NotFoundError,
     UnimplementedError,
 )
+from daskvars.remote.tasks.record_files import RecordReader
 
 
 def values(dataset):

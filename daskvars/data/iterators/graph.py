@@ -35,6 +35,7 @@ from daskvars.errors import (
     UnimplementedError,
 )
 from daskvars.execution.engine.executors import active_client
+from daskvars.execution.engine.values.rows_arrays import RowsArray
 from daskvars.execution.host_ops.resources import Call, run_along
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.convert import convert_to_tensor
@@ -159,8 +160,11 @@ def _next(call: Call, handle: Any, *arrays: Any, _specs: Sequence[Spec]) -> tupl
         element = cursor.take()
     except StopIteration:
         raise OutOfRangeError(None, call.op.name, "End of sequence") from None
-    call.undo(lambda: cursor.give_back(element))
     found = arrays_of(element)
+    for array in found:
+        if isinstance(array, RowsArray) and array.wait is not None:
+            array.wait()  # one that cannot be made is passed by, as those that are made here
+    call.undo(lambda: cursor.give_back(element))
     if len(found) != len(_specs):
         raise InvalidArgumentError(
             None,

@@ -8,9 +8,9 @@ element is a flat tuple of *components*, arrays of this process.
 
 Two decisions:
 
-- Rows go by their numbers as long as nobody needs them (`Node.rows`). Shuffling, repeating and
-  cutting rows of arrays in memory so is a matter of small integers, and a batch is gathered in one
-  step, as by hand.
+- Rows go by their places as long as nobody needs them (`Node.rows_in`). Shuffling, repeating and
+  cutting rows of arrays so is a matter of small integers, and a batch is gathered in one step, as
+  by hand; on a cluster, by the workers that use it.
 - Nothing of a pass is ever stored but how many elements were taken. All else follows from seeds,
   so it need not be; see `daskvars.data.iterators.cursor`.
 

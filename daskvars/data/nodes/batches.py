@@ -18,7 +18,7 @@ from daskvars.data.nodes.elements import (
     pack,
     row_of,
 )
-from daskvars.data.nodes.node import INFINITE, Elements, Node, Pass, read_elements
+from daskvars.data.nodes.node import INFINITE, Elements, Node, Pass, elements_here
 from daskvars.data.nodes.sources import RowReader, column_of
 from daskvars.errors import DataLossError, InvalidArgumentError, OpError
 from daskvars.graph.definitions.opdef import Spec
@@ -58,10 +58,12 @@ class Batched(Node):
 
     def elements(self, pass_: Pass) -> Elements:
         node, size = self.inputs[0], self.size(pass_)
-        if node.rows is not None:
-            reader = pass_.reader(node.rows)
-            return _RowBatches(node.elements(pass_), size, self._drops, reader)
-        source = read_elements(node, pass_)
+        rows = node.rows_in(pass_)
+        if rows is not None:
+            gather = pass_.reader(rows).gather
+            kind = _Batches if rows.may_fail else _RowBatches
+            return kind(node.elements(pass_), size, self._drops, gather)
+        source = elements_here(node, pass_)
         return _Batches(source, size, self._drops, self._together(pass_))
 
     def _together(self, pass_: Pass) -> Callable[[Sequence[Element]], Element]:
@@ -108,10 +110,7 @@ class _Batches(Elements):
 
 
 class _RowBatches(_Batches):
-    """Batches of rows that are gathered."""
-
-    def __init__(self, source: Elements, size: int, drops: bool, reader: RowReader) -> None:
-        super().__init__(source, size, drops, reader.gather)
+    """Batches of rows whose places are never wrong."""
 
     def _next_elements(self) -> tuple[list[Any], None]:
         return self._source.many(self._size), None
@@ -203,7 +202,7 @@ class PaddedBatched(Batched):
         )
 
     def elements(self, pass_: Pass) -> Elements:
-        source = read_elements(self.inputs[0], pass_)
+        source = elements_here(self.inputs[0], pass_)
         padded = [
             _sizes(pass_.value(shape)) if isinstance(shape, Tensor) else shape
             for shape in self._padded
@@ -259,7 +258,7 @@ class Unbatched(Node):
         self.structure = map_structure(row_of, input.structure)
 
     def elements(self, pass_: Pass) -> Elements:
-        return _Rows(read_elements(self.inputs[0], pass_))
+        return _Rows(elements_here(self.inputs[0], pass_))
 
 
 class _Rows(Elements):

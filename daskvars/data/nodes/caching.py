@@ -10,12 +10,13 @@ import numpy
 
 from daskvars.data.nodes.elements import Element, flatten
 from daskvars.data.nodes.functions import arrays_of, components_of, tensors_of
-from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
+from daskvars.data.nodes.node import Elements, Node, Pass, elements_here
 from daskvars.data.nodes.ordering import Cached
-from daskvars.data.records.tfrecords import RecordReader, TFRecordWriter, opened
+from daskvars.data.records.tfrecords import TFRecordWriter
 from daskvars.errors import AlreadyExistsError
 from daskvars.graph.sparse_tensor import SparseTensorValue
 from daskvars.kernels.tensor_protos import decode, encode
+from daskvars.remote.tasks.record_files import RecordReader, opened
 
 
 class CachedInFile(Cached):
@@ -31,7 +32,9 @@ class CachedInFile(Cached):
 
     def __init__(self, input: Node, prefix: Any) -> None:
         super().__init__(input, prefix)
-        self.rows = None
+
+    def rows_in(self, pass_: Pass) -> None:
+        return None
 
     def count(self, pass_: Pass) -> float | None:
         return None  # the file may be of other elements than the input has now
@@ -41,7 +44,7 @@ class CachedInFile(Cached):
         if not prefix:
             return super().elements(pass_)
         specs = flatten(self.structure)
-        return _FileCache(prefix, specs, lambda: read_elements(self.input, pass_))
+        return _FileCache(prefix, specs, lambda: elements_here(self.input, pass_))
 
 
 class _FileCache(Elements):

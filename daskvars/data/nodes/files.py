@@ -5,18 +5,45 @@ from __future__ import annotations
 import glob
 import os
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import fsspec
 import numpy
+from distributed import Client
 
 from daskvars.data.nodes.elements import Element
-from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
-from daskvars.data.records.tfrecords import RecordReader, compression_of, opened, opened_plain
+from daskvars.data.nodes.node import Elements, Node, Pass, elements_here
+from daskvars.data.records.tfrecords import compression_of
+from daskvars.data.rows.on_workers import (
+    FOLLOWING_KEPT,
+    Make,
+    PartsOnWorkers,
+    RecordsOnWorkers,
+    Scattered,
+    kept_of,
+)
 from daskvars.dtypes import string
 from daskvars.errors import DataLossError, InvalidArgumentError, OpError
+from daskvars.execution.engine.executors import active_client
 from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.tensor import Tensor
+from daskvars.remote.tasks.element_tasks import gathered_records, indexed
+from daskvars.remote.tasks.record_files import (
+    FIRST_INDEX_BYTES,
+    INDEX_BYTES,
+    Format,
+    Index,
+    RecordBlock,
+    RecordReader,
+    fixed_count,
+    index,
+    opened,
+    opened_plain,
+    records_of,
+)
 
 
 def text(value: bytes) -> Element:
@@ -39,12 +66,36 @@ class OfFiles(Node):
     def __init__(self, names: Node, *operands: Any) -> None:
         self.inputs, self.operands = (names,), operands
 
+    is_stored = may_fail = True
+
+    def rows_in(self, pass_: Pass) -> OfFiles | None:
+        return self if pass_.as_dask and self.can_be_cut(pass_) else None
+
+    def can_be_cut(self, pass_: Pass) -> bool:
+        """Return whether workers can read some of the records: not where they are compressed."""
+        (kind,) = self.operands
+        return not isinstance(kind, Tensor) and not compression_of(kind[()])
+
+    def open_rows(self, pass_: Pass) -> RecordReaders:
+        """Return what has workers read records in a pass."""
+        return RecordReaders()
+
     def elements(self, pass_: Pass) -> Elements:
-        return _Files(read_elements(self.inputs[0], pass_), self, pass_)
+        return _Files(elements_here(self.inputs[0], pass_), self, pass_)
+
+    def opened(self, path: str, pass_: Pass) -> Elements:
+        """Return what is in one file: records, or where they are for the workers that read them."""
+        if self.rows_in(pass_) is None:
+            return self.open(path, pass_)
+        return _Places(path, self.format(pass_))
 
     @abstractmethod
     def open(self, path: str, pass_: Pass) -> Elements:
-        """Return what is in one file."""
+        """Return the records of one file."""
+
+    @abstractmethod
+    def format(self, pass_: Pass) -> Format:
+        """Return how records are in files."""
 
 
 class _Files(Elements):
@@ -58,7 +109,7 @@ class _Files(Elements):
             if self._name is None:
                 (name,) = next(self._names)
                 self._name = os.fsdecode(name[()])
-            self._file = self._node.open(self._name, self._pass)  # or again, the next time
+            self._file = self._node.opened(self._name, self._pass)  # or again, the next time
             self._name = None
         return self._file
 
@@ -97,12 +148,139 @@ class _Files(Elements):
         self._names.close()
 
 
+class _Places(Elements):
+    """Where the records of a file are, for the workers that read them.
+
+    Workers look for them too, some ahead. This process gets a block and a number for each.
+
+    Args:
+      path: of the file, or its URL.
+      format: how records are in it.
+
+    Raises:
+      NotFoundError: the worker that looks does not see the file.
+    """
+
+    def __init__(self, path: str, format: Format) -> None:
+        self._path = path if "://" in path else os.path.abspath(path)
+        self._format = format
+        self._blocks: deque[RecordBlock] = deque()
+        self._at = 0  # in the first of the blocks
+        self._coming: Any = self._asked(0, 0, FIRST_INDEX_BYTES)
+        self._error: OpError | None = None
+        self._go_on()
+
+    def _asked(self, start: int, number: int, limit: int) -> Any:
+        client = active_client()
+        if client is None:  # it was closed
+            return _Known(index(self._path, self._format, start, number, limit))
+        return client.submit(indexed, self._path, self._format, start, number, limit, pure=False)
+
+    def _go_on(self) -> bool:
+        """Have the next part of the index; return whether there is one."""
+        if self._error is not None:
+            raise self._error
+        if self._coming is None:
+            return False
+        found: Index = self._coming.result()
+        follows = found.next
+        self._coming = None if follows is None else self._asked(*follows, INDEX_BYTES)
+        self._blocks.extend(found.blocks)
+        self._error = found.error
+        return True
+
+    def _block(self) -> RecordBlock:
+        """Return the block that the next record is in."""
+        while self._blocks and self._at >= self._blocks[0].num_records:
+            self._blocks.popleft()
+            self._at = 0
+        while not self._blocks:
+            if not self._go_on():
+                raise StopIteration
+        return self._blocks[0]
+
+    def __next__(self) -> tuple[RecordBlock, int]:
+        block = self._block()
+        self._at += 1
+        return block, self._at - 1
+
+    def skip(self, count: int) -> int:
+        done = 0
+        while done < count:
+            try:
+                block = self._block()
+            except StopIteration:
+                break
+            here = min(count - done, block.num_records - self._at)
+            self._at += here
+            done += here
+        return done
+
+
+class _Known:
+    """What is known at once, where a future is wanted."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def result(self) -> Any:
+        return self._value
+
+
+class RecordReaders:
+    """Has workers read records, whose places are given."""
+
+    def __init__(self) -> None:
+        self._on_workers: RecordsOnWorkers | None = None
+        self._mixed = 0
+
+    def mix(self, size: int) -> None:
+        """Note that records come out of a buffer of so many."""
+        self._mixed = max(self._mixed, size)
+
+    def _selected(self, places: Sequence[tuple[RecordBlock, int]]) -> Scattered:
+        numbers: dict[RecordBlock, int] = {}
+        which = [numbers.setdefault(block, len(numbers)) for block, _ in places]
+        return Scattered(
+            gathered_records,
+            list(numbers),
+            numpy.array(which, numpy.int32),
+            numpy.array([place for _, place in places], numpy.int32),
+        )
+
+    def sources(self, places: Sequence[tuple[RecordBlock, int]], client: Client) -> list[Make]:
+        """Return the records of a batch as what makes some of them."""
+        if self._on_workers is None:
+            self._on_workers = RecordsOnWorkers(PartsOnWorkers(client), FOLLOWING_KEPT)
+        selected = self._selected(places)
+        size = float(numpy.mean([block.num_records for block in selected.blocks]))
+        self._on_workers.most_kept = max(
+            self._on_workers.most_kept, kept_of(self._mixed, size), len(selected.blocks)
+        )
+        return [partial(self._on_workers.call, selected)]
+
+    def gather(self, places: Sequence[tuple[RecordBlock, int]]) -> Element:
+        """Return several records as one batch."""
+        client = active_client()
+        if client is None:
+            selected = self._selected(places)
+            blocks = [records_of(block) for block in selected.blocks]
+            return (gathered_records(selected.which, selected.places, *blocks),)
+        (call,) = self.sources(places, client)
+        spec = numpy.dtype(object), ()
+        assert self._on_workers is not None
+        return tuple(self._on_workers.parts.arrays(len(places), [spec], call, may_fail=True))
+
+
 class Lines(OfFiles):
     """The lines of text files, without what ends them."""
 
     def open(self, path: str, pass_: Pass) -> Elements:
         kind = compression_of(pass_.value(self.operands[0])[()])
         return _Lines(opened_plain(path, kind))
+
+    def format(self, pass_: Pass) -> Format:
+        return Format("lines")
 
 
 class _Lines(Elements):
@@ -135,21 +313,18 @@ class FixedLength(OfFiles):
                 f"{size}, {header} and {footer}",
             )
 
+    def can_be_cut(self, pass_: Pass) -> bool:
+        return True
+
+    def format(self, pass_: Pass) -> Format:
+        return Format("fixed", *[int(pass_.value(operand)) for operand in self.operands])
+
     def open(self, path: str, pass_: Pass) -> Elements:
-        size, header, footer = [int(pass_.value(operand)) for operand in self.operands]
+        format = self.format(pass_)
+        count = fixed_count(path, format)
         file = opened(path)
-        found = file.seek(0, os.SEEK_END) - header - footer
-        if found < 0 or found % size:
-            file.close()
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
-                f'"{path}" has body length {found} bytes, which is not an exact multiple of the '
-                f"record length ({size} bytes).",
-            )
-        file.seek(header)
-        return _FixedLength(file, size, found // size)
+        file.seek(format.header)
+        return _FixedLength(file, format.size, count)
 
 
 class _FixedLength(Elements):
@@ -178,6 +353,9 @@ class Records(OfFiles):
     def open(self, path: str, pass_: Pass) -> Elements:
         kind = compression_of(pass_.value(self.operands[0])[()])
         return _Records(RecordReader(path, kind))
+
+    def format(self, pass_: Pass) -> Format:
+        return Format("records")
 
 
 class _Records(Elements):

@@ -28,6 +28,7 @@ from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import UnimplementedError
 from daskvars.execution.eager import has_effect
 from daskvars.execution.engine.engine import Engine, random_key
+from daskvars.execution.engine.executors import Binder
 from daskvars.execution.engine.plans.executables import Executable
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec
@@ -35,8 +36,19 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Operation, Tensor
+from daskvars.lowering.plan import Origin
+from daskvars.lowering.planner.shard import Machine
+from daskvars.lowering.program import CONSTANT, FEED
 from daskvars.ops.control.subgraphs import PARAMETER, parameter
+from daskvars.remote.tasks.element_tasks import (
+    GIVEN,
+    RESULT,
+    VALUE,
+    ElementProgram,
+    pack_elements,
+)
 from daskvars.remote.tasks.feed_tasks import fed_array
+from daskvars.shape_arithmetic import is_known
 
 
 class _Here(Engine):
@@ -44,6 +56,15 @@ class _Here(Engine):
 
     def _client(self) -> None:
         return None
+
+
+class _OfElements(Executable):
+    """Fetches of a function of elements, which are never cut: so bits are the same anywhere."""
+
+    __slots__ = ()
+
+    def machine(self, executor: Binder) -> Machine:
+        return Machine(1, True)
 
 
 class _Engines:
@@ -149,10 +170,7 @@ class Traced:
 
     def bound(self, pass_: Pass) -> Callable[[Element, int], list[Any]]:
         """Return what runs it in a pass: takes an element, and a number for random draws."""
-        captured = [
-            fed_array(pass_.value(operand), inner.spec.dtype.base_dtype, inner.name)
-            for operand, inner in zip(self.operands, self._captured, strict=True)
-        ]
+        captured = self._captured_values(pass_)
         parameters = [(t.spec.dtype.base_dtype, t.name) for t in self._parameters]
         executable, here = self._made(), self._here
         dtypes = [t.spec.dtype.base_dtype for t in self.graph.results]
@@ -168,11 +186,17 @@ class Traced:
 
         return run
 
+    def _captured_values(self, pass_: Pass) -> list[numpy.ndarray]:
+        return [
+            fed_array(pass_.value(operand), inner.spec.dtype.base_dtype, inner.name)
+            for operand, inner in zip(self.operands, self._captured, strict=True)
+        ]
+
     def _made(self) -> Executable:
         with self._making:
             if self._executable is None:
                 graph = self.graph
-                self._executable = Executable(
+                self._executable = _OfElements(
                     _ENGINES.get(),
                     ("dataset", graph),
                     graph.results,
@@ -226,6 +250,47 @@ class ElementFunction(Traced):
             return lambda element, number: tuple(run(element, number))
         return lambda element, number: tuple(
             components_of(specs, run(element, number), SparseTensorValue)
+        )
+
+    def for_workers(self, pass_: Pass) -> ElementProgram | None:
+        """Return the function in a pass as what workers can run; None where it cannot be.
+
+        It can where it has no effect, draws no random numbers, is one region, and where all shapes
+        are known: those of what a batch will be.
+        """
+        specs = [tensor.spec for tensor in self._parameters]
+        if self.graph.effects or not all(is_known(spec.shape) for spec in specs):
+            return None
+        if any(isinstance(spec, SparseSpec) for spec in self._specs):
+            return None
+        captured = self._captured_values(pass_)
+        given = [numpy.empty(spec.shape, spec.dtype.base_dtype.np) for spec in specs]
+        plan = self._made().plan([*given, *captured])
+        leaves = plan.leaves
+        if plan.num_tasks > 1 or plan.updates or {leaf.kind for leaf in leaves} - {FEED, CONSTANT}:
+            return None
+        if not all(is_known(output.spec.shape) for output in plan.outputs):
+            return None
+
+        def source(origin: Origin) -> tuple[str, Any]:
+            if origin.region >= 0:
+                return RESULT, origin.position
+            leaf = leaves[origin.position]
+            if leaf.kind == CONSTANT:
+                return VALUE, leaf.what
+            is_given = leaf.what < len(given)
+            return (GIVEN, leaf.what) if is_given else (VALUE, captured[leaf.what - len(given)])
+
+        region = plan.regions[0] if plan.regions else None
+        return ElementProgram(
+            pack_elements(None if region is None else region.program),
+            tuple(
+                (spec.dtype.base_dtype, t.name)
+                for spec, t in zip(specs, self._parameters, strict=True)
+            ),
+            () if region is None else tuple(source(each.origin) for each in region.inputs),
+            tuple(source(output.origin) for output in plan.outputs),
+            tuple((output.spec.dtype.base_dtype, output.spec.shape) for output in plan.outputs),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daskvars.data.nodes.elements import Element
-from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
+from daskvars.data.nodes.node import Elements, Node, Pass, elements_here
 from daskvars.errors import OpError
 
 
@@ -14,7 +14,7 @@ class Ignoring(Node):
         self.inputs, self.structure = (input,), input.structure
 
     def elements(self, pass_: Pass) -> Elements:
-        return _Ignoring(read_elements(self.inputs[0], pass_))
+        return _Ignoring(elements_here(self.inputs[0], pass_))
 
 
 class _Ignoring(Elements):

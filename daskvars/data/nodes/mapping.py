@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from daskvars import config, dtypes
 from daskvars.data.nodes.elements import Element, flatten
+from daskvars.data.nodes.files import OfFiles
 from daskvars.data.nodes.functions import (
     DatasetFunction,
     ElementFunction,
     arrays_of,
     tensors_of,
 )
-from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
-from daskvars.errors import InvalidArgumentError
+from daskvars.data.nodes.node import Elements, Node, Pass, elements_here, read_elements
+from daskvars.data.rows.on_workers import MappedOnWorkers
+from daskvars.errors import FailedPreconditionError, InvalidArgumentError
+from daskvars.execution.engine.executors import active_client
+from daskvars.remote.tasks.element_tasks import ElementProgram
 
 AUTOTUNE = -1  # TensorFlow's word for a number that it chooses
 EPOCH_DRAWS = 1 << 40  # more than there are elements in one time through
@@ -43,8 +47,29 @@ class Mapped(Node):
                 None, None, f"num_parallel_calls must be greater than zero, found {calls}"
             )
 
+    is_stored = may_fail = True
+
+    def rows_in(self, pass_: Pass) -> Mapped | None:
+        """Return itself where workers make its elements of stored rows, or records."""
+        rows = self.inputs[0].rows_in(pass_) if pass_.as_dask else None
+        if rows is None or not rows.is_stored or self.program(pass_) is None:
+            return None
+        return self
+
+    def program(self, pass_: Pass) -> ElementProgram | None:
+        """Return its function as workers run it, None where they cannot."""
+        return pass_.kept(self, "program", lambda: self._function.for_workers(pass_))
+
+    def open_rows(self, pass_: Pass) -> _MappedRows:
+        """Return what has workers map rows in a pass."""
+        rows = self.inputs[0].rows_in(pass_)
+        return _MappedRows(pass_.reader(rows), self.program(pass_))
+
     def elements(self, pass_: Pass) -> Elements:
-        source = read_elements(self.inputs[0], pass_)
+        if self.rows_in(pass_) is not None:
+            pass_.begin(self)
+            return self.inputs[0].elements(pass_)
+        source = elements_here(self.inputs[0], pass_)
         function = self._function.elements_of(pass_)
         first = pass_.begin(self) * EPOCH_DRAWS
 
@@ -55,6 +80,40 @@ class Mapped(Node):
             return _Map(source, call)
         calls = int(pass_.value(self._calls))
         return _ParallelMap(source, call, config.thread_count() if calls == AUTOTUNE else calls)
+
+
+class _MappedRows:
+    """Has workers call functions of elements whose places are given.
+
+    Args:
+      reader: of what the functions take.
+      program: the function.
+    """
+
+    def __init__(self, reader: Any, program: ElementProgram | None) -> None:
+        is_mapped = isinstance(reader, _MappedRows)
+        self._reader = reader._reader if is_mapped else reader
+        self._programs = [*reader._programs, program] if is_mapped else [program]
+        self._on_workers: MappedOnWorkers | None = None
+
+    def mix(self, size: int) -> None:
+        """Note that elements come out of a buffer of so many."""
+        self._reader.mix(size)
+
+    def gather(self, places: Sequence[Any]) -> Element:
+        """Return several elements as one batch."""
+        client = active_client()
+        if client is None:
+            raise FailedPreconditionError(
+                None,
+                None,
+                "the Dask client with which this iterator was begun is closed; its elements were "
+                "made by workers: begin another one, and restore its position there",
+            )
+        if self._on_workers is None:
+            self._on_workers = MappedOnWorkers(client, self._programs)
+        sources = self._reader.sources(places, client)
+        return tuple(self._on_workers.batch(sources, len(places)))
 
 
 class Parts(Node):
@@ -69,7 +128,7 @@ class Parts(Node):
         return self.inputs[0].count(pass_)
 
     def elements(self, pass_: Pass) -> Elements:
-        source = read_elements(self.inputs[0], pass_)
+        source = elements_here(self.inputs[0], pass_)
         return _Map(source, lambda element, number: tuple(arrays_of(element)))
 
 
@@ -139,7 +198,7 @@ class Filtered(Node):
             raise ValueError("`predicate` must return a scalar boolean tensor.")
 
     def elements(self, pass_: Pass) -> Elements:
-        source = read_elements(self.inputs[0], pass_)
+        source = elements_here(self.inputs[0], pass_)
         first = pass_.begin(self) * EPOCH_DRAWS
         return _Filter(source, self._function.elements_of(pass_), pass_, first)
 
@@ -187,6 +246,11 @@ class Interleaved(Node):
         self.operands = (*self._function.operands, *self._lengths)
         self.structure = self._function.node.structure
 
+    def rows_in(self, pass_: Pass) -> Any:
+        """Return what reads the records, where all datasets are of files: a place says of which."""
+        rows = self._function.node.rows_in(pass_) if pass_.as_dask else None
+        return rows if isinstance(rows, OfFiles) else None
+
     def check(self, pass_: Pass) -> None:
         for name, length in zip(("cycle_length", "block_length"), self._lengths, strict=True):
             value = int(pass_.value(length))
@@ -197,12 +261,14 @@ class Interleaved(Node):
 
     def elements(self, pass_: Pass) -> Elements:
         cycle, block = [int(pass_.value(length)) for length in self._lengths]
-        source = read_elements(self.inputs[0], pass_)
-        number, passes = pass_.begin(self) * EPOCH_DRAWS, self._function.passes(pass_)
-        node = self._function.node
+        source = elements_here(self.inputs[0], pass_)
+        number, node = pass_.begin(self) * EPOCH_DRAWS, self._function.node
+        has_places = self.rows_in(pass_) is not None
+        passes = self._function.passes(pass_ if has_places else pass_.here())
 
         def opened(element: Element, at: int) -> Elements:
-            return read_elements(node, passes(element, pass_.number(number + at)))
+            inner = passes(element, pass_.number(number + at))
+            return node.elements(inner) if has_places else read_elements(node, inner)
 
         return _Interleave(source, opened, cycle, block)
 

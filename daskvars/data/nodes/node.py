@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from daskvars.data.nodes.elements import Element
@@ -25,15 +26,19 @@ class Node(ABC):
       structure: of its elements, with a spec for each component.
       inputs: the nodes that it takes elements of.
       operands: tensors and arrays of its own: what they are is settled when a pass begins.
-      rows: the node whose rows its elements are, if they are rows of arrays in memory or of stored
-        ones in their order. Such elements go by their numbers until somebody needs them: a batch
-        is gathered from the arrays in one step.
     """
 
     structure: Any
     inputs: Sequence[Node] = ()
     operands: Sequence[Any] = ()
-    rows: Any = None
+
+    def rows_in(self, pass_: Pass) -> Any:
+        """Return the node whose rows its elements are in a pass, None where they are themselves.
+
+        Rows go by their *places* until somebody needs them: the number of a row of arrays, the
+        block and the position of a record of a file. What reads them is `Pass.reader` of that node.
+        """
+        return None
 
     @abstractmethod
     def elements(self, pass_: Pass) -> Elements:
@@ -76,7 +81,8 @@ class Pass:
       iteration: how many passes the program began before on the same dataset.
       caches: what `cache` keeps, by node.
       path: which element of an outer pass this one is inside of.
-      as_dask: whether batches of stored rows in their order are to be dask arrays.
+      as_dask: whether batches of stored rows, and of records, are to be dask arrays, which the
+        workers make that use them.
     """
 
     def __init__(
@@ -92,7 +98,8 @@ class Pass:
         self.entropy, self.iteration, self.path = entropy, iteration, path
         self.caches: dict[Node, Any] = {} if caches is None else caches
         self._begun: Counter[Node] = Counter()
-        self._readers: dict[Node, Any] = {}
+        self._kept: dict[Any, Any] = {}
+        self._here: Pass | None = None
 
     def value(self, operand: Any) -> Any:
         """Return the array that an operand is in this pass."""
@@ -117,11 +124,24 @@ class Pass:
         for other in node.inputs:
             self.begun(other, times * node.times(self))
 
+    def here(self) -> Pass:
+        """Return this pass for what needs elements in this process."""
+        if not self.as_dask:
+            return self
+        if self._here is None:
+            found = self._here = copy.copy(self)
+            found.as_dask, found._kept = False, {}
+        return self._here
+
     def reader(self, node: Any) -> Any:
         """Return what reads the rows of a node, one for the whole pass."""
-        if node not in self._readers:
-            self._readers[node] = node.open_rows(self)
-        return self._readers[node]
+        return self.kept(node, "rows", lambda: node.open_rows(self))
+
+    def kept(self, node: Any, what: str, make: Callable[[], Any]) -> Any:
+        """Return what a node has made for this pass, made now if it has not."""
+        if (node, what) not in self._kept:
+            self._kept[node, what] = make()
+        return self._kept[node, what]
 
     def inside(self, values: Mapping[Any, Any], number: int) -> Pass:
         """Return a pass through what a function made of an element, for its tensors' values."""
@@ -240,9 +260,17 @@ class _Read(Elements):
 
 
 def read_elements(node: Node, pass_: Pass) -> Elements:
-    """Return the elements of a node themselves, never the numbers of rows."""
-    found = node.elements(pass_)
-    return found if node.rows is None else _Read(found, pass_.reader(node.rows))
+    """Return the elements of a node themselves, never the places of rows."""
+    if node.rows_in(pass_) is None:
+        return node.elements(pass_)
+    here = pass_.here()
+    rows, found = node.rows_in(here), node.elements(here)
+    return found if rows is None else _Read(found, here.reader(rows))
+
+
+def elements_here(node: Node, pass_: Pass) -> Elements:
+    """Return the elements of a node as arrays of this process."""
+    return read_elements(node, pass_.here())
 
 
 def one_count(count: float | None) -> int | None:

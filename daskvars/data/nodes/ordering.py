@@ -27,7 +27,10 @@ class OfOne(Node):
 
     def __init__(self, input: Node, *operands: Any) -> None:
         self.inputs, self.operands = (input,), operands
-        self.structure, self.rows = input.structure, input.rows
+        self.structure = input.structure
+
+    def rows_in(self, pass_: Pass) -> Any:
+        return self.input.rows_in(pass_)
 
     @property
     def input(self) -> Node:
@@ -56,8 +59,12 @@ class Shuffled(OfOne):
     def __init__(self, input: Node, size: Any, seeds: tuple[Any, Any], is_anew: bool) -> None:
         super().__init__(input, size, *[seed for seed in seeds if isinstance(seed, Tensor)])
         self._seeds, self._is_anew = seeds, is_anew
-        if self.rows is not None and self.rows.is_stored:
-            self.rows = None  # a buffer of rows, read one after the other, not of their places
+
+    def rows_in(self, pass_: Pass) -> Any:
+        rows = self.input.rows_in(pass_)
+        if rows is not None and rows.is_stored and not pass_.as_dask:
+            return None  # a buffer of rows, read one after the other, not of their places
+        return rows
 
     def count(self, pass_: Pass) -> float | None:
         return self.input.count(pass_)
@@ -78,18 +85,21 @@ class Shuffled(OfOne):
         times = (pass_.iteration, begun) if self._is_anew else (0, 0)
         digest = hashlib.blake2b(f"{seed} {times}".encode(), digest_size=16).digest()
         draws = numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest, "little")))
-        source = self.input.elements(pass_) if self.rows else read_elements(self.input, pass_)
-        return _Shuffle(source, self.number(pass_), draws, self.rows is not None)
+        rows, size = self.rows_in(pass_), self.number(pass_)
+        if rows is None:
+            return _Shuffle(read_elements(self.input, pass_), size, draws, False)
+        pass_.reader(rows).mix(size)
+        return _Shuffle(self.input.elements(pass_), size, draws, not rows.may_fail)
 
 
 class _Shuffle(Elements):
     """Draws from a full buffer; when no more elements follow, what is left comes in a permutation.
 
     Args:
-      source: the elements, or the numbers of rows.
+      source: the elements, or the places of rows.
       size: of the buffer.
       draws: random numbers.
-      has_rows: whether the source gives numbers of rows.
+      has_rows: whether the source gives places, and never fails.
     """
 
     def __init__(
@@ -472,6 +482,10 @@ class _Zip(Elements):
 class Cached(OfOne):
     """The elements, kept in memory when they were gone through for the first time."""
 
+    def rows_in(self, pass_: Pass) -> Any:
+        rows = self.input.rows_in(pass_)
+        return None if rows is None or rows.may_fail else rows  # what is kept is read once
+
     def count(self, pass_: Pass) -> float | None:
         return self.input.count(pass_)
 
@@ -484,7 +498,12 @@ class _Cache(Elements):
         self._node, self._pass, self._at = node, pass_, 0
         kept = pass_.caches.get(node)
         self._kept: list[Any] = [] if kept is None else kept
-        self._source = node.input.elements(pass_) if kept is None else None
+        self._source = None
+        if kept is None:
+            has_rows = node.rows_in(pass_) is not None
+            self._source = (
+                node.input.elements(pass_) if has_rows else read_elements(node.input, pass_)
+            )
 
     def __next__(self) -> Any:
         if self._source is None:

@@ -23,7 +23,9 @@ class Prefetched(OfOne):
 
     def __init__(self, input: Node, size: Any) -> None:
         super().__init__(input, size)
-        self.rows = None
+
+    def rows_in(self, pass_: Pass) -> None:
+        return None
 
     def count(self, pass_: Pass) -> float | None:
         return self.input.count(pass_)

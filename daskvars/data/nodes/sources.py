@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import dask.array
 import numpy
 import zarr
+from distributed import Client
 
 from daskvars.data.nodes.elements import (
     STORED,
@@ -20,12 +22,22 @@ from daskvars.data.nodes.elements import (
     types_of,
 )
 from daskvars.data.nodes.node import Elements, InTurn, Node, Pass, Rows
-from daskvars.data.rows.sources import FOLLOWING_KEPT, RowsHere, RowsOnWorkers, row_blocks
+from daskvars.data.rows.on_workers import (
+    FOLLOWING_KEPT,
+    Make,
+    PartsOnWorkers,
+    Picked,
+    RowsOnWorkers,
+    Scattered,
+    kept_of,
+)
+from daskvars.data.rows.sources import RowsHere, row_blocks
 from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import InvalidArgumentError
 from daskvars.execution.engine.executors import active_client
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensorValue
+from daskvars.remote.tasks.element_tasks import gathered_rows
 from daskvars.remote.tasks.row_tasks import Pick
 from daskvars.shapes import compatible, show
 
@@ -57,8 +69,10 @@ class Slices(Node):
     """The rows of arrays: in memory, stored (Zarr, dask), or tensors of a graph.
 
     Rows of stored arrays are read block by block, in their order. Once they are shuffled they
-    are in memory, as many as the shuffle's buffer holds.
+    are in memory, as many as the shuffle's buffer holds; on a cluster in that of workers.
     """
+
+    may_fail = False
 
     def __init__(self, structure: Any) -> None:
         self.operands = flatten(structure)
@@ -67,7 +81,6 @@ class Slices(Node):
         specs = map_structure(spec_of, structure)
         self.structure = map_structure(row_of, specs)
         self.is_stored = any(isinstance(operand, STORED) for operand in self.operands)
-        self.rows = self
         lengths = [spec.shape[0] for spec in flatten(specs) if spec.shape]
         self._check_lengths([n for n in lengths if n is not None])
 
@@ -77,6 +90,9 @@ class Slices(Node):
                 "from_tensor_slices() takes components with the same number of rows, found "
                 f"{lengths}"
             )
+
+    def rows_in(self, pass_: Pass) -> Slices:
+        return self
 
     def count(self, pass_: Pass) -> float:
         return pass_.reader(self).num_rows
@@ -102,7 +118,7 @@ class RowReader:
     Args:
       columns: what reads the rows of each.
       num_rows: how many there are.
-      as_dask: whether stored rows that follow one another are gathered as dask arrays.
+      as_dask: whether stored rows are gathered as dask arrays.
 
     Attributes:
       num_rows: how many there are.
@@ -115,13 +131,39 @@ class RowReader:
         """Return an element."""
         return tuple([column.row(number) for column in self._columns])
 
+    def mix(self, size: int) -> None:
+        """Note that rows come out of a buffer of so many."""
+        for column in self._columns:
+            if isinstance(column, _StoredColumn):
+                column.mixed = max(column.mixed, size)
+
     def gather(self, numbers: Sequence[int]) -> Element:
         """Return several elements as one batch."""
         first, last = numbers[0], numbers[-1]
+        chosen: slice | numpy.ndarray
         if last - first + 1 == len(numbers) and numbers == list(range(first, last + 1)):
-            return tuple([c.between(first, last + 1, self._as_dask) for c in self._columns])
+            chosen = slice(first, last + 1)
+        else:
+            chosen = numpy.array(numbers, numpy.intp)
+        client = active_client() if self._as_dask else None
+        return tuple(
+            [
+                column.on_workers(client).batch(column.selected(chosen), len(numbers))
+                if client is not None and isinstance(column, _StoredColumn)
+                else column.gather(chosen)
+                for column in self._columns
+            ]
+        )
+
+    def sources(self, numbers: Sequence[int], client: Client) -> list[Make | numpy.ndarray]:
+        """Return the rows of a batch as what makes some of them, of each column."""
         chosen = numpy.array(numbers, numpy.intp)
-        return tuple([column.gather(chosen) for column in self._columns])
+        return [
+            partial(column.on_workers(client).call, column.selected(chosen))
+            if isinstance(column, _StoredColumn)
+            else column.gather(chosen)
+            for column in self._columns
+        ]
 
 
 def column_of(value: Any) -> Any:
@@ -140,11 +182,10 @@ class _Column:
     def row(self, number: int) -> numpy.ndarray:
         return self._array[number, ...]  # the ellipsis keeps an array of what is a number
 
-    def between(self, start: int, stop: int, as_dask: bool) -> numpy.ndarray:
-        return self._array[start:stop]
-
-    def gather(self, numbers: numpy.ndarray) -> numpy.ndarray:
-        return self._array.take(numbers, axis=0)
+    def gather(self, chosen: slice | numpy.ndarray) -> numpy.ndarray:
+        if isinstance(chosen, slice):
+            return self._array[chosen]
+        return self._array.take(chosen, axis=0)
 
 
 class _SparseColumn:
@@ -161,10 +202,10 @@ class _SparseColumn:
             self._indices[low:high, 1:], self._values[low:high], self._shape.copy()
         )
 
-    def between(self, start: int, stop: int, as_dask: bool) -> SparseTensorValue:
-        return self.gather(numpy.arange(start, stop))
-
-    def gather(self, numbers: numpy.ndarray) -> SparseTensorValue:
+    def gather(self, chosen: slice | numpy.ndarray) -> SparseTensorValue:
+        numbers = chosen
+        if isinstance(numbers, slice):
+            numbers = numpy.arange(numbers.start, numbers.stop)
         lows = numpy.searchsorted(self._indices[:, 0], numbers)
         counts = numpy.searchsorted(self._indices[:, 0], numbers + 1) - lows
         rows = numpy.repeat(numpy.arange(len(numbers)), counts)
@@ -184,6 +225,7 @@ class _StoredColumn:
         self._ends = numpy.cumsum(self._sizes)
         self._here = RowsHere(array, self._sizes, KEPT_BLOCKS)
         self._on_workers: RowsOnWorkers | None = None
+        self.mixed = 0
 
     def _picks(self, start: int, stop: int) -> list[Pick]:
         """Return where the rows from one to another are."""
@@ -201,16 +243,28 @@ class _StoredColumn:
     def row(self, number: int) -> numpy.ndarray:
         return to_numpy(self._here.batch(self._picks(number, number + 1)))[0, ...]
 
-    def between(self, start: int, stop: int, as_dask: bool) -> Any:
-        picks, client = self._picks(start, stop), active_client() if as_dask else None
-        if client is None:
-            return to_numpy(self._here.batch(picks))
-        if self._on_workers is None:
-            self._on_workers = RowsOnWorkers(client, self._array, self._sizes, FOLLOWING_KEPT)
-        return self._on_workers.batch(picks)
+    def gather(self, chosen: slice | numpy.ndarray) -> numpy.ndarray:
+        if isinstance(chosen, slice):
+            return to_numpy(self._here.batch(self._picks(chosen.start, chosen.stop)))
+        return numpy.stack([self.row(int(number)) for number in chosen])
 
-    def gather(self, numbers: numpy.ndarray) -> numpy.ndarray:
-        return numpy.stack([self.row(int(number)) for number in numbers])
+    def selected(self, chosen: slice | numpy.ndarray) -> Picked | Scattered:
+        """Return where rows are, for workers."""
+        if isinstance(chosen, slice):
+            return Picked(self._picks(chosen.start, chosen.stop))
+        numbers = numpy.searchsorted(self._ends, chosen, side="right")
+        firsts = numpy.concatenate([[0], self._ends])[numbers]
+        blocks, which = numpy.unique(numbers, return_inverse=True)
+        return Scattered(gathered_rows, blocks.tolist(), which, chosen - firsts)
+
+    def on_workers(self, client: Client) -> RowsOnWorkers:
+        """Return what has workers read them."""
+        if self._on_workers is None:
+            parts = PartsOnWorkers(client)
+            self._on_workers = RowsOnWorkers(parts, self._array, self._sizes, FOLLOWING_KEPT)
+        if self.mixed:
+            self._on_workers.most_kept = kept_of(self.mixed, float(numpy.mean(self._sizes)))
+        return self._on_workers
 
 
 class Range(Node):

@@ -1,45 +1,22 @@
-"""TFRecord files: records of bytes, each with its length and checksums.
-
-A record is its length (8 bytes, little endian), the masked crc32c of that, the bytes, and theirs.
-So TensorFlow writes them; files may be compressed as a whole, by gzip or zlib.
-"""
+"""TFRecord files, written and read: what is in one says `remote.tasks.record_files`."""
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
-import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from os import PathLike
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
-import fsspec
-import google_crc32c
-
-from daskvars.errors import (
-    AlreadyExistsError,
-    DataLossError,
-    FailedPreconditionError,
-    NotFoundError,
-    PermissionDeniedError,
-    UnknownError,
+from daskvars.errors import FailedPreconditionError
+from daskvars.remote.tasks.record_files import (
+    LENGTH,
+    SUM,
+    PathName,
+    RecordReader,
+    masked,
+    opened,
 )
 from daskvars.surface.one_line import ShownByArguments
-
-PathName: TypeAlias = str | bytes | PathLike[str]
-_LENGTH = struct.Struct("<Q")
-_SUM = struct.Struct("<I")
-_ERRORS: list[tuple[type[OSError], type[Exception]]] = [
-    (FileExistsError, AlreadyExistsError),
-    (FileNotFoundError, NotFoundError),
-    (PermissionError, PermissionDeniedError),
-    (IsADirectoryError, FailedPreconditionError),
-    (NotADirectoryError, FailedPreconditionError),
-]
-_LARGEST = 1 << 40  # bytes of a record: what says more is no length
 
 
 class TFRecordCompressionType:
@@ -98,149 +75,6 @@ def compression_of(given: Any) -> str:
     if given not in ("", "ZLIB", "GZIP"):
         raise ValueError(f'Not a valid compression_type: "{given}"; there are "", "ZLIB", "GZIP"')
     return given
-
-
-@contextmanager
-def as_errors(path: str) -> Iterator[None]:
-    """Raise what a file system says of a path as one of `daskvars.errors`."""
-    try:
-        yield
-    except OSError as error:
-        kind = next((ours for theirs, ours in _ERRORS if isinstance(error, theirs)), UnknownError)
-        raise kind(None, None, f"{path}; {error.strerror or error}") from error
-
-
-def opened(path: PathName, mode: str = "rb") -> Any:
-    """Open a file for bytes: one of this machine, or by its URL one elsewhere (fsspec).
-
-    Raises:
-      NotFoundError: there is none.
-    """
-    text = os.fsdecode(path)
-    with as_errors(text):
-        if "://" not in text:
-            return open(text, mode)
-        return fsspec.open(text, mode).open()
-
-
-def opened_plain(path: PathName, compression_type: str = "") -> Any:
-    """Open a file to read what is in it, decompressed."""
-    file = opened(path)
-    if not compression_type:
-        return file
-    if compression_type == "GZIP":
-        return _Both(gzip.GzipFile(fileobj=file), file)
-    return _Both(io.BufferedReader(_Inflated(file)), file)
-
-
-class _Both:
-    """A file that is read through another, closed together with it."""
-
-    def __init__(self, reader: Any, file: Any) -> None:
-        self._reader, self._file = reader, file
-        self.read, self.readline = reader.read, reader.readline
-
-    def close(self) -> None:
-        self._reader.close()
-        self._file.close()
-
-
-class _Inflated(io.RawIOBase):
-    """What a zlib stream holds."""
-
-    def __init__(self, file: Any) -> None:
-        self._file, self._stream = file, zlib.decompressobj()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        found = b""
-        while not found:
-            given = self._stream.unconsumed_tail or self._file.read(1 << 16)
-            if not given:
-                return 0
-            found = self._stream.decompress(given, len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
-
-
-def masked(data: bytes) -> int:
-    """Return the checksum of some bytes as a record has it.
-
-    >>> hex(masked(b"daskvars"))
-    '0xef3db11b'
-    """
-    found = google_crc32c.value(data)
-    return (((found >> 15) | (found << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-class RecordReader:
-    """Goes through the records of a file.
-
-    Args:
-      path: of the file.
-      compression_type: "", "ZLIB" or "GZIP".
-    """
-
-    def __init__(self, path: PathName, compression_type: str = "") -> None:
-        self._path = os.fsdecode(path)
-        self._file = opened_plain(path, compression_type)
-        self._at = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        length = self._length()
-        data = self._read(length)
-        if masked(data) != _SUM.unpack(self._read(4))[0]:
-            raise self._damaged("does not fit its checksum")
-        self._at += 1
-        return data
-
-    def _length(self) -> int:
-        with as_errors(self._path), self._as_data():
-            head = self._file.read(12)
-        if not head:
-            raise StopIteration
-        if len(head) < 12:
-            raise self._damaged("is cut off")
-        length = _LENGTH.unpack_from(head)[0]
-        if masked(head[:8]) != _SUM.unpack_from(head, 8)[0] or length > _LARGEST:
-            raise self._damaged("has a length that does not fit its checksum")
-        return length
-
-    def _read(self, length: int) -> bytes:
-        with as_errors(self._path), self._as_data():
-            found = self._file.read(length)
-        if len(found) < length:
-            raise self._damaged("is cut off")
-        return found
-
-    @contextmanager
-    def _as_data(self) -> Iterator[None]:
-        try:
-            yield
-        except (zlib.error, gzip.BadGzipFile, EOFError) as error:
-            raise self._damaged(f"cannot be decompressed ({error})") from error
-
-    def _damaged(self, what: str) -> DataLossError:
-        return DataLossError(
-            None,
-            None,
-            f"corrupted record at {self._at}: {self._path}: record {self._at} {what}; the file is "
-            "damaged, not a TFRecord file, or compressed (see compression_type)",
-        )
-
-    def pass_by(self) -> None:
-        """Go past a record without looking at it; raise StopIteration at the end."""
-        self._read(self._length() + 4)
-        self._at += 1
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 def tf_record_iterator(path: PathName, options: Any = None) -> Iterator[bytes]:
@@ -319,8 +153,8 @@ class TFRecordWriter:
         if self._is_closed:
             raise FailedPreconditionError(None, None, "Writer is closed.")
         record = bytes(record)
-        length = _LENGTH.pack(len(record))
-        data = length + _SUM.pack(masked(length)) + record + _SUM.pack(masked(record))
+        length = LENGTH.pack(len(record))
+        data = length + SUM.pack(masked(length)) + record + SUM.pack(masked(record))
         self._file.write(data if self._stream is None else self._stream.compress(data))
 
     def flush(self) -> None:

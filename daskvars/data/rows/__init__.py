@@ -1,8 +1,9 @@
 """Batches of rows of arrays that may be larger than memory.
 
 - ``batching``: `Batches`, read ahead of their use, by threads or by workers.
-- ``sources``: NumPy, Zarr and dask arrays, read block by block: here, or by the workers that will
-  use the rows, which are those that used the same part of the batch before.
+- ``sources``: NumPy, Zarr and dask arrays, read block by block in this process.
+- ``on_workers``: arrays and files of records, read, and functions of them called, by the workers
+  that will use the rows, which are those that used the same part of the batch before.
 - ``order``: which rows are in which batch, as a function of seed, epoch and blocks.
 
 Vocabulary: a *block* is a chunk of the array, or all of a NumPy array; a *window* is the blocks

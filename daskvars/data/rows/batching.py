@@ -12,14 +12,14 @@ from typing import Any
 import dask.array
 import zarr
 
-from daskvars.data.rows.order import RowOrder
-from daskvars.data.rows.sources import (
+from daskvars.data.rows.on_workers import (
     FOLLOWING_KEPT,
-    RowsHere,
+    PartsOnWorkers,
+    Picked,
     RowsOnWorkers,
-    block_sizes,
-    named_arrays,
 )
+from daskvars.data.rows.order import RowOrder
+from daskvars.data.rows.sources import RowsHere, block_sizes, named_arrays
 from daskvars.errors import InvalidArgumentError
 from daskvars.execution.engine.executors import active_client
 
@@ -149,14 +149,21 @@ class Batches:
         start = position * self._size
         stop = min(start + self._size, self._order.num_rows)
         picks = self._order.picks(epoch, start, stop)
-        return {name: self._reader(name).batch(picks) for name in self._arrays}
+        readers = {name: self._reader(name) for name in self._arrays}
+        return {
+            name: reader.batch(Picked(picks), stop - start)
+            if isinstance(reader, RowsOnWorkers)
+            else reader.batch(picks)
+            for name, reader in readers.items()
+        }
 
     def _reader(self, name: Any) -> Any:
         if name not in self._readers:
             array, client, order = self._arrays[name], active_client(), self._order
             most_kept = WINDOWS_KEPT * order.window if order.seed is not None else FOLLOWING_KEPT
             if client is not None and isinstance(array, zarr.Array | dask.array.Array):
-                self._readers[name] = RowsOnWorkers(client, array, order.sizes, most_kept)
+                parts = PartsOnWorkers(client)
+                self._readers[name] = RowsOnWorkers(parts, array, order.sizes, most_kept)
             else:
                 self._readers[name] = RowsHere(array, order.sizes, most_kept)
         return self._readers[name]

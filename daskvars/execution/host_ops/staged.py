@@ -12,6 +12,7 @@ import numpy
 
 from daskvars.errors import OpError
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
+from daskvars.execution.engine.values.rows_arrays import RowsArray
 from daskvars.execution.host_ops.resources import Call, Waiting, alongside, timeout_s
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
@@ -284,7 +285,8 @@ def _array(tensor: Tensor, value: Any) -> Any:
     if type(value) is numpy.ndarray:
         return value
     if isinstance(value, LazyFeed):
-        return numpy.asarray(value.array.compute(scheduler="threads"))
+        where = None if isinstance(value.array, RowsArray) else "threads"  # those are on workers
+        return numpy.asarray(value.array.compute(scheduler=where))
     dtype = tensor.spec.dtype.base_dtype.np
     if dtype.kind == "O":
         found = numpy.empty(numpy.shape(value) if isinstance(value, list) else (), dtype)

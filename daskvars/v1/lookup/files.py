@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy
 
-from daskvars.data.records.tfrecords import opened
 from daskvars.dtypes import DType, string
 from daskvars.errors import InvalidArgumentError, OutOfRangeError
+from daskvars.remote.tasks.record_files import opened
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
 

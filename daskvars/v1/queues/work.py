@@ -6,8 +6,8 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 
-from daskvars.data.records.tfrecords import RecordReader, opened
 from daskvars.errors import InvalidArgumentError
+from daskvars.remote.tasks.record_files import RecordReader, opened
 
 Record = tuple[bytes, bytes]  # key and value
 

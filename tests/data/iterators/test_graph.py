@@ -8,6 +8,8 @@ import pytest
 import zarr
 
 import daskvars.v1 as tf
+from daskvars.data.nodes import files
+from daskvars.remote.tasks import record_files
 from tests.clusters import running
 
 saveable = tf.data.experimental.make_saveable_from_iterator
@@ -271,13 +273,20 @@ def test_batches_of_stored_rows_are_fed_as_arrays_of_any_kind(tmp_path):
 def test_on_a_cluster_it_is_the_same_and_workers_read(tmp_path, monkeypatch):
     array = zarr.create_array(tmp_path / "rows", shape=(40, 2), chunks=(8, 2), dtype="f8")
     array[:] = np.random.default_rng(0).normal(size=(40, 2))
-    stored = tf.data.Dataset.from_tensor_slices(array).batch(16).repeat()
+    stored = tf.data.Dataset.from_tensor_slices(array).shuffle(12, seed=1).batch(16).repeat()
+    (tmp_path / "lines").write_text("\n".join(map(str, range(99))))
+    lines = tf.data.TextLineDataset(str(tmp_path / "lines"))
+    lines = lines.map(tf.string_to_number).shuffle(9, seed=2).batch(16).repeat()
     shuffled = tf.data.Dataset.range(40).shuffle(40, seed=3).map(lambda n: n * 2).batch(16).repeat()
-    iterator = tf.data.Dataset.zip((stored, shuffled)).prefetch(1).make_initializable_iterator()
+    iterator = (
+        tf.data.Dataset.zip((stored, shuffled, lines)).prefetch(1).make_initializable_iterator()
+    )
     position = saveable(iterator)
-    rows, numbers = iterator.get_next()
+    rows, numbers, also_numbers = iterator.get_next()
     w = tf.get_variable("w", [2], tf.float64, initializer=tf.zeros_initializer())
-    train = w.assign_add(tf.reduce_sum(rows, 0) * tf.cast(tf.reduce_sum(numbers), tf.float64))
+    weight = tf.cast(tf.reduce_sum(numbers), tf.float64)
+    weight += tf.cast(tf.reduce_sum(also_numbers), tf.float64)
+    train = w.assign_add(tf.reduce_sum(rows, 0) * weight)
 
     def run():
         with tf.Session() as sess:
@@ -292,6 +301,8 @@ def test_on_a_cluster_it_is_the_same_and_workers_read(tmp_path, monkeypatch):
 
     with running(2) as client, client.as_current(), monkeypatch.context() as patch:
         patch.setattr(zarr.Array, "__getitem__", here)
+        patch.setattr(record_files, "opened", here)
+        patch.setattr(files, "opened_plain", here)
         there, also = run()
     assert (count, also) == (7, 7)
     np.testing.assert_array_equal(there, alone)

@@ -4,6 +4,7 @@ import os
 import signal
 
 import dask.array as da
+import fsspec
 import numpy as np
 import pytest
 import zarr
@@ -30,6 +31,8 @@ def place(tmp_path_factory):
         with tf.python_io.TFRecordWriter(str(folder / f"{number}.tfrecord")) as writer:
             for row in part:
                 writer.write(words[row].tobytes() + features[row].tobytes())
+        lines = [",".join(map(str, [*features[row], words[row]])) for row in part]
+        (folder / f"{number}.csv").write_text("\n".join(["a line of names", *lines]))
     return folder
 
 
@@ -60,7 +63,18 @@ def records(folder):
     return dataset.shuffle(30, seed=1).map(parsed, 2).repeat().batch(BATCH)
 
 
-PIPELINES = [stored_in_order, stored_and_shuffled, records]
+def lines(folder):
+    def parsed(line):
+        *x, word = tf.decode_csv(line, [[0.0]] * COLUMNS + [[0]])
+        return tf.stack(x) / 3.0, tf.cast(word, tf.int64)
+
+    names = [str(folder / f"{number}.csv") for number in range(3)]
+    dataset = tf.data.Dataset.from_tensor_slices(names)
+    dataset = dataset.flat_map(lambda name: tf.data.TextLineDataset(name).skip(1))
+    return dataset.map(parsed, 2).shuffle(30, seed=1).batch(BATCH).repeat()
+
+
+PIPELINES = [lines, stored_in_order, stored_and_shuffled, records]
 
 
 def trained(pipeline, folder, between=lambda step, session, saver: None, restored=None):
@@ -127,6 +141,65 @@ def test_one_worker_gives_the_same(place, expected):
     with running(1) as client, client.as_current():
         for pipeline in PIPELINES:
             assert trained(pipeline, place) == expected[pipeline]
+
+
+def numbers_of_lines(folder):
+    (folder / "numbers").write_text("1\n2\nthree\n4\r\n\n6\n7")
+    lines = tf.data.TextLineDataset(str(folder / "numbers"))
+    return lines.map(lambda line: tf.string_to_number(line, tf.int64)).batch(2)
+
+
+def damaged_records(folder):
+    names = [str(folder / f"{number}.damaged") for number in range(2)]
+    for name in names:
+        with tf.python_io.TFRecordWriter(name) as writer:
+            for number in range(7):
+                writer.write(b"%d" % number)
+    with open(names[0], "r+b") as file:
+        file.seek(4 * 17 + 12)
+        file.write(b"x")
+    return tf.data.TFRecordDataset(names).shuffle(4, seed=1).batch(2)
+
+
+def fixed_records(folder):
+    (folder / "fixed").write_bytes(b"headaabbccddeeff.")
+    records = tf.data.FixedLengthRecordDataset(str(folder / "fixed"), 2, 4, 1)
+    return records.shard(2, 1).repeat(2).batch(4)
+
+
+@pytest.mark.parametrize("dataset", [numbers_of_lines, damaged_records, fixed_records])
+def test_what_cannot_be_made_is_passed_by_on_workers_too(dataset, tmp_path, workers):
+    def found():
+        elements = []
+        with tf.Graph().as_default():
+            element = dataset(tmp_path).make_one_shot_iterator().get_next()
+            with tf.Session() as session:
+                while True:
+                    try:
+                        elements.append(session.run(element).tolist())
+                    except tf.errors.OutOfRangeError:
+                        return elements
+                    except tf.errors.OpError as error:
+                        elements.append(type(error))
+
+    here = found()
+    with workers.as_current():
+        assert found() == here
+
+
+def test_a_file_that_workers_do_not_see_is_named(workers):
+    with fsspec.open("memory://few.txt", "w") as file:
+        file.write("one\ntwo\n")
+    with tf.Graph().as_default(), tf.Session() as session:
+        lines = tf.data.TextLineDataset("memory://few.txt").batch(2)
+        element = lines.make_one_shot_iterator().get_next()
+        with (
+            workers.as_current(),
+            pytest.raises(
+                tf.errors.NotFoundError, match=r"few.txt.*worker at tcp.*each must see the file"
+            ),
+        ):
+            session.run(element)
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)

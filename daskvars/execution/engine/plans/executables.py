@@ -165,9 +165,13 @@ class Executable:
             self.identify,
             executor.placement or local_places(),
             engine.updates_newest,
-            machine_of(executor),
+            self.machine(executor),
             self.done,
         )
+
+    def machine(self, executor: Binder) -> Machine:
+        """Return for what the work of its plans is cut."""
+        return machine_of(executor)
 
 
 def _is_outgrown(plan: Plan, values: Any) -> bool:

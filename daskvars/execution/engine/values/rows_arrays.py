@@ -23,16 +23,26 @@ class RowsArray(dask.array.Array):
     Args:
       name, shape, dtype: as of a dask array.
       read: what reads the rows.
+      wait: waits until they are there, and raises what is wrong with them; None where a run finds
+        that out.
     """
 
+    wait: Callable[[], None] | None
     _read: ReadRows
     _cuts: dict[tuple[tuple[int, ...], Addresses], dask.array.Array]
 
-    def __new__(cls, name: str, shape: tuple[int, ...], dtype: Any, read: ReadRows) -> RowsArray:
+    def __new__(
+        cls,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: Any,
+        read: ReadRows,
+        wait: Callable[[], None] | None = None,
+    ) -> RowsArray:
         layer = _OneChunk((name, *[0] * len(shape)), lambda: read(name, shape[:1], None))
         graph = HighLevelGraph.from_collections(name, layer, dependencies=())
         found: RowsArray = super().__new__(cls, graph, name, [(n,) for n in shape], dtype=dtype)
-        found._read, found._cuts = read, {}
+        found._read, found._cuts, found.wait = read, {}, wait
         return found
 
     def cut_for(self, sizes: tuple[int, ...], addresses: Addresses) -> dask.array.Array:
