@@ -141,6 +141,7 @@ class Supervisor(ShownByArguments):
         if _is_default(summary_writer):
             summary_writer = FileWriter(self._logdir) if self._logdir else None
         self._summary_writer = summary_writer if is_chief else None
+        self._has_written_graph = False
         self._session_manager = session_manager or SessionManager(
             local_init_op=self._local_init_op,
             ready_op=self._ready_op,
@@ -214,11 +215,7 @@ class Supervisor(ShownByArguments):
                 init_feed_dict=self._init_feed_dict,
                 init_fn=self._init_fn,
             )
-            if self._summary_writer is not None:
-                self._summary_writer.add_graph(self._graph)
-                saver_def = getattr(self._saver, "saver_def", None)
-                data, _ = export_scoped_meta_graph(graph=self._graph, saver_def=saver_def)
-                self._summary_writer.add_meta_graph(data)
+            self._write_graph()
             if start_standard_services:
                 self.start_standard_services(session)
         else:
@@ -228,6 +225,16 @@ class Supervisor(ShownByArguments):
         if start_standard_services:
             self.start_queue_runners(session)
         return session
+
+    def _write_graph(self) -> None:
+        """Write the graph into the event file, once for all sessions."""
+        if self._summary_writer is None or self._has_written_graph:
+            return
+        saver_def = getattr(self._saver, "saver_def", None)
+        data, _ = export_scoped_meta_graph(graph=self._graph, saver_def=saver_def)
+        self._summary_writer.add_graph(self._graph)
+        self._summary_writer.add_meta_graph(data)
+        self._has_written_graph = True
 
     def managed_session(
         self,

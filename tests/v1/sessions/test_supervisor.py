@@ -51,6 +51,19 @@ def test_services_save_and_write(tmp_path, step_op):
     assert {tf.SessionLog.START, tf.SessionLog.STOP, tf.SessionLog.CHECKPOINT} <= statuses
 
 
+def test_the_graph_is_written_once_for_all_sessions(tmp_path, step_op):
+    sv = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0, save_summaries_secs=0)
+    for _ in range(2):
+        with sv.managed_session(close_summary_writer=False) as sess:
+            sess.run(step_op)
+    sv.summary_writer.close()
+    (path,) = tf.gfile.Glob(str(tmp_path / "events*"))
+    found = list(tf.train.summary_iterator(path))
+    assert sum(bool(event.graph_def) for event in found) == 1
+    (data,) = [event.meta_graph_def for event in found if event.meta_graph_def]
+    assert tf.MetaGraphDef.FromString(data).saver_def == sv.saver.saver_def
+
+
 def test_an_error_of_the_block_is_raised(step_op):
     sv = tf.train.Supervisor()
     with pytest.raises(ValueError, match="mine"), sv.managed_session() as sess:
