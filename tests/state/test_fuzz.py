@@ -11,10 +11,10 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests import fresh
 from tests.state.mutations import mutated, paths
 
 pytestmark = pytest.mark.slow
@@ -37,15 +37,8 @@ def found(tmp_path_factory):
     """Try all cases; give for each kind what is wrong, and how many were refused and taken."""
     place = tmp_path_factory.mktemp("fuzz")
     asked = [str(part) for kind, n in NUM_CASES.items() for part in (kind, 0, n * TIMES)]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.state.fuzzed_records", str(place), *asked],
-        capture_output=True,
-        text=True,
-        timeout=100 * (1 + TIMES),
-        cwd=Path.cwd(),
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    printed = fresh.printed("-m", "tests.state.fuzzed_records", place, *asked)
+    lines = [json.loads(line) for line in printed.splitlines()]
     return {
         kind: (
             [line for line in lines if isinstance(line, list) and line[0] == kind],

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from distributed.utils import get_mp_context
 
 import daskvars.v1 as tf
 from daskvars.execution.engine.saving import targets
@@ -17,11 +18,6 @@ from daskvars.v1.servers.cluster_member import first_task, numeric
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(110)]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "distributed_ps.py"
-PS = """
-import sys
-import daskvars.v1 as tf
-tf.train.Server({"ps": [sys.argv[1]], "worker": [sys.argv[2]]}, "ps", 0).join()
-"""
 
 
 def free_addresses(count):
@@ -38,10 +34,16 @@ def free_addresses(count):
 def cluster():
     """A cluster whose parameter server is another process."""
     ps, worker = free_addresses(2)
-    process = subprocess.Popen([sys.executable, "-c", PS, ps, worker], stderr=subprocess.DEVNULL)
+    process = get_mp_context().Process(target=serve_variables, args=(ps, worker), daemon=True)
+    process.start()
     yield tf.train.ClusterSpec({"ps": [ps], "worker": [worker]})
     process.kill()
-    process.wait()
+    process.join()
+
+
+def serve_variables(ps, worker):
+    """Be a parameter server until the process ends."""
+    tf.train.Server({"ps": [ps], "worker": [worker]}, "ps", 0).join()
 
 
 def test_variables_live_on_the_parameter_server(cluster):
