@@ -98,8 +98,9 @@ from daskvars.ops.linalg.matrix_forms import matrix_solve_ls
 from daskvars.ops.linalg.matrix_parts import (
     diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
 )
+from daskvars.ops.linalg.norms import norm
 from daskvars.ops.math.moments import (
-    moments, norm, reduce_euclidean_norm, reduce_std, reduce_variance, weighted_moments,
+    moments, reduce_euclidean_norm, reduce_std, reduce_variance, weighted_moments,
 )
 from daskvars.ops.checks.numerics import add_check_numerics_ops, verify_tensor_all_finite
 from daskvars.ops.array.one_hot import one_hot

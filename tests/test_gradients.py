@@ -115,6 +115,13 @@ def test_second_order():
     assert run([first, second]) == [12.0, 12.0]
 
 
+@pytest.mark.parametrize("function", [tf.nn.relu, tf.nn.relu6, tf.nn.leaky_relu])
+def test_a_slope_that_jumps_has_a_gradient_of_zero(function):
+    x = tf.constant([-2.0, 3.0])
+    (second,) = tf.gradients(tf.gradients(function(x), x)[0], x)
+    assert run(second).tolist() == [0.0, 0.0]
+
+
 def test_unconnected_is_none_or_zeros():
     x = tf.constant([1.0, 2.0])
     y = tf.constant(3.0)

@@ -109,7 +109,8 @@ class Distribution:
         """Return a statistic, NaN or an error where it is not defined."""
         if self.allow_nan_stats:
             return where(is_defined, value, zeros_like(value) + float("nan"))
-        return with_dependencies([Assert(reduce_all(is_defined), [message])], value)
+        said = f"{message}: Condition x < y did not hold element-wise"
+        return with_dependencies([Assert(reduce_all(is_defined), [said])], value)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import (
     greater,
     greater_equal,
+    is_nan,
     less,
     less_equal,
     logical_and,
@@ -256,7 +257,7 @@ class Uniform(_OfTwo):
     def _prob(self, x: Tensor) -> Tensor:
         inside = logical_and(greater_equal(x, self.low), less(x, self.high))
         density = zeros_like(x) + 1 / self.range()
-        return where_v2(inside, density, zeros_like(density))
+        return where_v2(is_nan(x), x, where_v2(inside, density, zeros_like(density)))
 
     def _log_prob(self, x: Tensor) -> Tensor:
         return log(self._prob(x))
@@ -446,9 +447,7 @@ class Beta(_OfTwo):
         is_defined = logical_and(
             self._spread(self.concentration1) > 1, self._spread(self.concentration0) > 1
         )
-        return self._defined(
-            mode, is_defined, "mode undefined for concentrations <= 1: Condition x < y"
-        )
+        return self._defined(mode, is_defined, "mode undefined for concentrations <= 1")
 
 
 class StudentT(Distribution):

@@ -319,9 +319,7 @@ class Dirichlet(Distribution):
         mode = (self.concentration - 1) / (expand_dims(self.total_concentration, -1) - size)
         is_defined = reduce_all(self.concentration > 1, -1, keepdims=True)
         everywhere = logical_and(is_defined, greater(ones_like(mode), zeros_like(mode)))
-        return self._defined(
-            mode, everywhere, "mode undefined for concentration <= 1: Condition x < y"
-        )
+        return self._defined(mode, everywhere, "mode undefined for concentration <= 1")
 
 
 class DirichletMultinomial(Dirichlet, _OfCounts):

@@ -22,10 +22,10 @@ from daskvars.ops.linalg.matrix_parts import matrix_band_part as band_part
 from daskvars.ops.linalg.matrix_parts import matrix_diag as diag
 from daskvars.ops.linalg.matrix_parts import matrix_diag_part as diag_part
 from daskvars.ops.linalg.matrix_parts import matrix_set_diag as set_diag
+from daskvars.ops.linalg.norms import norm
 from daskvars.ops.linalg.products import cross, matmul, matvec, tensordot, trace
 from daskvars.ops.linalg.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from daskvars.ops.math.clip import global_norm
-from daskvars.ops.math.moments import norm
 from daskvars.ops.nn.normalization.moments import l2_normalize
 
 __all__ = [

@@ -57,7 +57,7 @@ def test_samples_have_shape_moments_and_follow_from_the_seed(name):
     assert first.shape == again.shape == (5, *shape)
 
 
-QUANTILES = ["Laplace", "Uniform", "Exponential"]
+QUANTILES = ["Normal", "Laplace", "Uniform", "Exponential"]
 
 
 @pytest.mark.parametrize("name", QUANTILES)
@@ -67,6 +67,11 @@ def test_a_quantile_is_what_the_cdf_says(name):
     np.testing.assert_allclose(
         made.cdf(made.quantile(share)).numpy(), np.broadcast_to(share, (4, 2)), rtol=1e-4
     )
+
+
+def test_each_of_a_batch_draws_its_own_number():
+    made = D.Multinomial([2.0, 5.0], probs=[[0.5, 0.5], [0.1, 0.9]])
+    assert np.unique(made.sample(50, seed=1).numpy().sum(-1), axis=0).tolist() == [[2.0, 5.0]]
 
 
 def test_vectors_have_covariances_and_what_has_no_formula_says_so():
@@ -103,6 +108,17 @@ def test_arguments_are_checked_where_that_is_wanted():
     with pytest.raises(errors.InvalidArgumentError, match="mode not defined"):
         D.Gamma(0.5, 1.0, allow_nan_stats=False).mode().numpy()
     assert np.isnan(float(D.Gamma(0.5, 1.0).mode()))
+    counts = {"total_count": 4.0, "probs": [0.25, 0.75]}
+    for name, arguments, value, problem in (
+        ("Multinomial", counts, [3.0, 3.0], "must sum to `self.total_count`"),
+        ("Multinomial", counts, [2.5, 1.5], "fractional"),
+        ("Multinomial", counts, [-1.0, 5.0], "non-negative"),
+        ("Dirichlet", {"concentration": [1.0, 2.0]}, [0.5, 0.6], "must sum to `1`"),
+        ("Beta", {"concentration1": 1.0, "concentration0": 2.0}, 1.0, "less than `1`"),
+    ):
+        made = getattr(D, name)(**arguments, validate_args=True)
+        with pytest.raises(errors.InvalidArgumentError, match=problem):
+            made.prob(value).numpy()
     with pytest.raises(ValueError, match="probs or logits"):
         D.Bernoulli()
     with pytest.raises(NotImplementedError, match="No KL"):

@@ -66,6 +66,8 @@ def reverse_sequence(
 ) -> Array:
     """Give `x` with the first ``lengths[i]`` slices of row i along `seq_axis` reversed, if it has
     so many."""
+    if seq_axis % x.ndim == batch_axis % x.ndim:
+        raise InvalidArgumentError(None, None, f"batch_dim == seq_dim == {seq_axis}")
     size = x.shape[seq_axis]
     if lengths.size and int(lengths.max()) > size:
         raise InvalidArgumentError(

@@ -223,6 +223,8 @@ def multinomial(
         [batch, num_samples] ``dtype``.
     """
     shape = (len(logits), num_samples)
+    if not logits.shape[1]:
+        raise InvalidArgumentError(None, None, "num_classes should be positive, got 0")
     points = random_uniform(
         xp, key, shape=shape, dtype="float64", offset=offset, full_shape=full_shape
     )

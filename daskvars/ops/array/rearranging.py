@@ -136,6 +136,9 @@ def _sequences(inputs: Sequence[Spec], *, seq_axis: Any, batch_axis: Any) -> Spe
     if lengths is not None and len(lengths) != 1:
         raise ValueError(f"seq_lengths must be a vector, got shape {shapes.show(lengths)}")
     if shape is not None:
+        for name, axis in (("seq_dim", seq_axis), ("batch_dim", batch_axis)):
+            if not -len(shape) <= axis < len(shape):
+                raise ValueError(f"{name} must be < input rank ({len(shape)}), got {axis}")
         batch = shape[batch_axis]
         if lengths is not None and not shapes.compatible((batch,), lengths):
             raise ValueError(f"seq_lengths must have {batch} elements, got {lengths[0]}")

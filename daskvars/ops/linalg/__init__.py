@@ -2,6 +2,6 @@
 
 ``products`` and ``einsum`` are contractions: what may be cut, and over what is summed, is in their
 pattern. ``decompositions`` need whole matrices; batches of them may be cut. ``matrix_parts`` are
-diagonals and bands; ``matrix_forms`` is made of the others. ``matrix_functions`` are
+diagonals and bands; ``norms`` and ``matrix_forms`` are made of the others. ``matrix_functions`` are
 exponentials, factors and inverses of any matrix; ``tridiagonal`` has what is beside a diagonal.
 """

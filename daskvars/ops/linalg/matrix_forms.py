@@ -24,12 +24,12 @@ from daskvars.ops.linalg.decompositions import (
     svd,
 )
 from daskvars.ops.linalg.matrix_parts import matrix_diag_part
+from daskvars.ops.linalg.norms import norm
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.math.arithmetic import add, multiply, negative, number
 from daskvars.ops.math.casting import cast, complex, conj, imag, real
 from daskvars.ops.math.comparison import greater, where_v2
 from daskvars.ops.math.division import div_no_nan, realdiv
-from daskvars.ops.math.moments import norm
 from daskvars.ops.math.reduce import reduce_max, reduce_sum
 from daskvars.ops.math.transcendental import log
 

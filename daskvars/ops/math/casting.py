@@ -118,6 +118,8 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     [1.-2.j]
     """
     x = convert_to_tensor(x)
+    if x.spec.dtype.base_dtype not in dtypes.NUMERIC:
+        raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype.name}: {x.name}")
     return apply(CONJ, x, name=name) if x.spec.dtype.base_dtype.is_complex else x
 
 

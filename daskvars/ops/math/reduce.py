@@ -202,6 +202,8 @@ def axes_of(axis: TensorLike, x: Tensor) -> Any:
         raise TypeError(
             f"the axes of a reduction must be int32 or int64, got {axis!r} ({given.dtype})"
         )
+    if given.ndim > 1:
+        raise ValueError(f"the axes of a reduction must be at most rank 1, got {axis!r}")
     listed, shape = tuple(given.ravel().tolist()), x.spec.shape
     if shape is None:
         return listed

@@ -20,6 +20,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import nonlinearities
 from daskvars.kernels.nn import activation as kernels
+from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.math.arithmetic import add, multiply, negative, number, square, subtract
 from daskvars.ops.math.casting import cast
@@ -39,7 +40,7 @@ RELU_GRAD: OpDef = _definition(
     "ReluGrad",
     "gradients:R, features:R",
     kernels.relu_grad,
-    lambda op, g: (apply(RELU_GRAD, g, op.inputs[1]), None),
+    lambda op, g: (apply(RELU_GRAD, g, op.inputs[1]), zeros_like(op.inputs[1])),
 )
 
 
@@ -67,7 +68,7 @@ RELU6_GRAD: OpDef = _definition(
     "Relu6Grad",
     "gradients:R, features:R",
     kernels.relu6_grad,
-    lambda op, g: (apply(RELU6_GRAD, g, op.inputs[1]), None),
+    lambda op, g: (apply(RELU6_GRAD, g, op.inputs[1]), zeros_like(op.inputs[1])),
 )
 
 
@@ -99,7 +100,7 @@ LEAKY_RELU_GRAD = _definition(
     "LeakyReluGrad",
     "gradients:D, features:D",
     kernels.leaky_relu_grad,
-    lambda op, g: (_leaky_slope(op, g), None),
+    lambda op, g: (_leaky_slope(op, g), zeros_like(op.inputs[1])),
 )
 
 

@@ -31,7 +31,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant, joining, rearranging, repeating, reshaping, transposing
 from daskvars.ops.gather_scatter import searching, sorting, spreading
 from daskvars.ops.gather_scatter.gather import gather
-from daskvars.ops.linalg import decompositions
+from daskvars.ops.linalg import decompositions, norms
 from daskvars.ops.linalg import einsum as contractions
 from daskvars.ops.linalg import products as linalg
 from daskvars.ops.math import (
@@ -280,10 +280,10 @@ def _round(a: Any) -> Tensor:
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     if ord is None:
-        return moments.norm(x, axis=axis, keepdims=keepdims)
+        return norms.norm(x, axis=axis, keepdims=keepdims)
     if axis is None and _ndim(x) != 1:
         raise TypeError("numpy.linalg.norm(ord=) of a matrix: use daskvars.norm, which says axis=")
-    return moments.norm(x, ord, axis, keepdims)
+    return norms.norm(x, ord, axis, keepdims)
 
 
 def _known_shape(a: Any) -> tuple[int, ...]:

@@ -75,9 +75,13 @@ class Queue:
       name: for errors.
       capacity: how many elements there may be; None or negative for any number.
       components: what they are made of.
+
+    Attributes:
+      said: what the first op that asked for it said of it, by name.
     """
 
     kind = "FIFOQueue"
+    said: dict[str, Any] | None = None
     gives_rests = True  # whether what is left when it is closed can be a smaller batch
 
     def __init__(self, name: str, capacity: int | None, components: Components) -> None:

@@ -61,11 +61,19 @@ def _make_queue(call: Call, *, shared_name: str, **attrs: Any) -> numpy.ndarray:
     name = shared_name or call.op.name
     kind = _KINDS[call.op.type]
     components = Components(attrs.pop("component_types"), attrs.pop("shapes"))
+    said = {"component types": components.dtypes, "component shapes": components.shapes, **attrs}
     found = call.resources.get(name, lambda: kind(name, components=components, **attrs))
-    if type(found) is not kind or found.components != components:
-        raise InvalidArgumentError(
-            None, None, f"Shared queue '{name}' is of another kind, or has other components"
-        )
+    if isinstance(found, Queue) and found.said is None:
+        found.said = said
+    if type(found) is not kind:
+        raise InvalidArgumentError(None, None, f"Shared queue '{name}' is of another kind")
+    for what, had in found.said.items():
+        if said[what] != had and what != "seed":  # unless it is given, each op has its own
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Shared queue '{name}' has {what} {had}, but {said[what]} are requested",
+            )
     return name_as_array(name)
 
 

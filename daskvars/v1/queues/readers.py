@@ -277,7 +277,7 @@ class FixedLengthRecordReader(ReaderBase):
       header_bytes, footer_bytes: bytes before the first and after the last.
       hop_bytes: bytes from one record to the next, by default those of a record.
       name: name of the operation.
-      encoding: "ZLIB" where files are compressed.
+      encoding: "ZLIB" or "GZIP" where files are compressed.
 
     Source: TensorFlow 1.15, ``tf.FixedLengthRecordReader``.
 

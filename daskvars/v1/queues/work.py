@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -87,8 +88,12 @@ def of_equal_length(
         data = file.read()
     if encoding == "ZLIB":
         data = zlib.decompress(data)
+    elif encoding == "GZIP":
+        data = gzip.decompress(data)
     elif encoding:
-        raise InvalidArgumentError(None, None, f"encoding {encoding!r} is neither '' nor 'ZLIB'")
+        raise InvalidArgumentError(
+            None, None, f"encoding {encoding!r} is neither '' nor 'ZLIB' nor 'GZIP'"
+        )
     end = len(data) - footer_bytes
     starts = range(header_bytes, end - record_bytes + 1, hop_bytes or record_bytes)
     for number, start in enumerate(starts):

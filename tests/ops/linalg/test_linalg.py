@@ -171,3 +171,11 @@ def test_second_derivative_of_a_product():
     (second,) = tf.gradients(first, x)
     assert run(first).tolist() == [[2.0, 4.0]]
     assert run(second).tolist() == [[2.0, 2.0]]
+
+
+def test_the_spectral_norm():
+    x = np.random.default_rng(0).normal(size=(2, 3, 4))
+    for axes in ((1, 2), (-1, -2), (2, 0)):
+        wanted = np.linalg.norm(x, 2, axes, keepdims=True)
+        np.testing.assert_allclose(run(tf.norm(x, 2, axes, keepdims=True)), wanted)
+        np.testing.assert_allclose(run(tf.norm(x, 2, axes)), wanted.squeeze(axes))

@@ -150,6 +150,13 @@ def test_sessions_on_a_store_share_queues():
     first, second = tf.Session("shared-queues"), tf.Session("shared-queues")
     first.run(queue.enqueue(5))
     assert second.run(queue.dequeue()) == 5
+    for other, problem in (
+        (tf.FIFOQueue(4, tf.int32, [[]], shared_name="both"), "capacity"),
+        (tf.FIFOQueue(3, tf.int64, [[]], shared_name="both"), "component types"),
+        (tf.PriorityQueue(3, [tf.int32], [[]], shared_name="both"), "of another kind"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=problem):
+            first.run(other.size())
     first.close()
     second.run(queue.enqueue(6))
     tf.Session.reset("shared-queues")
