@@ -86,16 +86,21 @@ def test_copying_and_renaming(tmp_path):
     assert gfile.Stat(tmp_path).is_directory
 
 
+OF_WHAT_IS_THERE = [
+    lambda path: gfile.GFile(path),
+    lambda path: gfile.Remove(path),
+    lambda path: gfile.Stat(path),
+    lambda path: gfile.ListDirectory(path),
+    lambda path: gfile.DeleteRecursively(path),
+    lambda path: gfile.Copy(path, f"{path}2"),
+    lambda path: gfile.Rename(path, f"{path}2"),
+]
+
+
 @pytest.mark.parametrize(
     "call",
     [
-        lambda path: gfile.GFile(path),
-        lambda path: gfile.Remove(path),
-        lambda path: gfile.Stat(path),
-        lambda path: gfile.ListDirectory(path),
-        lambda path: gfile.DeleteRecursively(path),
-        lambda path: gfile.Copy(path, f"{path}2"),
-        lambda path: gfile.Rename(path, f"{path}2"),
+        *OF_WHAT_IS_THERE,
         lambda path: gfile.MkDir(f"{path}/inner"),
         lambda path: gfile.GFile(f"{path}/inner", "w"),
     ],
@@ -177,18 +182,7 @@ def test_copying_and_renaming_elsewhere(bucket, tmp_path):
     assert not gfile.Exists(f"{bucket}/moved")
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda path: gfile.GFile(path),
-        lambda path: gfile.Remove(path),
-        lambda path: gfile.Stat(path),
-        lambda path: gfile.ListDirectory(path),
-        lambda path: gfile.DeleteRecursively(path),
-        lambda path: gfile.Copy(path, f"{path}2"),
-        lambda path: gfile.Rename(path, f"{path}2"),
-    ],
-)
+@pytest.mark.parametrize("call", OF_WHAT_IS_THERE)
 def test_what_is_not_there_elsewhere(bucket, call):
     with pytest.raises(errors.NotFoundError, match="missing"):
         call(f"{bucket}/missing")
