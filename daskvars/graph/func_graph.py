@@ -26,6 +26,7 @@ class FuncGraph(Graph):
       arrays: result -> the TensorArray that it is the list of.
       reads: operation -> handle of the variable whose value it passes on from around the body.
       awaited: operations around the body that must have run before it does.
+      chosen_by: of a branch, a scalar bool of the graph around and the value for which it runs.
     """
 
     is_plain = False
@@ -43,6 +44,7 @@ class FuncGraph(Graph):
         self.arrays: dict[Tensor, Any] = {}
         self.reads: dict[Operation, Tensor] = {}
         self.awaited: list[Operation] = []
+        self.chosen_by: tuple[Tensor, bool] | None = None
         self._parameter = parameter
         if outer is not None:
             self.seed = outer.seed

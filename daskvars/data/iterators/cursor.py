@@ -53,7 +53,7 @@ class Cursor:
         self._iteration, self._as_dask = iteration, as_dask
         self._entropy = secrets.randbits(ENTROPY_BITS) if entropy is None else entropy
         self._position = 0
-        self._given_back: deque[Element] = deque()
+        self._given_back: deque[Element | OpError] = deque()
         self._elements: Elements | None = None
         self._lock = threading.Lock()
         Pass(values, self._entropy).check(node)
@@ -106,7 +106,10 @@ class Cursor:
         with self._lock:
             if self._given_back:
                 self._position += 1
-                return self._given_back.popleft()
+                kept = self._given_back.popleft()
+                if isinstance(kept, OpError):
+                    raise kept
+                return kept
             if self._elements is None:
                 self._elements = self._begun()
             try:
@@ -116,6 +119,21 @@ class Cursor:
                 raise
             self._position += 1
             return found
+
+    def peek(self) -> Element | None:
+        """Return the element that `take` will give, None if there is none or it cannot be made."""
+        with self._lock:
+            if not self._given_back:
+                if self._elements is None:
+                    self._elements = self._begun()
+                try:
+                    self._given_back.append(next(self._elements))
+                except StopIteration:
+                    return None
+                except OpError as error:
+                    self._given_back.append(error)
+            kept = self._given_back[0]
+            return None if isinstance(kept, OpError) else kept
 
     def give_back(self, element: Element) -> None:
         """Take back the element that was taken last, to give it again."""

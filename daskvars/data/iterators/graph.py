@@ -50,7 +50,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array.constant import constant
 from daskvars.ops.control.cond import cond
 from daskvars.ops.control.dependencies import group, no_op
-from daskvars.ops.math.comparison import equal
+from daskvars.ops.math.comparison import equal, logical_not
 from daskvars.ops.state.assign import assign
 from daskvars.variables.tracking import Trackable
 from daskvars.variables.variable import Variable
@@ -135,9 +135,32 @@ def _iterated(call: Call, key: str) -> _Iterated:
     return found
 
 
+def _next_if(
+    call: Call, is_wanted: Any, handle: Any, *arrays: Any, _specs: Sequence[Spec]
+) -> tuple[Any, ...]:
+    """Take the next element if the branch that uses it runs."""
+    if is_wanted:
+        return _next(call, handle, *arrays, _specs=_specs)
+    running = call.resources.find(_iterated(call, _key_of(handle)).resource)
+    # What is of the right shape is the element that will be taken.
+    element = None if running is None else running.cursor.peek()
+    state = (0, 0, 0) if running is None else running.cursor.state
+    found = arrays_of(element) if element is not None else map(_nothing, _specs)
+    return (*found, numpy.array(state, numpy.int64))
+
+
+def _nothing(spec: Spec) -> numpy.ndarray:
+    return numpy.zeros([1 if size is None else size for size in spec.shape or ()], spec.dtype.np)
+
+
+def _key_of(handle: Any) -> str:
+    key: str = handle[()].decode("utf-8", "replace")
+    return key
+
+
 def _next(call: Call, handle: Any, *arrays: Any, _specs: Sequence[Spec]) -> tuple[Any, ...]:
     """Take the next element."""
-    key = handle[()].decode("utf-8", "replace")
+    key = _key_of(handle)
     iterated = _iterated(call, key)
     if iterated.is_one_shot:
         begun = iterated.nodes[0]
@@ -218,6 +241,15 @@ GET_NEXT = OpDef(
     infer=lambda inputs, *, _specs: (*_specs, POSITION),
     pattern=HostCall(),
     kernel=_next,
+    gradient=NO_GRADIENT,
+)
+
+GET_NEXT_IF = OpDef(
+    "IteratorGetNextIf",
+    "is_wanted:B, handle:S, *values:A",
+    infer=lambda inputs, *, _specs: (*_specs, POSITION),
+    pattern=HostCall(),
+    kernel=_next_if,
     gradient=NO_GRADIENT,
 )
 
@@ -399,17 +431,20 @@ class Iterator(Trackable):
           Tensors, in the structure of elements.
 
         Raises:
-          UnimplementedError: in the body of a branch, loop or function: a run takes its elements
-            before it begins, whichever branch it will take.
+          UnimplementedError: in the body of a loop or function, or of a branch in another body: a
+            run takes its elements before it begins, those of a `cond`'s branch if that will run.
           OutOfRangeError: (when run) there is no further element; nothing has run.
           FailedPreconditionError: (when run) it was not initialized.
         """
-        if isinstance(builder_for(()), FuncGraph):
+        body = builder_for(())
+        branch = body.chosen_by if isinstance(body, FuncGraph) else None
+        if isinstance(body, FuncGraph) and (branch is None or isinstance(body.outer, FuncGraph)):
             raise UnimplementedError(
                 None,
                 None,
-                "get_next() is called in the body of a branch, loop or function, but a run takes "
-                "its elements before it begins: call it around the body and use the element in it. "
+                "get_next() is called in the body of a loop or function, or of a branch in another "
+                "body, but a run takes its elements before it begins, as long as it can tell which "
+                "branch it will take: call it around the body and use the element in it. "
                 "To choose between datasets, feed the handle of an iterator (from_string_handle), "
                 "or initialize one iterator from either (from_structure)",
             )
@@ -425,7 +460,12 @@ class Iterator(Trackable):
         specs = flatten(self._structure)
         parts = tuple(part for spec in specs for part in tensors_of(spec))
         with scopes.entered(self._handle.graph):
-            outputs = apply(GET_NEXT, self._handle, *self._values, name=name, _specs=parts)
+            taken = self._handle, *self._values
+            if branch is None:
+                outputs = apply(GET_NEXT, *taken, name=name, _specs=parts)
+            else:
+                is_wanted = branch[0] if branch[1] else logical_not(branch[0])
+                outputs = apply(GET_NEXT_IF, is_wanted, *taken, name=name, _specs=parts)
             for key, iterated in self._handle.graph.notes.get(_ITERATORS, {}).items():
                 if iterated.position is not None and self._key in ("", key):
                     _note_position(outputs[-1].op, key, iterated.position)
@@ -493,16 +533,21 @@ def _concerns(op: Operation, key: str, handle: Tensor) -> bool:
     """Return whether an operation may move the iterator of a name."""
     if op.opdef is MAKE_ITERATOR:
         return op.attrs["key"] == key
-    if op.opdef is not GET_NEXT:
-        return False
-    known: Any = constant_value(op.inputs[0])
-    return known is None or known[()].decode() == key
+    taken = _handle_of(op)
+    known: Any = None if taken is None else constant_value(taken)
+    return taken is not None and (known is None or known[()].decode() == key)
+
+
+def _handle_of(op: Operation) -> Tensor | None:
+    """Return the handle of the iterator that an operation takes an element of, if it does."""
+    place = {GET_NEXT: 0, GET_NEXT_IF: 1}.get(op.opdef)
+    return None if place is None else op.inputs[place]
 
 
 def _note_position(op: Operation, key: str, position: Variable) -> None:
     """Have each run that moves an iterator set the variable of its position."""
     state = op.outputs[-1]
-    handle = op.inputs[0] if op.opdef is GET_NEXT else None
+    handle = _handle_of(op)
     if handle is None or constant_value(handle) is not None:
         update = assign(position, state).op
     else:

@@ -187,7 +187,9 @@ def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, out
     full = outer.op_name(name or "cond", "cond")
     graphs, structures = [], []
     for function, kind, done in zip(functions, ("true", "false"), (True, False), strict=True):
-        graph, structure = subgraphs.trace(function, (), f"{full}/{kind}", outer, done)
+        graph, structure = subgraphs.trace(
+            function, (), f"{full}/{kind}", outer, done, (pred, done)
+        )
         if structure is None or any(item is None for item in nest.flatten(structure)):
             raise ValueError(f"cond {full!r}: {kind}_fn must have a return value.")
         graphs.append(graph)

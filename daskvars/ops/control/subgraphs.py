@@ -155,13 +155,20 @@ def slices_parts(gradient: Any, x: Tensor) -> SlicesParts:
 
 
 def trace(
-    function: Callable[..., Any], specs: Sequence[Spec], name: str, outer: Graph, done: Any = None
+    function: Callable[..., Any],
+    specs: Sequence[Spec],
+    name: str,
+    outer: Graph,
+    done: Any = None,
+    chosen_by: tuple[Tensor, bool] | None = None,
 ) -> tuple[FuncGraph, Any]:
     """Build a body: return (graph, structure of its results, `taken_apart`).
 
-    A result that is an operation becomes a scalar `done`, which is there when it has run.
+    A result that is an operation becomes a scalar `done`, which is there when it has run. For
+    `chosen_by` see `FuncGraph`.
     """
     graph = FuncGraph(name, outer if not outer.is_eager else None, parameter)
+    graph.chosen_by = chosen_by
     with graph.as_default(), graph.name_scope(name + "/"):
         for spec in specs:
             graph.inputs.append(apply(PARAMETER, name="argument", spec=spec))

@@ -139,15 +139,31 @@ def test_an_iterator_of_a_structure_refuses_others():
         assert sess.run(tf.reduce_sum(found)) == 6
 
 
-def test_elements_are_not_taken_in_bodies():
+def test_elements_are_not_taken_in_loops():
     iterator = tf.data.Dataset.range(5).make_one_shot_iterator()
-    is_first = tf.placeholder(tf.bool, [])
+    zero = tf.constant(0, tf.int64)
     with pytest.raises(tf.errors.UnimplementedError, match="from_string_handle"):
-        tf.cond(is_first, iterator.get_next, lambda: tf.constant(0, tf.int64))
-    element = iterator.get_next()
-    found = tf.cond(is_first, lambda: element, lambda: -element)
+        tf.while_loop(lambda n: n < 3, lambda n: n + iterator.get_next(), [zero])
+    always = tf.constant(True)
+    with pytest.raises(tf.errors.UnimplementedError, match="branch in another body"):
+        tf.cond(always, lambda: tf.cond(always, iterator.get_next, lambda: zero), lambda: zero)
+
+
+def test_a_branch_takes_an_element_if_it_runs():
+    x = tf.placeholder(tf.int64, [None])
+    short = tf.data.Dataset.from_tensor_slices(x).batch(2).make_initializable_iterator()
+    long = tf.data.Dataset.range(9).map(lambda n: tf.fill([n], n)).make_one_shot_iterator()
+    is_long, position = tf.placeholder(tf.bool, []), saveable(long)
+    element = tf.cond(tf.logical_and(is_long, True), long.get_next, lambda: short.get_next() * 2)
     with tf.Session() as sess:
-        assert [sess.run(found, {is_first: True}), sess.run(found, {is_first: False})] == [0, -1]
+        assert sess.run(element, {is_long: True}).tolist() == []  # the other is not begun
+        sess.run(short.initializer, {x: [5, 6, 7]})
+        for which, wanted in [(0, [10, 12]), (1, [1]), (1, [2, 2]), (0, [14]), (1, [3, 3, 3])]:
+            assert sess.run(element, {is_long: bool(which)}).tolist() == wanted
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(element, {is_long: False})
+        assert sess.run(element, {is_long: True}).tolist() == [4] * 4
+        assert sess.run(position)[0] == 5
 
 
 def test_a_handle_of_nothing_is_refused():
