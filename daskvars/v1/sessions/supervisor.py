@@ -227,7 +227,7 @@ class Supervisor(ShownByArguments):
         return session
 
     def _write_graph(self) -> None:
-        """Write the graph into the event file, once for all sessions."""
+        """Write the graph into the event file, once for all sessions that share the file."""
         if self._summary_writer is None or self._has_written_graph:
             return
         saver_def = getattr(self._saver, "saver_def", None)
@@ -357,6 +357,7 @@ class Supervisor(ShownByArguments):
             if close_summary_writer and self._summary_writer is not None:
                 self._summary_writer.add_session_log(SessionLog(status=SessionLog.STOP))
                 self._summary_writer.close()
+                self._has_written_graph = False  # the file of the next session has it, too
         self._started_threads = []
 
     def request_stop(self, ex: Any = None) -> None:

@@ -51,6 +51,16 @@ def test_services_save_and_write(tmp_path, step_op):
     assert {tf.SessionLog.START, tf.SessionLog.STOP, tf.SessionLog.CHECKPOINT} <= statuses
 
 
+def test_each_event_file_has_the_graph(tmp_path, step_op):
+    sv = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0, save_summaries_secs=0)
+    for _ in range(2):
+        with sv.managed_session() as sess:
+            sess.run(step_op)
+    files = [list(tf.train.summary_iterator(p)) for p in tf.gfile.Glob(str(tmp_path / "events*"))]
+    drawn = [sum(bool(event.graph_def) for event in found) for found in files]
+    assert drawn == [1, 1]
+
+
 def test_the_graph_is_written_once_for_all_sessions(tmp_path, step_op):
     sv = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0, save_summaries_secs=0)
     for _ in range(2):
