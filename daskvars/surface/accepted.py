@@ -56,6 +56,7 @@ ACCEPTED = {
     "swap_memory": IN_PLACE,
     "use_cudnn_on_gpu": Accepted("cuDNN is not used"),
     "use_locking": ONE_RUN,
+    "InputProjectionWrapper.input_size": Accepted("the inputs say it"),
     "Variable.use_resource": Accepted("there is one kind of variable"),
     "TensorArray.colocate_with_first_write_call": Accepted("elements are where they are made"),
     # -- what holds, whatever is asked for

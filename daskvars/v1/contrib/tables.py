@@ -55,8 +55,17 @@ from daskvars.v1.contrib.networks import (
     collected,
     normalizations,
     plain_layers,
+    projected_cells,
     sequence_layers,
     weighted_layers,
+)
+from daskvars.v1.contrib.sequences import (
+    attention,
+    attention_wrapper,
+    beam_search,
+    decoders,
+    helpers,
+    legacy,
 )
 from daskvars.v1.contrib.trainings import (
     activity_summaries,
@@ -292,8 +301,15 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     },
     "learn": {},
     "legacy_seq2seq": {
-        **_of(sequence_losses, "rnn_decoder sequence_loss_by_example"),
+        **_of(
+            legacy,
+            "attention_decoder basic_rnn_seq2seq embedding_attention_decoder "
+            "embedding_attention_seq2seq embedding_rnn_decoder embedding_rnn_seq2seq "
+            "embedding_tied_rnn_seq2seq model_with_buckets one2many_rnn_seq2seq rnn_decoder "
+            "tied_rnn_seq2seq",
+        ),
         "sequence_loss": sequence_losses.legacy_sequence_loss,
+        "sequence_loss_by_example": sequence_losses.sequence_loss_by_example,
     },
     "lookup": _LOOKUP,
     "losses": _LOSSES,
@@ -303,11 +319,31 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     "predictor": _of(predictors, "Predictor from_saved_model"),
     "rnn": {
         **_CELLS,
+        **_of(projected_cells, "EmbeddingWrapper InputProjectionWrapper OutputProjectionWrapper"),
         "static_bidirectional_rnn": static_bidirectional_rnn,
         "static_rnn": static_rnn,
         "static_state_saving_rnn": static_state_saving_rnn,
     },
-    "seq2seq": {"sequence_loss": sequence_losses.sequence_loss},
+    "seq2seq": {
+        **_of(
+            attention,
+            "AttentionMechanism BahdanauAttention BahdanauMonotonicAttention LuongAttention "
+            "LuongMonotonicAttention hardmax monotonic_attention safe_cumprod",
+        ),
+        **_of(attention_wrapper, "AttentionWrapper AttentionWrapperState"),
+        **_of(
+            beam_search,
+            "BeamSearchDecoder BeamSearchDecoderOutput BeamSearchDecoderState "
+            "FinalBeamSearchDecoderOutput gather_tree tile_batch",
+        ),
+        **_of(decoders, "BasicDecoder BasicDecoderOutput Decoder dynamic_decode"),
+        **_of(
+            helpers,
+            "CustomHelper GreedyEmbeddingHelper Helper InferenceHelper SampleEmbeddingHelper "
+            "ScheduledEmbeddingTrainingHelper ScheduledOutputTrainingHelper TrainingHelper",
+        ),
+        "sequence_loss": sequence_losses.sequence_loss,
+    },
     "signal": _of(
         signal_names,
         "frame hamming_window hann_window inverse_stft inverse_stft_window_fn "
@@ -386,7 +422,6 @@ INSTEAD = {
     "opt": "tf.train's optimizers",
     "quantize": "nothing: there are no quantized kernels",
     "rnn": "the cells of tf.nn.rnn_cell",
-    "seq2seq": "tf.nn.raw_rnn, or a tf.while_loop over a cell",
     "slim.data": _DATA,
     "slim.dataset": _DATA,
     "slim.dataset_data_provider": _DATA,

@@ -94,6 +94,11 @@ _OF_DEFAULT_GRAPH = {
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
     *examples.__all__,
+    "AttentionWrapperState",
+    "BasicDecoderOutput",
+    "BeamSearchDecoderOutput",
+    "BeamSearchDecoderState",
+    "FinalBeamSearchDecoderOutput",
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "SparseFeature",

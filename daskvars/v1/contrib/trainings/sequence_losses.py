@@ -1,4 +1,4 @@
-"""Losses of sequences, and networks unrolled over them: ``contrib.seq2seq``, ``legacy_seq2seq``."""
+"""Losses of sequences: ``contrib.seq2seq``, ``legacy_seq2seq``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.nn.loss import sparse_softmax_cross_entropy_with_logits
-from daskvars.variables.scopes.scope_stack import get_variable_scope
-from daskvars.variables.scopes.variable_scope import variable_scope
 
 _TINY = 1e-12  # to avoid division by zero weights
 
@@ -144,33 +142,3 @@ def legacy_sequence_loss(
         if not average_across_batch:
             return cost
         return divide(cost, cast(shape_of(targets[0])[0], cost.dtype))
-
-
-def rnn_decoder(
-    decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    cell: Any,
-    loop_function: Callable[[Any, int], Any] | None = None,
-    scope: Any = None,
-) -> tuple[list[Tensor], Any]:
-    """Return the outputs of a cell at each step, and the last state. ``contrib.legacy_seq2seq``'s.
-
-    Args:
-      decoder_inputs: a [batch, size] for each step.
-      initial_state: state of the cell.
-      cell: an `RNNCell`.
-      loop_function: function of the output before and the number of the step that gives its input,
-        in place of all inputs but the first.
-      scope: name of the variable scope, by default "rnn_decoder".
-    """
-    with variable_scope(scope or "rnn_decoder"):
-        state, outputs = initial_state, list[Any]()
-        for number, given in enumerate(decoder_inputs):
-            if number > 0:
-                get_variable_scope().reuse_variables()
-            if loop_function is not None and number > 0:
-                with variable_scope("loop_function", reuse=True):
-                    given = loop_function(outputs[-1], number)
-            output, state = cell(given, state)
-            outputs.append(output)
-    return outputs, state
