@@ -64,8 +64,8 @@ from daskvars.v1.contrib.sequences import (
     attention_wrapper,
     beam_search,
     decoders,
-    helpers,
     legacy,
+    next_inputs,
 )
 from daskvars.v1.contrib.trainings import (
     activity_summaries,
@@ -338,7 +338,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         ),
         **_of(decoders, "BasicDecoder BasicDecoderOutput Decoder dynamic_decode"),
         **_of(
-            helpers,
+            next_inputs,
             "CustomHelper GreedyEmbeddingHelper Helper InferenceHelper SampleEmbeddingHelper "
             "ScheduledEmbeddingTrainingHelper ScheduledOutputTrainingHelper TrainingHelper",
         ),

@@ -2,7 +2,7 @@
 
 A *decoder* is one step of writing: a cell, and what becomes of its output. ``decoders`` runs one in
 a `while_loop` until all sequences of a batch are *finished*. What comes next is a *helper*'s to say
-(``helpers``): the target itself while training, or what the step before chose. ``beam_search``
+(``next_inputs``): the target itself while training, or what the step before chose. ``beam_search``
 keeps the best of several beginnings of a sequence, its *beams*, which lie beside the batch as
 ``[batch, beam, ...]``, and for the cell in it, as ``[batch * beam, ...]``.
 

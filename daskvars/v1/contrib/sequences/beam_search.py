@@ -37,7 +37,7 @@ from daskvars.ops.nn.ranking import top_k
 from daskvars.ops.nn.softmax import log_softmax
 from daskvars.shapes import TensorShape
 from daskvars.v1.contrib.sequences.decoders import Decoder, check_is_layer
-from daskvars.v1.contrib.sequences.helpers import checked_tokens, embedding_function
+from daskvars.v1.contrib.sequences.next_inputs import checked_tokens, embedding_function
 from daskvars.v1.contrib.sequences.structures import (
     layered_size,
     size_of,

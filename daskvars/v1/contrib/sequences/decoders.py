@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from daskvars.dtypes import int32
@@ -25,7 +26,7 @@ from daskvars.ops.math.comparison import greater_equal, logical_not, logical_or,
 from daskvars.ops.math.reduce import reduce_all
 from daskvars.shapes import TensorShape
 from daskvars.surface.accepted import accepts
-from daskvars.v1.contrib.sequences.helpers import Helper
+from daskvars.v1.contrib.sequences.next_inputs import Helper
 from daskvars.v1.contrib.sequences.structures import layered_size, sized_zeros, static_size
 from daskvars.v1.nest import map_structure
 from daskvars.variables.scopes.variable_scope import variable_scope
@@ -148,43 +149,12 @@ def dynamic_decode(
                     f"maximum_iterations must be a scalar, got shape {bound.get_shape()}"
                 )
             finished = logical_or(finished, greater_equal(0, bound))
-        batch, sizes = decoder.batch_size, decoder.output_size
-        # Without them there is nothing that what is finished is replaced with.
-        blanks = None
-        if impute_finished:
-            blanks = map_structure(
-                lambda size, dtype: sized_zeros(batch, size, dtype), sizes, decoder.output_dtype
-            )
-
-        def array(size: Any, dtype: Any) -> TensorArray:
-            shape = None  # of numbers, which a step need not keep to
-            if isinstance(size, TensorShape) and size.ndims != 0:
-                shape = TensorShape([static_size(batch)]).concatenate(size)
-            return TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
-
-        def step(time: Any, arrays: Any, state: Any, inputs: Any, finished: Any, ends: Any) -> Any:
-            outputs, next_state, next_inputs, is_over = decoder.step(time, inputs, state)
-            nest.assert_same_structure(state, next_state, "the old and the new state")
-            nest.assert_same_structure(inputs, next_inputs, "the old and the new input")
-            nest.assert_same_structure(arrays, outputs, "output_size and the outputs")
-            if not decoder.tracks_own_finished:
-                is_over = logical_or(is_over, finished)
-            ends = where(finished, ends, fill(shape_of(ends), time + 1))
-            if impute_finished:
-                outputs = copied_through(finished, blanks, outputs)
-                next_state = copied_through(finished, state, next_state)
-            next_state = shaped_as(next_state, state)
-            arrays = map_structure(
-                lambda array, value: array.write(time, value), arrays, outputs, check_types=False
-            )
-            return time + 1, arrays, next_state, next_inputs, is_over, ends
-
-        arrays = map_structure(array, sizes, decoder.output_dtype)
+        arrays = _arrays(decoder)
         _, arrays, state, _, _, lengths = while_loop(
             lambda _time, _arrays, _state, _inputs, finished, _ends: logical_not(
                 reduce_all(finished)
             ),
-            step,
+            _step_of(decoder, impute_finished),
             (constant(0), arrays, state, inputs, finished, zeros_like(finished, int32)),
             maximum_iterations=bound,
         )
@@ -193,6 +163,46 @@ def dynamic_decode(
         if not output_time_major:
             outputs = nest.map_structure(swapped, outputs)
     return outputs, state, lengths
+
+
+def _arrays(decoder: Decoder) -> Any:
+    """Return TensorArrays for what the steps give."""
+
+    def array(size: Any, dtype: Any) -> TensorArray:
+        shape = None  # of numbers, which a step need not keep to
+        if isinstance(size, TensorShape) and size.ndims != 0:
+            shape = TensorShape([static_size(decoder.batch_size)]).concatenate(size)
+        return TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
+
+    return map_structure(array, decoder.output_size, decoder.output_dtype)
+
+
+def _step_of(decoder: Decoder, impute_finished: bool) -> Callable[..., Any]:
+    """Return the body of the loop over a decoder."""
+    blanks: Any = None
+    if impute_finished:
+        blanks = map_structure(
+            lambda size, dtype: sized_zeros(decoder.batch_size, size, dtype),
+            decoder.output_size,
+            decoder.output_dtype,
+        )
+
+    def step(time: Any, arrays: Any, state: Any, inputs: Any, finished: Any, ends: Any) -> Any:
+        outputs, next_state, next_inputs, is_over = decoder.step(time, inputs, state)
+        nest.assert_same_structure(state, next_state, "the old and the new state")
+        nest.assert_same_structure(inputs, next_inputs, "the old and the new input")
+        nest.assert_same_structure(arrays, outputs, "output_size and the outputs")
+        if not decoder.tracks_own_finished:
+            is_over = logical_or(is_over, finished)
+        ends = where(finished, ends, fill(shape_of(ends), time + 1))
+        if impute_finished:
+            outputs = copied_through(finished, blanks, outputs)
+            next_state = copied_through(finished, state, next_state)
+        next_state = shaped_as(next_state, state)
+        arrays = map_structure(lambda array, value: array.write(time, value), arrays, outputs)
+        return time + 1, arrays, next_state, next_inputs, is_over, ends
+
+    return step
 
 
 class BasicDecoderOutput(NamedTuple):
