@@ -114,6 +114,9 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
       [...] of the dtype of `x`.
 
+    Raises:
+      TypeError: `x` is no number.
+
     >>> print(conj([1 + 2j]))
     [1.-2.j]
     """
