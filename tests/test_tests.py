@@ -16,6 +16,7 @@ SLEEPS = {
     "waiting.py": "between two questions",
     "execution/cluster/test_clients.py": "a slow Python function",
     "execution/cluster/workers/test_elastic.py": "between two steps, while a cluster adapts",
+    "remote/test_shared_buffers.py": "a turn of the event loop",
     "execution/test_commits.py": "a reader that reads now and then; the moment of a kill",
     "state/stores/test_crash.py": "the moment of a kill",
     "state/stores/test_objects.py": "slow requests",

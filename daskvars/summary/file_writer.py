@@ -125,7 +125,7 @@ class FileWriter(ShownByArguments):
         TensorBoard draws it where there is no graph of `add_graph`.
 
         Args:
-          meta_graph_def: a `MetaGraphDef`, such as `export_meta_graph` gives.
+          meta_graph_def: a `MetaGraphDef`, such as ``tf.train.export_meta_graph`` gives.
 
         Raises:
           TypeError: it is none.

@@ -32,8 +32,6 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.remote.tasks.element_tasks import gathered_records, indexed
 from daskvars.remote.tasks.record_files import (
-    FIRST_INDEX_BYTES,
-    INDEX_BYTES,
     Format,
     Index,
     RecordBlock,
@@ -44,6 +42,8 @@ from daskvars.remote.tasks.record_files import (
     opened_plain,
     records_of,
 )
+
+FIRST_INDEX_BYTES, INDEX_BYTES = 1 << 22, 1 << 26  # of a file that are indexed at a time
 
 
 def text(value: bytes) -> Element:

@@ -35,7 +35,6 @@ from daskvars.errors import (
 
 PathName: TypeAlias = str | bytes | PathLike[str]
 BLOCK_BYTES = 1 << 18  # about, of a block of records: what a worker reads and keeps as one
-FIRST_INDEX_BYTES, INDEX_BYTES = 1 << 22, 1 << 26  # of a file that are indexed at a time
 RECORD_BYTES = 16  # of a record besides its own
 LENGTH = struct.Struct("<Q")
 SUM = struct.Struct("<I")

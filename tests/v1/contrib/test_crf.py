@@ -67,6 +67,7 @@ def test_one_step_is_a_softmax():
 
 def test_a_tagger_learns_its_transitions():
     with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(0)
         potentials = tf.constant(POTENTIALS)
         likelihood, transitions = tf.contrib.crf.crf_log_likelihood(potentials, RIGHT, LENGTHS)
         assert transitions.op.name == "transitions"
