@@ -108,6 +108,9 @@ class SharedBuffers:
             async with self._turns.setdefault(address, asyncio.Semaphore(MOST_LENT)):
                 if address not in self._failed:
                     buffer = self._taken_up(address)
+                    if buffer is None:
+                        yield None
+                        return
                     try:
                         yield buffer
                     except BaseException as error:
@@ -119,11 +122,14 @@ class SharedBuffers:
                     return
         yield None
 
-    def _taken_up(self, address: str) -> SharedBuffer:
+    def _taken_up(self, address: str) -> SharedBuffer | None:
         for i, (borrower, _) in enumerate(self._idle):
             if borrower == address:
                 return self._idle.pop(i)[1]
-        return SharedBuffer()
+        try:
+            return SharedBuffer()
+        except OSError:  # the process may open no more files: frames need none
+            return None
 
     def _keep(self, address: str, buffer: SharedBuffer) -> None:
         self._idle.append((address, buffer))

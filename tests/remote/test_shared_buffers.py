@@ -122,6 +122,15 @@ def test_buffers_are_lent_again_and_not_after_a_failure():
     asyncio.run(lends())
 
 
+def test_there_is_none_where_no_file_can_be_opened(monkeypatch):
+    async def lend():
+        async with SharedBuffers().lent(OTHER, 1 << 20) as buffer:
+            return buffer
+
+    monkeypatch.setattr(os, "memfd_create", lambda name: os.open("/proc/nowhere", os.O_RDONLY))
+    assert asyncio.run(lend()) is None
+
+
 def test_many_questions_to_one_process_wait_and_fail_together():
     async def asked(buffers, dead, seen):
         async with buffers.lent(OTHER, 1 << 20) as buffer:
