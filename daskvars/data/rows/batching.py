@@ -160,7 +160,10 @@ class Batches:
     def _reader(self, name: Any) -> Any:
         if name not in self._readers:
             array, client, order = self._arrays[name], active_client(), self._order
-            most_kept = WINDOWS_KEPT * order.window if order.seed is not None else FOLLOWING_KEPT
+            # Those read ahead may ask for their blocks before the ones that come first.
+            most_kept = FOLLOWING_KEPT + self._prefetch
+            if order.seed is not None:
+                most_kept = WINDOWS_KEPT * order.window
             if client is not None and isinstance(array, zarr.Array | dask.array.Array):
                 parts = PartsOnWorkers(client)
                 self._readers[name] = RowsOnWorkers(parts, array, order.sizes, most_kept)
