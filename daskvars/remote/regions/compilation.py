@@ -26,6 +26,7 @@ from daskvars.errors import InvalidArgumentError, OpError, ResourceExhaustedErro
 from daskvars.remote.regions import device_chains, tiling
 from daskvars.remote.regions.aliasing import AliasAnalysis
 from daskvars.remote.regions.codegen import defined, name, names, naming
+from daskvars.remote.regions.recomputation import recomputed
 from daskvars.remote.regions.region_check import check_region
 from daskvars.remote.regions.region_program import Call, RegionProgram, is_known
 from daskvars.remote.regions.result_check import checked
@@ -85,7 +86,7 @@ def _compile(program: RegionProgram, xp: Any, meter: Meter | None) -> Callable[.
     source = _CodeWriter(program, xp, meter)
     filename = f"<region {program.label} {id(program):#x}>"
     function = defined("region", source.text(), source.scope, filename)
-    lines, calls = source.lines, program.calls
+    lines, calls = source.lines, source.calls
 
     def region(*inputs: Any) -> tuple:
         try:
@@ -140,19 +141,20 @@ class _CodeWriter:
         }
         self.lines: dict[int, int] = {}  # line of the text -> index of the call
         self.body: list[str] = []
+        self.calls = recomputed(program, self._chains)
         self.last_use = self._last_uses()
-        self.memory = AliasAnalysis(program.calls)
+        self.memory = AliasAnalysis(self.calls)
 
     def _last_uses(self) -> dict[int, int]:
         last = dict.fromkeys(range(self.program.num_inputs), -1)
-        for i, call in enumerate(self.program.calls):
+        for i, call in enumerate(self.calls):
             for register in (*call.args, call.block):
                 last[register] = i
             for register in call.outs:  # what is written over is needed until then
                 if register in self.program.into:
                     last[self.program.into[register]] = i
         for register in self.program.outputs:
-            last[register] = len(self.program.calls)
+            last[register] = len(self.calls)
         return last
 
     def text(self) -> list[str]:
@@ -162,9 +164,9 @@ class _CodeWriter:
         if self.meter is not None:
             self.scope["now"] = time.perf_counter
             self.body += ["    times = [now()]", "    tick = times.append"]
-        chains = self._chains()
+        chains = self._chains(self.calls)
         i = 0
-        while i < len(program.calls):
+        while i < len(self.calls):
             end = chains.get(i)
             if end is None:
                 self._call(i)
@@ -183,9 +185,8 @@ class _CodeWriter:
         head = f"def region({names(range(program.num_inputs))}):"
         return [head, *self.body, f"    return ({returned})"]
 
-    def _chains(self) -> dict[int, int]:
+    def _chains(self, calls: Sequence[Call]) -> dict[int, int]:
         """Return start -> end of each run of calls that are made as one."""
-        calls = self.program.calls
         if self.xp is numpy:
             return tiling.chains(calls)
         return device_chains.chains(calls, lambda call: is_fusible(call, self.xp))
@@ -198,7 +199,7 @@ class _CodeWriter:
         self._emit(text, index)
         if self.meter is not None:
             kernel = label if isinstance(label, str) else getattr(label, "__name__", "kernel")
-            calls = self.program.calls[index : index + num_calls]
+            calls = self.calls[index : index + num_calls]
             self.kernels.append(kernel)
             self.operations.append(", ".join(dict.fromkeys(call.name for call in calls)))
             self.body.append("    tick(now())")
@@ -209,7 +210,7 @@ class _CodeWriter:
         return Labels(tuple(self.kernels), tuple(self.operations), layers, facts)
 
     def _call(self, i: int) -> None:
-        call = self.program.calls[i]
+        call = self.calls[i]
         first = len(call.args) - len(call.operands)  # of those that are attributes
         arguments = [*map(name, call.args[:first]), *map(self._operand, call.args[first:])]
         if call.block >= 0:
@@ -286,7 +287,7 @@ class _CodeWriter:
         return self.memory.reusable(call, call.args, i, i + 1, self.last_use)
 
     def _chain(self, start: int, end: int) -> None:
-        calls = self.program.calls[start:end]
+        calls = self.calls[start:end]
         outputs = [c.outs[0] for c in calls if self.last_use.get(c.outs[0], -1) >= end]
         chain: Any = (
             tiling.Chain(calls, outputs, self._chain_memory(start, end, outputs))
@@ -305,7 +306,7 @@ class _CodeWriter:
 
     def _chain_memory(self, start: int, end: int, outputs: Sequence[int]) -> dict[int, int]:
         """Return output register -> register of the input whose memory it is written into."""
-        calls = self.program.calls[start:end]
+        calls = self.calls[start:end]
         into = dict(self.program.into)
         made = {call.outs[0] for call in calls}
         free = dict.fromkeys(
