@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -166,9 +167,10 @@ class Versioned:
 
     def __getitem__(self, region: tuple[slice, ...]) -> np.ndarray:
         """Give a copy of the part in a region, a slice for each axis."""
-        rows, *others = region
-        first, stop, _ = rows.indices(len(self))
-        return np.ascontiguousarray(self._part(first, stop)[(slice(None), *others)])
+        part = VersionedPart(self, region)
+        found = np.empty(part.shape, part.dtype)
+        part.copy_into(found)
+        return found
 
     def take(self, ids: np.ndarray, axis: int = 0, mode: Any = "raise") -> np.ndarray:
         """Give rows, as `numpy.take` does."""
@@ -189,17 +191,8 @@ class Versioned:
         step = max(1, SLAB_BYTES * len(self) // max(1, self.nbytes))
         for first in range(0, len(self), step):
             stop = min(first + step, len(self))
-            yield slice(first, stop), self._part(first, stop)
-
-    def _part(self, first: int, stop: int) -> np.ndarray:
-        version = self._version
-        with version.chain.lock:
-            part = version.chain.array[first:stop].copy()
-            undone = version.undone()
-        for rows, values in undone:
-            low, high = np.searchsorted(rows, (first, stop))
-            part[rows[low:high] - first] = values[low:high]
-        return part
+            rows = slice(first, stop)
+            yield rows, self[rows,]
 
     # -- giving it away -------------------------------------------------------------------------
 
@@ -235,6 +228,47 @@ class Versioned:
         if newer is None or made_by is None or newer.made_by != made_by:
             return None
         return Versioned.of(newer)
+
+
+class VersionedPart(NamedTuple):
+    """A part of a version, which is not copied yet.
+
+    Attributes:
+        whole: the version.
+        region: a slice of step 1 for each axis, or for the first ones.
+    """
+
+    whole: Versioned
+    region: tuple[slice, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its extents."""
+        extents = self.whole.shape
+        cut = [len(range(*s.indices(n))) for s, n in zip(self.region, extents, strict=False)]
+        return (*cut, *extents[len(cut) :])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the elements."""
+        return self.whole.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the elements."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def copy_into(self, array: np.ndarray) -> None:
+        """Copy it into an array of its shape and dtype, whatever is updated meanwhile."""
+        version = self.whole._version
+        rows, *others = self.region
+        first, stop, _ = rows.indices(len(self.whole))
+        with version.chain.lock:
+            array[...] = version.chain.array[self.region]
+            undone = version.undone()
+        for changed_rows, values in undone:
+            low, high = np.searchsorted(changed_rows, (first, stop))
+            array[changed_rows[low:high] - first] = values[low:high][(slice(None), *others)]
 
 
 def changed(

@@ -59,16 +59,19 @@ from daskvars.remote.shared_buffers import (
     SharedBuffers,
     Ticket,
     can_be_placed,
+    own,
 )
 from daskvars.remote.task_keys import has_outputs, label_of
 from daskvars.remote.task_outputs import OutputsReference, RemoteOutput, TaskOutputs
 from daskvars.remote.tracing import FIGURES, TRACE, TRACED, Kernels, Slice, Tracer, slices_of
 from daskvars.remote.versions.shared_graphs import OPERATION
 from daskvars.remote.versions.shared_versions import LostKeysError
-from daskvars.versioned import Versioned
+from daskvars.versioned import Versioned, VersionedPart
 
 PULL, REFER = "daskvars_pull", "daskvars_refer"
 SMALL_BYTES = 16 << 10  # of an array that is part of a message, not a frame of its own
+THREAD_BYTES = 1 << 20  # of an answer that a thread makes: copying less holds up nobody
+COPY_THREADS = 2
 ROW_BYTES = 64  # at least, of a row of a table that is elsewhere, whose shape nobody here knows
 TIMEOUT_S = 300.0  # of one answer, of some megabytes
 CHECK_S = 1.0  # between questions whether who was asked still has it
@@ -110,6 +113,7 @@ class Exchanges(NamedPlugin):
         self.buffers, self.lent = SharedBuffers(), LentBuffers()
         self._is_sweeping = self._is_due = False
         self._threads: ThreadPoolExecutor | None = None
+        self.copying = ThreadPoolExecutor(COPY_THREADS, thread_name_prefix="daskvars-exchange")
         self.lock = threading.Lock()
         add_worker_handler(worker, PULL, self.answer)
         add_worker_handler(worker, REFER, self.references)
@@ -143,6 +147,7 @@ class Exchanges(NamedPlugin):
         """Answer no more."""
         if self._threads is not None:
             self._threads.shutdown(wait=False)
+        self.copying.shutdown(wait=False)
         self.buffers.close()
         self.lent.close()
         Exchanges.here.pop(worker.address, None)
@@ -272,45 +277,51 @@ class Exchanges(NamedPlugin):
         """Give slices of outputs: for each (key, position, slices) the array, if it is here.
 
         Large ones are put into the buffer that was lent for them, or are frames of the message, of
-        which each adds some 200 bytes.
+        which each adds some 200 bytes. Copies that take long are made by a thread: two workers that
+        ask each other would wait in turn.
         """
-        wanted, ticket = pickle.loads(request)
-        found = self.slices(wanted)
-        if ticket is not None:
-            found = self._placed(ticket, found)
+        wanted, ticket, nbytes = pickle.loads(request)
+        there = self._there(wanted)
+        if nbytes >= THREAD_BYTES:
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self.copying, self._parts, there, ticket)
+        else:
+            found = self._parts(there, ticket)
         is_frame = [bool(part) and _is_frame(part[0]) for part in found]
         parts = [frame or part for frame, part in zip(is_frame, found, strict=True)]
         frames = itertools.compress(found, is_frame)
         return {"parts": pickle.dumps(parts), "data": [to_serialize(part[0]) for part in frames]}
 
-    def _placed(self, ticket: Ticket, parts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """Return parts with those arrays that are large, and fit, put into a buffer."""
-        found = list(parts)
-        numbers = [
-            i
-            for i, part in enumerate(parts)
-            if part and can_be_placed(part[0]) and _is_frame(part[0])
-        ]
-        places = self.lent.placed(ticket, [parts[i][0] for i in numbers])
-        for i, place in zip(numbers, places or (), strict=False):
-            found[i] = (place,)
-        return found
-
     def slices(self, wanted: Sequence[tuple[Any, int, Slices]]) -> list[Any]:
         """Return slices of outputs that this worker has, each in a tuple; () where it has not."""
+        return self._parts(self._there(wanted), None)
+
+    def _there(self, wanted: Sequence[tuple[Any, int, Slices]]) -> list[Any]:
+        """Return which of them this worker has: the output and the slices, () where it has not."""
         data, known = self.worker.data, dict[Any, Any]()
         found: list[Any] = []
         for key, position, source in wanted:
             if key not in known:
                 known[key] = data.get(key)
             outputs = known[key]
-            if not isinstance(outputs, TaskOutputs):
-                found.append(())
-                continue
-            part = sliced(outputs[position], source)
-            self.worker.transfer_outgoing_bytes_total += getattr(part, "nbytes", 0)
-            found.append((part,))
+            is_here = isinstance(outputs, TaskOutputs)
+            found.append((outputs[position], source) if is_here else ())
         return found
+
+    def _parts(self, there: Sequence[Any], ticket: Ticket | None) -> list[Any]:
+        """Return the slices themselves; those that are large, and fit, put into a buffer."""
+        take = sliced if ticket is None else _uncopied
+        found: list[tuple[Any, ...]] = [(take(*each),) if each else () for each in there]
+        sent_bytes = sum(getattr(part[0], "nbytes", 0) for part in found if part)
+        with self.lock:
+            self.worker.transfer_outgoing_bytes_total += sent_bytes
+        if ticket is None:
+            return found
+        numbers = [i for i, part in enumerate(found) if part and _is_to_be_placed(part[0])]
+        places = self.lent.placed(ticket, [found[i][0] for i in numbers])
+        for i, place in zip(numbers, places or (), strict=False):
+            found[i] = (place,)
+        return [tuple(map(_copied, part)) for part in found]
 
     def _neighbour(self, address: str) -> Exchanges | None:
         """Return the worker of an address if arrays can be handed over to it as they are."""
@@ -372,7 +383,7 @@ class Exchanges(NamedPlugin):
         return found
 
     async def pull(self, group: Sequence[Wanted]) -> list[Any]:
-        """Return what is wanted of one owner.
+        """Return what is wanted of one owner; what is to stay for long should be `own`.
 
         Raises:
           Reschedule: it is not there now, but will be.
@@ -413,12 +424,12 @@ class Exchanges(NamedPlugin):
             return owner.slices(wanted)
         if address.startswith("inproc://"):
             return [()] * len(group)
+        nbytes = sum(part.nbytes for part in group)
         try:
             if self._is_of_this_machine(address):
-                nbytes = sum(part.nbytes for part in group)
                 async with self.buffers.lent(address, nbytes) as buffer:
-                    return await self._answered(address, wanted, buffer)
-            return await self._answered(address, wanted, None)
+                    return await self._answered(address, wanted, nbytes, buffer)
+            return await self._answered(address, wanted, nbytes, None)
         except (OSError, TimeoutError):
             return [()] * len(group)
 
@@ -429,6 +440,7 @@ class Exchanges(NamedPlugin):
         self,
         address: str,
         wanted: Sequence[tuple[Any, int, Slices]],
+        nbytes: int,
         buffer: SharedBuffer | None,
     ) -> list[Any]:
         """Return the parts that a worker answers with.
@@ -438,7 +450,7 @@ class Exchanges(NamedPlugin):
             dead Dask tries to connect for half a minute.
         """
         ticket = None if buffer is None else buffer.ticket
-        request = pickle.dumps((wanted, ticket))
+        request = pickle.dumps((wanted, ticket, nbytes))
         asked = asyncio.ensure_future(ask_worker(self.worker, address, PULL, request=request))
         until = time.monotonic() + TIMEOUT_S
         try:
@@ -455,7 +467,10 @@ class Exchanges(NamedPlugin):
         found = [
             (next(frames),) if part is True else part for part in pickle.loads(answer["parts"])
         ]
-        return [_taken(buffer, part) for part in found]
+        if buffer is None or not any(map(_is_placed, found)):
+            return found
+        memory = buffer.memory()
+        return [(part[0].within(memory),) if _is_placed(part) else part for part in found]
 
     async def _located(self, keys: set[Any]) -> dict[Any, list[str]]:
         request = pickle.dumps(("locate", {"keys": list(keys)}))
@@ -485,10 +500,23 @@ def _is_frame(value: Any) -> bool:
     return type(value) is not Placed
 
 
-def _taken(buffer: SharedBuffer | None, part: tuple[Any, ...]) -> tuple[Any, ...]:
-    if buffer is not None and part and type(part[0]) is Placed:
-        return (buffer.taken(part[0]),)
-    return part
+def _is_to_be_placed(value: Any) -> bool:
+    return can_be_placed(value) and value.nbytes > SMALL_BYTES
+
+
+def _copied(value: Any) -> Any:
+    return value.whole[value.region] if type(value) is VersionedPart else value
+
+
+def _is_placed(part: tuple[Any, ...]) -> bool:
+    return bool(part) and type(part[0]) is Placed
+
+
+def _uncopied(value: Any, source: Slices) -> Any:
+    """Return what `sliced` does, or what a part of a version can be copied from."""
+    if isinstance(value, Versioned) and isinstance(source, tuple):
+        return VersionedPart(value, source)
+    return sliced(value, source)
 
 
 def sliced(value: Any, source: Slices) -> Any:
@@ -524,5 +552,5 @@ def brought(values: Sequence[Any]) -> list[Any]:
         except Reschedule:
             here.give_back(current_key())
         for i, (array,) in zip(remote, arrays, strict=True):
-            found[i] = array
+            found[i] = own(array)
     return found

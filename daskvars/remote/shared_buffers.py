@@ -2,9 +2,10 @@
 
 Who asks lends a buffer: its *ticket* goes along with the question. The owner, if it is a process of
 the same machine that may open it, copies its arrays into the buffer and answers with where they are
-(`Placed`); who asked copies them out, and lends the buffer again. If the owner cannot open it, it
-answers by frames of the message, as between machines: containers with one address, say, but without
-each other's processes.
+(`Placed`). Who asked uses them where they are, and lends the buffer again when the last of them is
+gone; what is to stay for long is copied (`own`). If the owner cannot open it, it answers by frames
+of the message, as between machines: containers with one address, say, but without each other's
+processes.
 
 A buffer is a memory file without a name (``memfd``), so nothing is left behind when a process is
 killed, and no limit of ``/dev/shm`` applies. Why it is worth a file: two workers of a machine that
@@ -18,17 +19,23 @@ from __future__ import annotations
 import asyncio
 import mmap
 import os
+import threading
+import weakref
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from daskvars.versioned import VersionedPart
+
 LEAST_BYTES = 64 << 10  # of an answer that is worth a buffer
-MOST_BYTES = 32 << 20  # of one: it is copied on the event loop, which answers nobody meanwhile
 KEPT_BYTES = 64 << 20  # of buffers that are idle, and of those of others that stay mapped
-MOST_LENT = 2  # to one process at once: it fills one while what is in the other is taken
+MOST_BYTES = KEPT_BYTES  # of one: a larger one would be made, and its pages, for each answer
+MOST_LENT = 2  # to one process at once: it fills one while it is told of the other
+MOST_BUFFERS = 64  # that a process has, each with two descriptors, and of others, each with one
+MOST_SPARE = 4  # times the bytes that are asked for, of a buffer that is lent for them
 ALIGNMENT = 64
 IS_SUPPORTED = hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
 
@@ -51,13 +58,27 @@ class Placed(NamedTuple):
     dtype: np.dtype[Any]
     order: Literal["C", "F"]
 
+    def within(self, memory: Any) -> np.ndarray:
+        """Return the array, in a buffer of these bytes."""
+        return np.ndarray(self.shape, self.dtype, memory, self.offset, order=self.order)
+
+
+class LentMemory(np.ndarray):
+    """The bytes of a buffer, while arrays in it are in use: all of them rest on it."""
+
 
 class SharedBuffer:
-    """Memory into which another process of this machine may copy arrays."""
+    """Memory into which another process of this machine may copy arrays.
 
-    def __init__(self) -> None:
+    Args:
+      nbytes: how many are expected; none takes memory before it is filled.
+    """
+
+    def __init__(self, nbytes: int = 0) -> None:
         self._descriptor = os.memfd_create("daskvars-exchange")
+        os.ftruncate(self._descriptor, nbytes)
         self._memory: mmap.mmap | None = None
+        self._lent: Callable[[], LentMemory | None] = lambda: None
 
     @property
     def ticket(self) -> Ticket:
@@ -67,25 +88,26 @@ class SharedBuffer:
 
     @property
     def nbytes(self) -> int:
-        """How large it is now; who fills it makes it as large as needed."""
+        """How large it is now; who fills it makes it larger if need be."""
         return os.fstat(self._descriptor).st_size
 
-    def taken(self, placed: Placed) -> np.ndarray:
-        """Return a copy of an array that was placed in it."""
+    def memory(self) -> LentMemory:
+        """Return its bytes, on which the arrays rest that were placed in it (`Placed.within`)."""
         if self._memory is None or len(self._memory) < self.nbytes:
-            self._unmap()
             self._memory = mmap.mmap(self._descriptor, self.nbytes)
-        return _view(self._memory, placed).copy("K")
+        memory = LentMemory(self.nbytes, np.uint8, self._memory)
+        self._lent = weakref.ref(memory)
+        return memory
+
+    @property
+    def memory_in_use(self) -> LentMemory | None:
+        """What `memory` has returned, if an array is in it."""
+        return self._lent()
 
     def close(self) -> None:
-        """Give its memory back."""
-        self._unmap()
-        os.close(self._descriptor)
-
-    def _unmap(self) -> None:
-        if self._memory is not None:
-            self._memory.close()
+        """Give its memory back, as soon as no array is in it."""
         self._memory = None
+        os.close(self._descriptor)
 
 
 class SharedBuffers:
@@ -96,10 +118,12 @@ class SharedBuffers:
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._idle: list[tuple[str, SharedBuffer]] = []  # the one that is idle longest first
         self._failed: set[str] = set()
+        self._num_in_use = 0
+        self._is_closed = False
 
     @asynccontextmanager
     async def lent(self, address: str, nbytes: int) -> AsyncIterator[SharedBuffer | None]:
-        """Lend a buffer to a process that is asked for some bytes, once one is free.
+        """Lend a buffer to a process that is asked for some bytes, once it is its turn.
 
         Gives None where none is worth it or there is none, and to who has failed before: many
         questions to a dead process are found out at once, not in turn.
@@ -107,56 +131,97 @@ class SharedBuffers:
         if IS_SUPPORTED and nbytes >= LEAST_BYTES and address not in self._failed:
             async with self._turns.setdefault(address, asyncio.Semaphore(MOST_LENT)):
                 if address not in self._failed:
-                    buffer = self._taken_up(address)
+                    buffer = self._taken_up(address, nbytes)
                     if buffer is None:
                         yield None
                         return
+                    self._num_in_use += 1
                     try:
                         yield buffer
                     except BaseException as error:
+                        self._num_in_use -= 1
                         buffer.close()  # it may be filled yet
                         if isinstance(error, OSError):
                             self._failed.add(address)
                         raise
-                    self._keep(address, buffer)
+                    memory = buffer.memory_in_use
+                    if memory is None:
+                        self._keep(address, buffer)
+                    else:
+                        loop = asyncio.get_running_loop()
+                        unused = weakref.finalize(memory, self._given_back, loop, address, buffer)
+                        unused.atexit = False
                     return
         yield None
 
-    def _taken_up(self, address: str) -> SharedBuffer | None:
-        for i, (borrower, _) in enumerate(self._idle):
-            if borrower == address:
-                return self._idle.pop(i)[1]
+    def _taken_up(self, address: str, nbytes: int) -> SharedBuffer | None:
+        """Return the smallest idle buffer that these bytes fit in and do not waste, or a new one.
+
+        None where the process may have no more.
+        """
+        fitting = [
+            (buffer.nbytes, -i)
+            for i, (borrower, buffer) in enumerate(self._idle)
+            if borrower == address and nbytes <= buffer.nbytes <= MOST_SPARE * nbytes
+        ]
+        if fitting:
+            return self._idle.pop(-min(fitting)[1])[1]
+        if self._num_in_use + len(self._idle) >= MOST_BUFFERS:
+            if not self._idle:
+                return None
+            self._idle.pop(0)[1].close()
         try:
-            return SharedBuffer()
+            return SharedBuffer(nbytes)
         except OSError:  # the process may open no more files: frames need none
             return None
 
+    def _given_back(
+        self, loop: asyncio.AbstractEventLoop, address: str, buffer: SharedBuffer
+    ) -> None:
+        try:
+            loop.call_soon_threadsafe(self._keep, address, buffer)
+        except RuntimeError:  # the loop has ended, and the worker
+            buffer.close()
+
     def _keep(self, address: str, buffer: SharedBuffer) -> None:
+        self._num_in_use -= 1
         self._idle.append((address, buffer))
-        while sum(idle.nbytes for _, idle in self._idle) > KEPT_BYTES:
+        most = 0 if self._is_closed else KEPT_BYTES
+        while sum(idle.nbytes for _, idle in self._idle) > most:
             self._idle.pop(0)[1].close()
 
     def close(self) -> None:
-        """Give back what is idle."""
+        """Give back what is idle, and the rest when it is."""
+        self._is_closed = True
         while self._idle:
             self._idle.pop()[1].close()
 
 
+def own(value: Any) -> Any:
+    """Return a value that may stay for long: a copy of an array that is in a buffer."""
+    root = value
+    while isinstance(root, np.ndarray) and type(root) is not LentMemory:
+        root = root.base
+    return value.copy("K") if type(root) is LentMemory else value
+
+
 def can_be_placed(value: Any) -> bool:
     """Return whether a value is an array whose bytes alone are its value."""
-    return (
-        type(value) is np.ndarray and value.dtype.kind in "biufcSUMmV" and not value.dtype.hasobject
-    )
+    is_array = type(value) is np.ndarray or type(value) is VersionedPart
+    return is_array and value.dtype.kind in "biufcSUMmV" and not value.dtype.hasobject
 
 
 class LentBuffers:
-    """The buffers of others that this process fills: they stay mapped, since to map 4 MiB takes
-    longer than to fill them."""
+    """The buffers of others that this process fills, from any thread: they stay mapped, since to
+    map 4 MiB takes longer than to fill them."""
 
     def __init__(self) -> None:
         self._mapped: OrderedDict[Ticket, mmap.mmap] = OrderedDict()
+        self._lock = threading.Lock()
 
-    def placed(self, ticket: Ticket, arrays: Sequence[np.ndarray]) -> list[Placed] | None:
+    def placed(
+        self, ticket: Ticket, arrays: Sequence[np.ndarray | VersionedPart]
+    ) -> list[Placed] | None:
         """Copy arrays into a buffer that was lent, and return where they are.
 
         Returns:
@@ -164,8 +229,8 @@ class LentBuffers:
         """
         found, offset = [], 0
         for array in arrays:
-            is_c = array.flags.c_contiguous or not array.flags.f_contiguous
-            found.append(Placed(offset, array.shape, array.dtype, "C" if is_c else "F"))
+            is_f = isinstance(array, np.ndarray) and array.flags.fnc
+            found.append(Placed(offset, array.shape, array.dtype, "F" if is_f else "C"))
             offset += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         if not LEAST_BYTES <= offset <= MOST_BYTES:
             return None
@@ -173,25 +238,31 @@ class LentBuffers:
         if memory is None:
             return None
         for array, place in zip(arrays, found, strict=True):
-            np.copyto(_view(memory, place), array)
+            if isinstance(array, np.ndarray):
+                np.copyto(place.within(memory), array)
+            else:
+                array.copy_into(place.within(memory))
         return found
 
     def _memory(self, ticket: Ticket, nbytes: int) -> mmap.mmap | None:
-        memory = self._mapped.pop(ticket, None)
-        if memory is None or len(memory) < nbytes:
+        with self._lock:
+            memory = self._mapped.pop(ticket, None)
+            if memory is None or len(memory) < nbytes:
+                memory = _mapped(ticket, nbytes)
             if memory is not None:
-                memory.close()
-            memory = _mapped(ticket, nbytes)
-        if memory is not None:
-            self._mapped[ticket] = memory
-            while sum(map(len, self._mapped.values())) > KEPT_BYTES:
-                self._mapped.popitem(last=False)[1].close()
-        return memory
+                self._mapped[ticket] = memory
+                while self._is_too_much():
+                    self._mapped.popitem(last=False)
+            return memory
+
+    def _is_too_much(self) -> bool:
+        nbytes = sum(map(len, self._mapped.values()))
+        return nbytes > KEPT_BYTES or len(self._mapped) > MOST_BUFFERS
 
     def close(self) -> None:
-        """Let go of all."""
-        while self._mapped:
-            self._mapped.popitem()[1].close()
+        """Let go of all; of one that is being filled, when it is."""
+        with self._lock:
+            self._mapped.clear()
 
 
 def _mapped(ticket: Ticket, nbytes: int) -> mmap.mmap | None:
@@ -210,7 +281,3 @@ def _mapped(ticket: Ticket, nbytes: int) -> mmap.mmap | None:
         return None
     finally:
         os.close(descriptor)
-
-
-def _view(memory: mmap.mmap, place: Placed) -> np.ndarray:
-    return np.ndarray(place.shape, place.dtype, memory, place.offset, order=place.order)

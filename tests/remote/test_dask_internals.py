@@ -435,6 +435,13 @@ def test_memory_that_versions_share_is_counted_once(client):
     client.run(weights, [], workers=[worker])
 
 
+def test_a_client_sends_as_promptly_as_workers(client):
+    worker = client.cluster.workers[0]
+    assert client.scheduler_comm.interval > worker.batched_stream.interval
+    internals.send_promptly(client)
+    assert client.scheduler_comm.interval == worker.batched_stream.interval
+
+
 def test_what_was_let_go_is_said_with_the_next_message_or_after_a_while(client):
     scheduler = client.cluster.scheduler
     worker = client.cluster.workers[0]

@@ -23,7 +23,7 @@ def exchanges(monkeypatch):
     async def ask(worker, address, operation, request):
         if address == DEAD:
             await asyncio.Event().wait()
-        wanted, _ = pickle.loads(request)
+        wanted, *_ = pickle.loads(request)
         found = [(np.arange(3.0),) for _ in wanted]
         return {"parts": pickle.dumps(found), "data": []}
 

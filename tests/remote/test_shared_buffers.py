@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -12,7 +13,15 @@ import numpy as np
 import pytest
 
 from daskvars.remote import shared_buffers
-from daskvars.remote.shared_buffers import LentBuffers, SharedBuffer, SharedBuffers, can_be_placed
+from daskvars.remote.shared_buffers import (
+    LentBuffers,
+    Placed,
+    SharedBuffer,
+    SharedBuffers,
+    can_be_placed,
+    own,
+)
+from daskvars.versioned import Versioned, VersionedPart, changed
 
 pytestmark = pytest.mark.skipif(not shared_buffers.IS_SUPPORTED, reason="needs memory files")
 OTHER = "tcp://127.0.0.1:2"
@@ -45,21 +54,47 @@ def test_another_process_fills_a_buffer():
     buffer = SharedBuffer()
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         places = pool.submit(filled, buffer.ticket, 2).result()
+    memory = buffer.memory()
     for place, wanted in zip(places, arrays(), strict=True):
-        found = buffer.taken(place)
+        found = place.within(memory)
         np.testing.assert_array_equal(found, wanted)
         assert found.dtype == wanted.dtype
         assert found.flags.f_contiguous == wanted.flags.f_contiguous or not wanted.flags.forc
-        assert found.flags.owndata
+        assert type(found) is np.ndarray and np.shares_memory(found, memory) == bool(found.size)
+        kept = own(found[...])
+        assert not np.shares_memory(kept, memory) and own(kept) is kept
+        np.testing.assert_array_equal(kept, wanted)
+    assert own("no array") == "no array"
     buffer.close()
+    np.testing.assert_array_equal(found, wanted)  # what is in it stays
 
 
 def test_a_buffer_grows_with_what_is_placed():
     buffer, lent = SharedBuffer(), LentBuffers()
     for size in (10_000, 100_000, 20_000):
         (place,) = lent.placed(buffer.ticket, [np.full(size, size, np.float64)])
-        assert (buffer.taken(place) == size).all()
+        assert (place.within(buffer.memory()) == size).all()
     assert buffer.nbytes == 800_000
+    lent.close()
+    buffer.close()
+
+
+def test_parts_of_versions_are_copied_into_a_buffer_as_they_are():
+    buffer, lent = SharedBuffer(), LentBuffers()
+    start = np.arange(60_000.0).reshape(300, 200)
+    old = Versioned(start.copy())
+
+    def write(arrays, record):
+        record(arrays[0], np.arange(0, 300, 2))
+        arrays[0][::2] = -1
+
+    (new,) = changed([old], "task", write)
+    region = slice(50, 250), slice(20, 90)
+    for whole, wanted in ((old, start), (new, np.where(np.arange(300)[:, None] % 2, start, -1))):
+        part = VersionedPart(whole, region)
+        assert can_be_placed(part) and part.nbytes == 200 * 70 * 8
+        (place,) = lent.placed(buffer.ticket, [part])
+        np.testing.assert_array_equal(place.within(buffer.memory()), wanted[region])
     lent.close()
     buffer.close()
 
@@ -99,6 +134,49 @@ def test_a_killed_borrower_leaves_nothing():
     assert len(os.listdir("/proc/self/fd")) == before - 1
 
 
+def test_a_buffer_is_lent_again_when_nothing_in_it_is_used():
+    async def lend(buffers, nbytes=1 << 20):
+        async with buffers.lent(OTHER, nbytes) as buffer:
+            return buffer, Placed(0, (9,), np.dtype("f8"), "C").within(buffer.memory())
+
+    async def lends():
+        buffers = SharedBuffers()
+        first, array = await lend(buffers)
+        view = array[2:5].reshape(3, 1)
+        del array
+        second, other = await lend(buffers)
+        assert second is not first  # what is in the first is used yet
+        thread = threading.Thread(target=lambda last: None, args=[view])
+        del view
+        thread.start()
+        thread.join()
+        del thread
+        await asyncio.sleep(0)
+        assert (await lend(buffers))[0] is first
+        small, _ = await lend(buffers, shared_buffers.LEAST_BYTES)
+        assert small not in (first, second)  # a large one would be held up by little
+        buffers.close()
+        del other, _
+        await asyncio.sleep(0)
+
+    before = len(os.listdir("/proc/self/fd"))
+    asyncio.run(lends())
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_an_array_may_be_used_longer_than_its_loop_runs():
+    async def lend():
+        async with SharedBuffers().lent(OTHER, 1 << 20) as buffer:
+            return Placed(0, (9,), np.dtype("f8"), "C").within(buffer.memory())
+
+    before = len(os.listdir("/proc/self/fd"))
+    array = asyncio.run(lend())
+    assert (array == 0).all()
+    assert len(os.listdir("/proc/self/fd")) > before
+    del array
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_buffers_are_lent_again_and_not_after_a_failure():
     async def lend(buffers, error=None):
         async with buffers.lent(OTHER, 1 << 20) as buffer:
@@ -129,6 +207,26 @@ def test_there_is_none_where_no_file_can_be_opened(monkeypatch):
 
     monkeypatch.setattr(os, "memfd_create", lambda name: os.open("/proc/nowhere", os.O_RDONLY))
     assert asyncio.run(lend()) is None
+
+
+def test_a_process_has_so_many_buffers_and_no_more(monkeypatch):
+    async def lend(buffers, address):
+        async with buffers.lent(address, 1 << 20) as buffer:
+            if buffer is None:
+                return None
+            return Placed(0, (9,), np.dtype("f8"), "C").within(buffer.memory())
+
+    async def lends():
+        buffers = SharedBuffers()
+        used = [await lend(buffers, f"tcp://127.0.0.1:{n}") for n in range(3)]
+        assert await lend(buffers, OTHER) is None
+        del used[0]
+        await asyncio.sleep(0)
+        assert await lend(buffers, OTHER) is not None  # in place of one that is idle
+        buffers.close()
+
+    monkeypatch.setattr(shared_buffers, "MOST_BUFFERS", 3)
+    asyncio.run(lends())
 
 
 def test_many_questions_to_one_process_wait_and_fail_together():

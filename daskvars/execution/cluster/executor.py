@@ -85,6 +85,7 @@ from daskvars.remote.dask_internals import (
     futures_of,
     pickle,
     register_on_workers,
+    send_promptly,
 )
 from daskvars.remote.exchange import Exchanges
 from daskvars.remote.task_keys import new_token, outputs_key
@@ -154,6 +155,7 @@ class ClusterExecutor:
         self._numbers = itertools.count(1)
         reports.listen_to_losses(client, self.token)
         prepare(client)
+        send_promptly(client)
         self.traces = traces_of(client)
         client.subscribe_topic(topic(self.token), self.in_flight.on_message)
         self.scheduler, self.session_index, looked = self.call_scheduler(

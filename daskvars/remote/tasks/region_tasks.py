@@ -29,6 +29,7 @@ from daskvars.remote.regions.inplace import RegionSplit
 from daskvars.remote.regions.region_check import check_positions, check_region
 from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
+from daskvars.remote.shared_buffers import own
 from daskvars.remote.tasks.block_arguments import Take, arguments_of
 from daskvars.remote.tracing import Labels, kernels_ran
 from daskvars.remote.worker_memory import ValueSizes, keep_freed_memory, reserve_memory
@@ -174,6 +175,7 @@ def to_dashboard(labels: Labels, times: Sequence[float]) -> None:
 def versioned(value: Any) -> Any:
     """Return a value of a variable as the first of its versions, if it is large."""
     if isinstance(value, numpy.ndarray) and value.ndim and value.dtype != object:
+        value = own(value)
         return Versioned(value) if value.nbytes >= VERSIONED_BYTES else value
     return value
 

@@ -32,6 +32,7 @@ from daskvars import backend
 from daskvars.errors import InternalError
 from daskvars.remote.dask_internals import Reschedule, current_key, remeasure
 from daskvars.remote.exchange import Exchanges, Wanted, brought, sliced
+from daskvars.remote.shared_buffers import own
 from daskvars.remote.task_keys import label_of
 from daskvars.remote.task_outputs import Outputs, RemoteOutput, TaskOutputs
 from daskvars.remote.tasks.block_arguments import Cut, Take
@@ -49,6 +50,7 @@ from daskvars.remote.worker_memory import has_room, reserve_memory
 
 BY_ROWS = "rows"  # in place of slices
 GROUP_BYTES = 4 << 20  # of slices that are asked for at once
+ALONG_BYTES = 64 << 10  # of one that goes along with any others
 MAX_WAITING_BYTES = 256 << 20  # of slices that are asked for before what needs them is next
 
 
@@ -335,7 +337,7 @@ class StageRun:
                 call, arguments = self.events.get()
                 if call == self._done:
                     self.num_running -= 1
-        return [self.values[slot] for slot in self.stage.program.outputs]
+        return [own(self.values[slot]) for slot in self.stage.program.outputs]
 
     def _start(self, pool: ThreadPoolExecutor | None) -> None:
         """Run blocks that are ready: here if it is one at a time, else on threads."""
@@ -388,12 +390,15 @@ class StageRun:
 
 
 def grouped(remote: Sequence[tuple[Wanted, int]]) -> list[tuple[list[Wanted], list[int]]]:
-    """Return what is wanted by owner, in pieces of some megabytes, the first needed first."""
+    """Return what is wanted by owner, in pieces of some megabytes, the first needed first.
+
+    What is small goes with what its owner is asked for before: a question costs more than it.
+    """
     found: list[tuple[list[Wanted], list[int]]] = []
     last: dict[str, tuple[int, list[Wanted], list[int]]] = {}
     for wanted, slot in remote:
         nbytes, group, slots = last.get(wanted.output.address, (0, [], []))
-        if not group or nbytes + wanted.nbytes > GROUP_BYTES:
+        if not group or (nbytes + wanted.nbytes > GROUP_BYTES and wanted.nbytes > ALONG_BYTES):
             nbytes, group, slots = 0, [], []
             found.append((group, slots))
         group.append(wanted)
