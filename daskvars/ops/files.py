@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from daskvars.dtypes import string
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply, apply_op
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels import files as kernels
+from daskvars.ops.rules.shapes import no_results
 
-READ_FILE = OpDef(
+READ_FILE = without_gradient(
     "ReadFile",
     "filename:S",
     infer=lambda inputs: Spec(string, ()),
-    pattern=Opaque(pure=False),
     kernel=kernels.read,
-    gradient=NO_GRADIENT,
+    pattern=Opaque(pure=False),
     attributes={},
 )
 
@@ -44,13 +44,12 @@ def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
     return apply(READ_FILE, filename, name=name)
 
 
-WRITE_FILE = OpDef(
+WRITE_FILE = without_gradient(
     "WriteFile",
     "filename:S, contents:S",
-    infer=lambda inputs: (),
-    pattern=Opaque(pure=False),
+    infer=no_results,
     kernel=kernels.write,
-    gradient=NO_GRADIENT,
+    pattern=Opaque(pure=False),
     attributes={},
 )
 
@@ -79,13 +78,12 @@ def write_file(filename: TensorLike, contents: TensorLike, name: str | None = No
     return apply_op(WRITE_FILE, filename, contents, name=name)
 
 
-MATCHING_FILES = OpDef(
+MATCHING_FILES = without_gradient(
     "MatchingFiles",
     "pattern:S",
     infer=lambda inputs: Spec(string, (None,)),
-    pattern=Opaque(pure=False),
     kernel=kernels.matching,
-    gradient=NO_GRADIENT,
+    pattern=Opaque(pure=False),
     attributes={},
 )
 

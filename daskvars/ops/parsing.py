@@ -11,8 +11,8 @@ import numpy
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, float32, int64, string, to_numpy
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Elementwise, Opaque
+from daskvars.graph.definitions.opdef import Spec, without_gradient
+from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.sparse_tensor import SparseTensor
@@ -34,13 +34,11 @@ def _raw(inputs: Sequence[Spec], *, dtype: DType, little_endian: bool) -> Spec:
     return Spec(dtype, None if shape is None else (*shape, None))
 
 
-DECODE_RAW = OpDef(
+DECODE_RAW = without_gradient(
     "DecodeRaw",
     "bytes:S",
     infer=_raw,
-    pattern=Opaque(),
     kernel=kernels.decode_raw,
-    gradient=NO_GRADIENT,
     attributes={"dtype": kinds_of.DTYPE, "little_endian": kinds_of.BOOL},
 )
 
@@ -82,13 +80,11 @@ def _columns(inputs: Sequence[Spec], *, dtypes: Sequence[DType], **attrs: Any) -
     return tuple(Spec(dtype, inputs[0].shape) for dtype in dtypes)
 
 
-DECODE_CSV = OpDef(
+DECODE_CSV = without_gradient(
     "DecodeCSV",
     "records:S, *record_defaults:A",
     infer=_columns,
-    pattern=Opaque(),
     kernel=kernels.decode_csv,
-    gradient=NO_GRADIENT,
     attributes={
         "dtypes": kinds_of.tuple_of(kinds_of.DTYPE),
         "separator": kinds_of.TEXT,
@@ -299,13 +295,11 @@ _OF_FEATURES = {
     "dtypes": kinds_of.tuple_of(kinds_of.DTYPE),
     "shapes": kinds_of.tuple_of(kinds_of.INTS),
 }
-PARSE_EXAMPLE = OpDef(
+PARSE_EXAMPLE = without_gradient(
     "ParseExample",
     "serialized:S, *dense_defaults:A",
     infer=_parsed,
-    pattern=Opaque(),
     kernel=kernels.parse_example,
-    gradient=NO_GRADIENT,
     attributes=_OF_FEATURES,
     valid=_valid,
 )
@@ -474,13 +468,11 @@ def _parsed_sequence(
     return tuple(found)
 
 
-PARSE_SEQUENCE = OpDef(
+PARSE_SEQUENCE = without_gradient(
     "ParseSingleSequenceExample",
     "serialized:S, example_name:S, *context_dense_defaults:A",
     infer=_parsed_sequence,
-    pattern=Opaque(),
     kernel=kernels.parse_single_sequence_example,
-    gradient=NO_GRADIENT,
     attributes={**_OF_FEATURES, "num_context": kinds_of.INT},
 )
 
@@ -581,13 +573,12 @@ def _declared_frames(key: str, feature: Any) -> tuple[str, DType, tuple[int, ...
 
 # -- examples in JSON ------------------------------------------------------------------------------
 
-DECODE_JSON = OpDef(
+DECODE_JSON = without_gradient(
     "DecodeJSONExample",
     "json_examples:S",
     infer=like_first,
-    pattern=Elementwise(),
     kernel=kernels.decode_json_example,
-    gradient=NO_GRADIENT,
+    pattern=Elementwise(),
 )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import string
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
-from daskvars.graph.definitions.patterns import Elementwise, Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -72,13 +72,11 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
 
 # -- texts -------------------------------------------------------------------------------------
 
-FORMAT = OpDef(
+FORMAT = without_gradient(
     "StringFormat",
     "*inputs:A",
     infer=lambda inputs, **attrs: Spec(string, ()),
-    pattern=Opaque(),
     kernel=kernels.string_format,
-    gradient=NO_GRADIENT,
     attributes={
         "template": kinds_of.TEXT,
         "placeholder": kinds_of.TEXT,
@@ -208,13 +206,11 @@ def _grouped(inputs: Sequence[Spec], *, num_segments: Any, **attrs: Any) -> Spec
     return Spec(string, (num_segments, *shape[len(ids) :]))
 
 
-JOIN_GROUPS = OpDef(
+JOIN_GROUPS = without_gradient(
     "UnsortedSegmentJoin",
     "inputs:S, segment_ids:I",
     infer=_grouped,
-    pattern=Opaque(),
     kernel=kernels.join_groups,
-    gradient=NO_GRADIENT,
     operands=("num_segments",),
     attributes={
         "num_segments": kinds_of.either(kinds_of.NONE, kinds_of.INT),

@@ -8,7 +8,7 @@ from typing import Any
 from daskvars.dtypes import int64
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -18,13 +18,12 @@ from daskvars.ops.rules.axes import either
 
 
 def _hash_op(type: str, kernel: Any, **kinds: kinds_of.Kind) -> OpDef:
-    return OpDef(
+    return without_gradient(
         type,
         "input:S",
         infer=lambda inputs, **attrs: Spec(int64, inputs[0].shape),
-        pattern=Elementwise(),
         kernel=kernel,
-        gradient=NO_GRADIENT,
+        pattern=Elementwise(),
         attributes={"num_buckets": kinds_of.INT, **kinds},
     )
 

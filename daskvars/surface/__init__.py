@@ -5,7 +5,8 @@
 - ``accepted``: arguments that are taken for TensorFlow's sake and change nothing; one table says
   which and why, and a function that is given one says so, once.
 - ``messages``: TensorFlow's protocol buffers as records with declared fields.
-- ``forwarding``: properties that are those of a part.
+- ``forwarding``: properties that are those of a part; ``required``: methods and properties that a
+  subclass must have.
 - ``names_of_v1``: names that are in `daskvars.v1` alone, for the error of who looks for them
   elsewhere; ``loading``: what the package has not loaded yet, loaded when it is missed.
 - ``notebooks``: how objects are shown there; ``one_line``: how in a line of a console;

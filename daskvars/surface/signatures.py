@@ -202,6 +202,15 @@ def with_example(doc: str, example: str) -> str:
     return "\n".join([inspect.cleandoc(doc), "", *lines, shown, ""]) if example else doc
 
 
+def with_raises(doc: str | None, raises: str) -> str:
+    r"""Return a docstring that says what is raised.
+
+    >>> with_raises("Return a sum.", "ValueError: there is nothing to sum.")
+    'Return a sum.\n\nRaises:\n  ValueError: there is nothing to sum.\n'
+    """
+    return _completed(doc, (), {}, {"Raises": _indented(raises)})
+
+
 def with_arguments_of(
     model: Callable[P, Any], **defaults: Any
 ) -> Callable[[Callable[..., R]], Callable[P, R]]:

@@ -36,11 +36,10 @@ from daskvars.errors import (
 )
 from daskvars.execution.engine.executors import active_client
 from daskvars.execution.engine.values.rows_arrays import RowsArray
-from daskvars.execution.host_ops.resources import Call, run_along
+from daskvars.execution.host_ops.resources import Call, host_op, run_along
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import HostCall
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply, apply_op, builder_for
@@ -227,31 +226,13 @@ def _follow(call: Call, running: _Running, position: Variable) -> None:
         running.cursor.restore(state)
 
 
-MAKE_ITERATOR = OpDef(
-    "MakeIterator",
-    "*values:A",
-    infer=lambda inputs, *, key, index: POSITION,
-    pattern=HostCall(),
-    kernel=_make,
-    gradient=NO_GRADIENT,
-)
-GET_NEXT = OpDef(
-    "IteratorGetNext",
-    "handle:S, *values:A",
-    infer=lambda inputs, *, _specs: (*_specs, POSITION),
-    pattern=HostCall(),
-    kernel=_next,
-    gradient=NO_GRADIENT,
-)
+def _element(inputs: Sequence[Spec], *, _specs: tuple[Spec, ...]) -> tuple[Spec, ...]:
+    return (*_specs, POSITION)
 
-GET_NEXT_IF = OpDef(
-    "IteratorGetNextIf",
-    "is_wanted:B, handle:S, *values:A",
-    infer=lambda inputs, *, _specs: (*_specs, POSITION),
-    pattern=HostCall(),
-    kernel=_next_if,
-    gradient=NO_GRADIENT,
-)
+
+MAKE_ITERATOR = host_op("MakeIterator", "*values:A", lambda inputs, *, key, index: POSITION, _make)
+GET_NEXT = host_op("IteratorGetNext", "handle:S, *values:A", _element, _next)
+GET_NEXT_IF = host_op("IteratorGetNextIf", "is_wanted:B, handle:S, *values:A", _element, _next_if)
 
 # -- what a program has ----------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from daskvars.errors import CancelledError, DeadlineExceededError
+from daskvars.graph.definitions.opdef import OpDef, without_gradient
+from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.tensor import Operation
 
 T = TypeVar("T")
@@ -205,3 +207,22 @@ def run_along(op: Operation, update: Operation) -> None:
 def alongside(ops: Iterable[Operation]) -> list[Operation]:
     """Return what runs along with some host-side ops."""
     return [update for op in ops for update in op.graph.notes.get(_ALONG, {}).get(op, ())]
+
+
+def host_op(
+    type: str,
+    signature: str,
+    infer: Callable[..., Any],
+    kernel: Callable[..., Any],
+    waits: bool = False,
+    **rules: Any,
+) -> OpDef:
+    """Define a host-side op.
+
+    Args:
+      type, signature, infer: see `OpDef`.
+      kernel: ``kernel(call, *arrays, **attrs)``, given the `Call` that it is.
+      waits: whether it may wait for what another run does.
+      **rules: its other rules.
+    """
+    return without_gradient(type, signature, infer, kernel, HostCall(waits=waits), **rules)

@@ -14,6 +14,7 @@ from daskvars.layers.layer import Layer
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.constant import zeros
 from daskvars.shapes import ShapeLike, as_tuple, is_known, show
+from daskvars.surface.required import required
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.scopes.scope_stack import VariableScope, get_variable_scope
 from daskvars.variables.scopes.variable_scope import variable_scope
@@ -55,22 +56,14 @@ class RNNCell(Layer):
     """
 
     @property
+    @required
     def state_size(self) -> Any:
-        """Size of the state: an int, a TensorShape, or a nested structure of these.
-
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have a state_size")
+        """Size of the state: an int, a TensorShape, or a nested structure of these."""
 
     @property
+    @required
     def output_size(self) -> Any:
-        """Size of the output: an int, a TensorShape, or a nested structure of these.
-
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have an output_size")
+        """Size of the output: an int, a TensorShape, or a nested structure of these."""
 
     def __call__(
         self,

@@ -18,8 +18,8 @@ from daskvars.device_array import brought_here
 from daskvars.dtypes import DTypeLike, as_dtype, int32, int64
 from daskvars.errors import kind_of
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
-from daskvars.graph.definitions.patterns import Elementwise, Opaque, Source
+from daskvars.graph.definitions.opdef import OpDef, Spec, opdef, without_gradient
+from daskvars.graph.definitions.patterns import Elementwise, Source
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -33,13 +33,12 @@ from daskvars.shapes import Dimension, TensorShape
 # Larger zeros and ones are computed rather than kept, as in TensorFlow.
 _MAX_KEPT = 1000
 
-CONST = OpDef(
+CONST = without_gradient(
     "Const",
     "",
     infer=lambda inputs, *, value, dtype, chunks: Spec(dtype, value.shape),
-    pattern=Source(),
     kernel=unreachable,
-    gradient=NO_GRADIENT,
+    pattern=Source(),
 )
 
 
@@ -314,13 +313,12 @@ def ones(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None 
 
 
 LIKE = {
-    value: OpDef(
+    value: without_gradient(
         type,
         "x:T",
         infer=lambda inputs, *, number, dtype: Spec(dtype, inputs[0].shape),
-        pattern=Elementwise(),
         kernel=kernels.fill_like,
-        gradient=NO_GRADIENT,
+        pattern=Elementwise(),
     )
     for value, type in enumerate(("ZerosLike", "OnesLike"))
 }
@@ -378,35 +376,29 @@ def ones_like(
 
 # -- shapes of tensors -------------------------------------------------------------------------
 
-SHAPE = OpDef(
+SHAPE = without_gradient(
     "Shape",
     "input:T",
-    kernel=kernels.shape_of,
-    pattern=Opaque(),
-    gradient=NO_GRADIENT,
     infer=lambda inputs, *, out_type: Spec(
         out_type, (None if inputs[0].shape is None else len(inputs[0].shape),)
     ),
+    kernel=kernels.shape_of,
     static=lambda values, specs, attrs: specs[0].shape,
 )
 
-SIZE = OpDef(
+SIZE = without_gradient(
     "Size",
     "input:T",
     infer=lambda inputs, *, out_type: Spec(out_type, ()),
-    pattern=Opaque(),
     kernel=kernels.size_of,
-    gradient=NO_GRADIENT,
     static=lambda values, specs, attrs: shapes.size(specs[0].shape),
 )
 
-RANK = OpDef(
+RANK = without_gradient(
     "Rank",
     "input:T",
     infer=lambda inputs: Spec(int32, ()),
-    pattern=Opaque(),
     kernel=kernels.rank_of,
-    gradient=NO_GRADIENT,
     static=lambda values, specs, attrs: None if specs[0].shape is None else len(specs[0].shape),
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import Spec, without_gradient
 from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -30,14 +30,13 @@ def _one_hot_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> 
     return axes.aligned(inputs, outputs, ((i, i + (i >= place)) for i in range(len(inputs[0]))))
 
 
-ONE_HOT = OpDef(
+ONE_HOT = without_gradient(
     "OneHot",
     "indices:Z",
     infer=_one_hot,
-    pattern=Movement(_one_hot_access, view=False),
     kernel=kernels.one_hot,
+    pattern=Movement(_one_hot_access, view=False),
     operands=("depth", "on_value", "off_value"),
-    gradient=NO_GRADIENT,
 )
 
 

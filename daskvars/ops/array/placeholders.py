@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from daskvars import shapes
 from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import PASS_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Elementwise, Source
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.scopes.name_scope import name_scope
@@ -15,13 +15,12 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.shapes import Shape, ShapeLike
 
-PLACEHOLDER = OpDef(
+PLACEHOLDER = without_gradient(
     "Placeholder",
     "",
     infer=lambda inputs, *, dtype, shape, tensor: Spec(dtype, shape),
-    pattern=Source(),
     kernel=kernels.missing_feed,
-    gradient=NO_GRADIENT,
+    pattern=Source(),
 )
 
 

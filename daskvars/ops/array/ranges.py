@@ -9,8 +9,8 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, float32, float64, int32, int64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Movement, Opaque, Source
+from daskvars.graph.definitions.opdef import Spec, without_gradient
+from daskvars.graph.definitions.patterns import Movement, Source
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records.attribute_kinds import ATTRIBUTES, INT
 from daskvars.graph.scopes.name_scope import name_scope
@@ -43,16 +43,15 @@ def _range_block(attrs: dict[str, Any], block: Any) -> dict[str, Any]:
     return axes.in_block(attrs, offset=block.out_offsets[0][0], count=block.out_shapes[0][0])
 
 
-RANGE = OpDef(
+RANGE = without_gradient(
     "Range",
     "",
-    operands=("start", "limit", "delta"),
-    pattern=Source(),
     infer=lambda inputs, *, start, limit, delta, dtype, **attrs: Spec(
         dtype, (_count(start, limit, delta),)
     ),
     kernel=kernels.range_values,
-    gradient=NO_GRADIENT,
+    pattern=Source(),
+    operands=("start", "limit", "delta"),
     static=_range_value,
     block=_range_block,
 )
@@ -103,15 +102,14 @@ def _dtype_of(value: Any) -> dtypes.DType:
     return found.base_dtype
 
 
-LINSPACE = OpDef(
+LINSPACE = without_gradient(
     "LinSpace",
     "",
-    operands=("start", "stop", "num"),
-    pattern=Source(),
-    attributes={**ATTRIBUTES, "num": INT},
     infer=lambda inputs, *, num, dtype, **attrs: Spec(dtype, (_checked_num(num),)),
     kernel=kernels.linspace_values,
-    gradient=NO_GRADIENT,
+    pattern=Source(),
+    operands=("start", "stop", "num"),
+    attributes={**ATTRIBUTES, "num": INT},
     block=_range_block,
 )
 
@@ -168,16 +166,15 @@ def _eye_shape(rows: int | None, columns: int | None, batch: Any) -> Shape:
     return (*batch, rows, columns)
 
 
-EYE = OpDef(
+EYE = without_gradient(
     "Eye",
     "",
-    operands=("num_rows", "num_columns", "batch_shape"),
-    pattern=Source(),
     infer=lambda inputs, *, num_rows, num_columns, batch_shape, dtype, **attrs: Spec(
         dtype, _eye_shape(num_rows, num_columns, batch_shape)
     ),
     kernel=kernels.eye,
-    gradient=NO_GRADIENT,
+    pattern=Source(),
+    operands=("num_rows", "num_columns", "batch_shape"),
     block=lambda attrs, block: axes.in_block(
         attrs,
         num_rows=block.out_shapes[0][-2],
@@ -231,19 +228,18 @@ def _masked(inputs: Sequence[Spec], *, maxlen: Any, dtype: DType, **attrs: Any) 
     return Spec(dtype, None if shape is None else (*shape, maxlen))
 
 
-SEQUENCE_MASK = OpDef(
+SEQUENCE_MASK = without_gradient(
     "SequenceMask",
     "lengths:Z",
     infer=_masked,
-    operands=("maxlen",),
-    gradient=NO_GRADIENT,
+    kernel=kernels.sequence_mask,
     pattern=Movement(
         lambda inputs, outputs, attrs: axes.aligned(
             inputs, outputs, ((i, i) for i, _ in enumerate(inputs[0] or ()))
         ),
         view=False,
     ),
-    kernel=kernels.sequence_mask,
+    operands=("maxlen",),
 )
 
 
@@ -280,11 +276,9 @@ def sequence_mask(
         return apply(SEQUENCE_MASK, lengths, name=scope, maxlen=maxlen, dtype=dtype)
 
 
-SEQUENCE_MASK_LONGEST = OpDef(
+SEQUENCE_MASK_LONGEST = without_gradient(
     "SequenceMaskLongest",
     "lengths:Z",
-    gradient=NO_GRADIENT,
-    kernel=kernels.sequence_mask,
     infer=lambda inputs, *, dtype: _masked(inputs, maxlen=None, dtype=dtype),
-    pattern=Opaque(),
+    kernel=kernels.sequence_mask,
 )

@@ -9,7 +9,7 @@ from typing import Any
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
@@ -125,13 +125,12 @@ def with_dependencies(
         return identity(output, name=name)
 
 
-ASSERT = OpDef(
+ASSERT = without_gradient(
     "Assert",
     "condition:B, *data:A",
     infer=lambda inputs, *, summarize: (),
-    pattern=Opaque(pure=False),
     kernel=control_kernels.check,
-    gradient=NO_GRADIENT,
+    pattern=Opaque(pure=False),
 )
 
 
@@ -226,21 +225,19 @@ def _called(
     return tuple(Spec(dtype, None) for dtype in dtypes)
 
 
-PY_FUNC = OpDef(
+PY_FUNC = without_gradient(
     "PyFunc",
     "*inp:A",
     infer=_called,
-    pattern=Opaque(pure=False, beside=control_kernels.PYTHON_BESIDE),
     kernel=control_kernels.call_python,
-    gradient=NO_GRADIENT,
+    pattern=Opaque(pure=False, beside=control_kernels.PYTHON_BESIDE),
 )
-PY_FUNC_STATELESS = OpDef(
+PY_FUNC_STATELESS = without_gradient(
     "PyFuncStateless",
     "*inp:A",
     infer=_called,
-    pattern=Opaque(beside=control_kernels.PYTHON_BESIDE),
     kernel=control_kernels.call_python,
-    gradient=NO_GRADIENT,
+    pattern=Opaque(beside=control_kernels.PYTHON_BESIDE),
 )
 
 

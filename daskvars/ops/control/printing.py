@@ -8,20 +8,15 @@ import sys
 from typing import Any
 
 from daskvars.graph import nest
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
+from daskvars.graph.definitions.opdef import without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import printing as print_kernels
 from daskvars.ops.rules.shapes import no_results
 
-PRINT_V2 = OpDef(
-    "PrintV2",
-    "*data:A",
-    infer=no_results,
-    pattern=Opaque(pure=False),
-    kernel=print_kernels.write,
-    gradient=NO_GRADIENT,
+PRINT_V2 = without_gradient(
+    "PrintV2", "*data:A", no_results, print_kernels.write, pattern=Opaque(pure=False)
 )
 _MARK = re.compile("\0")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import (
     Access,
     Attrs,
@@ -271,16 +271,15 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
 
 # -- sparse gradients in their plain form ------------------------------------------------------
 
-DEDUPLICATE = OpDef(
+DEDUPLICATE = without_gradient(
     "DeduplicateIndexedSlices",
     "values:N, indices:I",
-    pattern=CombineById(),
-    gradient=NO_GRADIENT,
     infer=lambda inputs: (
         Spec(inputs[0].dtype, (None, *inputs[0].shape[1:]) if inputs[0].shape else None),
         Spec(inputs[1].dtype, (None,)),
     ),
     kernel=segment.deduplicate,
+    pattern=CombineById(),
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
+from daskvars.graph.definitions.opdef import OpDef, Spec, opdef, without_gradient
 from daskvars.graph.definitions.patterns import (
     Access,
     Attrs,
@@ -299,13 +299,12 @@ dv.{name}(v, [[0], [2]], [10, 20]).numpy().tolist() -> {result}"""
 
 
 def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callable[..., Tensor]:
-    definition = OpDef(
+    definition = without_gradient(
         type,
         "ref:T, indices:I, updates:T",
         infer=_scattered_into,
-        gradient=NO_GRADIENT,
-        pattern=Effect(Movement(_rows_access, view=False), reads=True, writes=True),
         kernel=part_writes.scatter_nd,
+        pattern=Effect(Movement(_rows_access, view=False), reads=True, writes=True),
         in_place=part_writes.scatter_nd_into,
         check=part_writes.check_coordinates,
         block=lambda attrs, block: {

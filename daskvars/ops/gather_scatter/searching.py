@@ -8,7 +8,7 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import Spec, without_gradient
 from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -37,13 +37,12 @@ def _searched_access(inputs: RankedShapes, attrs: Attrs) -> str:
     return "_,...->..." if len(inputs[0]) == 1 else "..._,...v->...v"
 
 
-SEARCHSORTED = OpDef(
+SEARCHSORTED = without_gradient(
     "SearchSorted",
     "sorted_sequence:R, values:R",
     infer=_searched,
-    gradient=NO_GRADIENT,
-    pattern=Contraction(_searched_access, None),
     kernel=kernels.searchsorted,
+    pattern=Contraction(_searched_access, None),
 )
 
 
@@ -130,13 +129,12 @@ def _unravelled_access(inputs: RankedShapes, attrs: Attrs) -> str:
     return f"{own},_->_{own}"
 
 
-UNRAVEL_INDEX = OpDef(
+UNRAVEL_INDEX = without_gradient(
     "UnravelIndex",
     "indices:I, dims:I",
     infer=_unravelled,
-    gradient=NO_GRADIENT,
-    pattern=Contraction(_unravelled_access, None),
     kernel=kernels.unravel_index,
+    pattern=Contraction(_unravelled_access, None),
 )
 
 

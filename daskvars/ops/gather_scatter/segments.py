@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, NoGradient, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, NoGradient, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Gather, Opaque, Scatter
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
@@ -290,14 +290,13 @@ def _sorted(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     return Spec(inputs[0].dtype, None if data is None else (None, *data[1:]))
 
 
-SORTED_IDS = OpDef(
+SORTED_IDS = without_gradient(
     "SortedSegmentIds",
     "segment_ids:I",
     infer=lambda inputs, **attrs: _vector(inputs[0]),
-    pattern=Opaque(view=True),
     kernel=gather_kernels.check_segment_ids,
+    pattern=Opaque(view=True),
     operands=("num_segments",),
-    gradient=NO_GRADIENT,
 )
 
 

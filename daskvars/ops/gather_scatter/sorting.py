@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import Spec, without_gradient
 from daskvars.graph.definitions.patterns import Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -27,12 +27,11 @@ def _ordered(inputs: Sequence[Spec], *, axis: Any, descending: bool) -> Spec:
     return Spec(int32, shape)
 
 
-ARGSORT = OpDef(
+ARGSORT = without_gradient(
     "ArgSort",
     "values:R",
     infer=_ordered,
     kernel=kernels.argsort,
-    gradient=NO_GRADIENT,
     pattern=Movement(
         lambda inputs, outputs, attrs: axes.aligned_except(inputs, outputs, (attrs["axis"],)),
         view=False,

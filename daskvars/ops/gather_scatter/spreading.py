@@ -9,7 +9,7 @@ import numpy
 from daskvars import shapes
 from daskvars.dtypes import int64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
@@ -28,13 +28,11 @@ from daskvars.ops.rules import axes
 
 # -- repeat ------------------------------------------------------------------------------------
 
-REPEATED_PLACES = OpDef(
+REPEATED_PLACES = without_gradient(
     "RepeatedPlaces",
     "repeats:I",
     infer=lambda inputs, **attrs: Spec(int64, (None,)),
-    pattern=Opaque(),
     kernel=kernels.repeated_places,
-    gradient=NO_GRADIENT,
     operands=("size",),
 )
 
@@ -103,13 +101,12 @@ def _places(size: Any, repeats: Tensor) -> Any:
 
 # -- sparse_to_dense ---------------------------------------------------------------------------
 
-IN_ORDER = OpDef(
+IN_ORDER = without_gradient(
     "CoordinatesInOrder",
     "indices:I",
     infer=lambda inputs, **attrs: inputs[0],
-    pattern=Opaque(view=True),
     kernel=kernels.in_order,
-    gradient=NO_GRADIENT,
+    pattern=Opaque(view=True),
     operands=("sizes",),
     attributes={"sizes": attribute_kinds.INTS, "check": attribute_kinds.BOOL},
 )

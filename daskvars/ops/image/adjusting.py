@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import float16, float32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -119,13 +119,12 @@ def _of_colors(inputs: Sequence[Spec], **attrs: Any) -> Spec:
 
 
 def _color_op(type: str, kernel: Any, number: str) -> OpDef:
-    return OpDef(
+    return without_gradient(
         type,
         f"images:D, {number}:A",
         infer=_of_colors,
-        pattern=Contraction("..._,->..._", None),
         kernel=kernel,
-        gradient=NO_GRADIENT,
+        pattern=Contraction("..._,->..._", None),
         attributes={},
     )
 

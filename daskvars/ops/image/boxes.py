@@ -11,8 +11,8 @@ from typing import Any
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
-from daskvars.graph.definitions.patterns import Contraction, Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
@@ -101,23 +101,21 @@ def _of_image(inputs: Sequence[Spec], *, image_size: Any, dtype: DType, **attrs:
     return Spec(dtype, (*(image_size or (None,) * 4)[:3], channels))
 
 
-CROP_GRAD_IMAGE: OpDef = OpDef(
+CROP_GRAD_IMAGE: OpDef = without_gradient(
     "CropAndResizeGradImage",
     "grads:D, boxes:D1, box_ind:I",
     infer=_of_image,
-    pattern=Contraction("n__c,n_,n->___c"),
     kernel=kernels.crop_and_resize_grad_image,
-    gradient=NO_GRADIENT,
+    pattern=Contraction("n__c,n_,n->___c"),
     operands=("image_size",),
     attributes=_KINDS,
 )
-CROP_GRAD_BOXES: OpDef = OpDef(
+CROP_GRAD_BOXES: OpDef = without_gradient(
     "CropAndResizeGradBoxes",
     "grads:D, image:R, boxes:D1, box_ind:I",
     infer=lambda inputs: Spec(inputs[2].dtype, (_boxes(*inputs[2:4]), 4)),
-    pattern=Contraction("n___,____,n_,n->n_", None),
     kernel=kernels.crop_and_resize_grad_boxes,
-    gradient=NO_GRADIENT,
+    pattern=Contraction("n___,____,n_,n->n_", None),
     attributes={},
 )
 
@@ -193,13 +191,11 @@ def _suppression(type: str, signature: str, kernel: Any, threshold: str, boxes: 
                 raise ValueError(f"scores has incompatible shape: {given[1]} for boxes {given[0]}")
         return Spec(dtypes.int32, (None,))
 
-    return OpDef(
+    return without_gradient(
         type,
         signature,
         infer=chosen,
-        pattern=Opaque(),
         kernel=kernel,
-        gradient=NO_GRADIENT,
         operands=("max_output_size", threshold, "score_threshold"),
         attributes={
             "max_output_size": kinds_of.either(kinds_of.NONE, kinds_of.INT),
@@ -423,13 +419,11 @@ def _part(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, Spec, Spec]:
     )
 
 
-SAMPLE_BOX = OpDef(
+SAMPLE_BOX = without_gradient(
     "SampleDistortedBoundingBoxV2",
     "image_size:Z, bounding_boxes:D",
     infer=_part,
-    pattern=Opaque(),
     kernel=kernels.sample_distorted_box,
-    gradient=NO_GRADIENT,
     operands=("min_object_covered",),
     seeded=True,
 )

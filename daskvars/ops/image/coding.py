@@ -8,8 +8,8 @@ from typing import Any
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
-from daskvars.graph.definitions.patterns import Contraction, Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
@@ -301,13 +301,11 @@ def _measured(inputs: Sequence[Spec], *, dtype: DType) -> Spec:
     return Spec(dtype, (3,))
 
 
-EXTRACT_JPEG_SHAPE = OpDef(
+EXTRACT_JPEG_SHAPE = without_gradient(
     "ExtractJpegShape",
     "contents:S",
     infer=_measured,
-    pattern=Opaque(),
     kernel=kernels.jpeg_shape,
-    gradient=NO_GRADIENT,
     attributes={"dtype": kinds_of.DTYPE},
 )
 
@@ -365,13 +363,12 @@ def _encoder(
             raise ValueError(f"image must be [height, width, channels], got {shapes.show(shape)}")
         return Spec(dtypes.string, shape[:-3])
 
-    return OpDef(
+    return without_gradient(
         type,
         "image:Z",
         infer=encoded,
-        pattern=Contraction("...___->...", None),
         kernel=kernel,
-        gradient=NO_GRADIENT,
+        pattern=Contraction("...___->...", None),
         operands=operands,
         attributes=kinds,
     )

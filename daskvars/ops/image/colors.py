@@ -10,7 +10,7 @@ import numpy
 from daskvars import shapes
 from daskvars.dtypes import DTypeLike, as_dtype, float32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -48,13 +48,12 @@ def three_channels(inputs: Sequence[Spec], **attrs: Any) -> Spec:
 
 
 def _color_op(type: str, kernel: Any) -> OpDef:
-    return OpDef(
+    return without_gradient(
         type,
         "images:D",
         infer=three_channels,
-        pattern=Contraction("..._->..._", None),
         kernel=kernel,
-        gradient=NO_GRADIENT,
+        pattern=Contraction("..._->..._", None),
         attributes={},
     )
 

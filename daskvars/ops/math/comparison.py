@@ -7,8 +7,8 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Elementwise, Opaque
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
+from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -119,15 +119,13 @@ SELECT_V2 = OpDef(
     gradient=lambda op, dy: broadcast_gradients(op, None, *split_by(op.inputs[0], dy)),
 )
 
-WHERE = OpDef(
+WHERE = without_gradient(
     "Where",
     "condition:T",
-    pattern=Opaque(),
-    kernel=kernels.nonzero,
-    gradient=NO_GRADIENT,
     infer=lambda inputs: Spec(
         dtypes.int64, (None, None if inputs[0].shape is None else len(inputs[0].shape))
     ),
+    kernel=kernels.nonzero,
 )
 
 

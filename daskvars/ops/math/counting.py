@@ -9,7 +9,7 @@ from typing import Any
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -80,13 +80,12 @@ def _all_to_bins(inputs: RankedShapes, attrs: Attrs) -> str:
 
 
 def _define_bincount(type: str, signature: str) -> OpDef:
-    return OpDef(
+    return without_gradient(
         type,
         signature,
         infer=_bins,
-        pattern=Contraction(_all_to_bins),
         kernel=kernels.bincount,
-        gradient=NO_GRADIENT,
+        pattern=Contraction(_all_to_bins),
         operands=("size",),
     )
 
@@ -255,11 +254,10 @@ def _square(inputs: Sequence[Spec], *, num_classes: int, dtype: DType, **attrs: 
 
 
 def _define_confusion(type: str, signature: str) -> OpDef:
-    return OpDef(
+    return without_gradient(
         type,
         signature,
         infer=_square,
-        gradient=NO_GRADIENT,
         kernel=kernels.confusion_matrix,
         pattern=Contraction(lambda inputs, attrs: _all_to_bins(inputs, attrs) + "_"),
         operands=("num_classes",),

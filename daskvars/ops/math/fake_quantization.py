@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import float32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction, Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -48,13 +48,12 @@ FAKE_QUANTIZE = OpDef(
     gradient=_gradient,
     attributes=_KINDS,
 )
-NUDGED = OpDef(
+NUDGED = without_gradient(
     "FakeQuantLimits",
     "min:D, max:D",
     infer=lambda inputs, **attrs: (inputs[0],) * 3,
-    pattern=Contraction("...,...->...", None),
     kernel=kernels.nudged,
-    gradient=NO_GRADIENT,
+    pattern=Contraction("...,...->...", None),
     attributes=_KINDS,
 )
 

@@ -8,8 +8,8 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import int32, int64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction, Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
@@ -141,13 +141,11 @@ def _decoded(inputs: Sequence[Spec], *, top_paths: int = 1, **attrs: Any) -> tup
 
 
 def _decoder(type: str, kernel: Any, **kinds: kinds_of.Kind) -> OpDef:
-    return OpDef(
+    return without_gradient(
         type,
         "inputs:D, sequence_length:I",
         infer=_decoded,
-        pattern=Opaque(),
         kernel=kernel,
-        gradient=NO_GRADIENT,
         attributes={"merge_repeated": kinds_of.BOOL, **kinds},
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -73,13 +73,12 @@ MAX_POOL = OpDef(
         None,
     ),
 )
-MAX_POOL_GRAD: OpDef = OpDef(
+MAX_POOL_GRAD: OpDef = without_gradient(
     "FractionalMaxPoolGrad",
     "orig_input:R, orig_output:R, out_backprop:R, row_pooling_sequence:I, col_pooling_sequence:I",
     infer=like_first,
-    pattern=Contraction("n__c,n__c,n__c,_,_->n__c", None),
     kernel=kernels.fractional_max_pool_grad,
-    gradient=NO_GRADIENT,
+    pattern=Contraction("n__c,n__c,n__c,_,_->n__c", None),
 )
 
 

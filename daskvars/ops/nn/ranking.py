@@ -11,7 +11,7 @@ from daskvars import shapes
 from daskvars.dtypes import bool as bool_
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
@@ -202,13 +202,12 @@ def _tested(inputs: Sequence[Spec], *, k: int, **attrs: Any) -> Spec:
     return Spec(bool_, shapes.merge(shapes.merge(rows, targets), (None,)))
 
 
-IN_TOP_K = OpDef(
+IN_TOP_K = without_gradient(
     "InTopKV2",
     "predictions:F, targets:I",
     infer=_tested,
-    pattern=Contraction("n_,n->n", None),
     kernel=kernels.in_top_k,
-    gradient=NO_GRADIENT,
+    pattern=Contraction("n_,n->n", None),
     operands=("k",),
 )
 

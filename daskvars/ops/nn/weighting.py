@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
+from daskvars.graph.definitions.opdef import without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
 from daskvars.graph.scopes.name_scope import name_scope
@@ -22,14 +22,14 @@ from daskvars.ops.control.cond import cond
 from daskvars.ops.control.dependencies import control_dependencies, no_op
 from daskvars.ops.math.arithmetic import multiply, subtract
 from daskvars.ops.math.comparison import equal
+from daskvars.ops.rules.shapes import no_results
 
-ASSERT_BROADCASTABLE = OpDef(
+ASSERT_BROADCASTABLE = without_gradient(
     "AssertBroadcastable",
     "weights_shape:I, values_shape:I",
-    infer=lambda inputs: (),
-    pattern=Opaque(pure=False),
+    infer=no_results,
     kernel=control_kernels.broadcastable,
-    gradient=NO_GRADIENT,
+    pattern=Opaque(pure=False),
 )
 
 

@@ -15,7 +15,7 @@ import numpy
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction, Source
 from daskvars.graph.definitions.static_values import partial_value
 from daskvars.graph.interpreter import apply, builder_for
@@ -133,13 +133,12 @@ def part_of_block(attrs: Any, block: Any) -> dict[str, Any]:
 
 def source(type: str, kernel: Any, *operands: str, seeded: bool = True) -> OpDef:
     """Define an op that draws an array; without `seeded` the seed is one of its operands."""
-    return OpDef(
+    return without_gradient(
         type,
         "",
         infer=_drawn,
-        pattern=Source(),
         kernel=kernel,
-        gradient=NO_GRADIENT,
+        pattern=Source(),
         operands=("shape", *operands),
         block=part_of_block,
         seeded=seeded,
@@ -324,16 +323,15 @@ truncated_normal = _normal(
 
 # -- draws from tensors ------------------------------------------------------------------------
 
-RANDOM_SHUFFLE = OpDef(
+RANDOM_SHUFFLE = without_gradient(
     "RandomShuffle",
     "value:T",
     infer=lambda inputs, **attrs: inputs[0],
-    seeded=True,
+    kernel=kernels.random_shuffle,
     pattern=Contraction(
         lambda inputs, attrs: whole_along(inputs, {"axis": 0}) if inputs[0] else "->", None
     ),
-    kernel=kernels.random_shuffle,
-    gradient=NO_GRADIENT,
+    seeded=True,
 )
 
 
@@ -363,13 +361,12 @@ def _classes(inputs: Sequence[Spec], *, num_samples: int, dtype: DType, **attrs:
 
 def draws_of_classes(type: str, kernel: Any, *operands: str, seeded: bool = True) -> OpDef:
     """Define an op that draws classes of rows of logits; see `source`."""
-    return OpDef(
+    return without_gradient(
         type,
         "logits:R",
         infer=_classes,
-        pattern=Contraction("b_->b_", None),
         kernel=kernel,
-        gradient=NO_GRADIENT,
+        pattern=Contraction("b_->b_", None),
         operands=("num_samples", *operands),
         seeded=seeded,
         block=lambda attrs, block: axes.in_block(

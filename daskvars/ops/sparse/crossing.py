@@ -8,8 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import int64, string
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
@@ -30,13 +29,11 @@ def _crossed(result: Any) -> Any:
 
 
 def _cross_op(type: str, kernel: Any, result: Any, **kinds: kinds_of.Kind) -> OpDef:
-    return OpDef(
+    return without_gradient(
         type,
         "*inputs:A",
         infer=_crossed(result),
-        pattern=Opaque(),
         kernel=kernel,
-        gradient=NO_GRADIENT,
         attributes={"forms": kinds_of.tuple_of(kinds_of.TEXT), **kinds},
     )
 

@@ -8,8 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import float32, int32, int64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -41,13 +40,11 @@ def _together(inputs: Sequence[Spec], *, forms: Sequence[str], operation: str) -
 
 
 def _set_op(type: str) -> OpDef:
-    return OpDef(
+    return without_gradient(
         type,
         "*inputs:A",
         infer=_together,
-        pattern=Opaque(),
         kernel=kernels.set_operation,
-        gradient=NO_GRADIENT,
         attributes={"forms": kinds_of.tuple_of(kinds_of.TEXT), "operation": kinds_of.TEXT},
     )
 
@@ -177,14 +174,12 @@ def _distances(inputs: Sequence[Spec], *, normalize: bool) -> Spec:
     return Spec(float32, (None,) * (rank - 1) if rank and known else None)
 
 
-EDIT_DISTANCE = OpDef(
+EDIT_DISTANCE = without_gradient(
     "EditDistance",
     "hypothesis_indices:I, hypothesis_values:T, hypothesis_shape:I, "
     "truth_indices:I, truth_values:T, truth_shape:I",
     infer=_distances,
-    pattern=Opaque(),
     kernel=kernels.edit_distance,
-    gradient=NO_GRADIENT,
     attributes={"normalize": kinds_of.BOOL},
 )
 

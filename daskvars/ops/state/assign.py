@@ -14,13 +14,7 @@ from typing import Any, Protocol
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType
-from daskvars.graph.definitions.opdef import (
-    NO_GRADIENT,
-    PASS_GRADIENT,
-    OpDef,
-    Spec,
-    without_gradient,
-)
+from daskvars.graph.definitions.opdef import PASS_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import (
     Block,
     Effect,
@@ -131,13 +125,12 @@ def value_passed_in(value: Tensor, name: str | None = None) -> Tensor:
     return apply(PASSED_IN, value, name=name)
 
 
-IS_INITIALIZED = OpDef(
+IS_INITIALIZED = without_gradient(
     "IsVariableInitialized",
     "ref:T",
     infer=lambda inputs: Spec(dtypes.bool, ()),
-    pattern=Effect(Opaque(), presence=True),
     kernel=None,
-    gradient=NO_GRADIENT,
+    pattern=Effect(Opaque(), presence=True),
 )
 
 
@@ -154,21 +147,19 @@ ASSIGN = without_gradient(
     "Assign", "ref:T, value:T", _assigned, None, pattern=Effect(Elementwise(), writes=True)
 )
 
-ASSIGN_ADD = OpDef(
+ASSIGN_ADD = without_gradient(
     "AssignAdd",
     "ref:N, value:N",
     infer=_assigned,
     kernel="add",
-    gradient=NO_GRADIENT,
     pattern=Effect(Elementwise(), reads=True, writes=True),
 )
 
-ASSIGN_SUB = OpDef(
+ASSIGN_SUB = without_gradient(
     "AssignSub",
     "ref:N, value:N",
     infer=_assigned,
     kernel="subtract",
-    gradient=NO_GRADIENT,
     pattern=Effect(Elementwise(), reads=True, writes=True),
 )
 
@@ -344,13 +335,12 @@ dv.{name}(v, [0, 0], [2.0, 8.0]).numpy().tolist() -> {result}"""
 
 
 def _scatter(type: str, mode: str, summary: str, result: list[float]) -> Scatter:
-    definition = OpDef(
+    definition = without_gradient(
         type,
         "ref:T, indices:I, updates:T",
         infer=_scattered,
-        gradient=NO_GRADIENT,
-        pattern=Effect(ScatterInto(), reads=True, writes=True),
         kernel=segment.scatter_rows,
+        pattern=Effect(ScatterInto(), reads=True, writes=True),
         block=_scatter_block,
         in_place=segment.scatter_rows_into,
         check=segment.check_rows,
@@ -418,12 +408,11 @@ def _counted(inputs: Sequence[Spec], *, limit: int) -> tuple[Spec, ...]:
     return spec, spec
 
 
-COUNT_UP_TO = OpDef(
+COUNT_UP_TO = without_gradient(
     "CountUpTo",
     "ref:I",
     infer=_counted,
     kernel=effect_kernels.count_up_to,
-    gradient=NO_GRADIENT,
     pattern=Effect(Opaque(), reads=True, writes=True),
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.dtypes import as_dtype
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
@@ -18,13 +18,12 @@ from daskvars.ops.rules.shapes import no_results
 from daskvars.shapes import as_tuple
 from daskvars.state import tensor_slices
 
-SAVE = OpDef(
+SAVE = without_gradient(
     "SaveV2",
     "prefix:S, *tensors:A",
     infer=no_results,
-    pattern=Opaque(pure=False),
     kernel=tensor_slices.save_tensors,
-    gradient=NO_GRADIENT,
+    pattern=Opaque(pure=False),
 )
 
 

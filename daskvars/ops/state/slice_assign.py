@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import Spec, without_gradient
 from daskvars.graph.definitions.patterns import Access, Attrs, Dim, Effect, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike, VariableLike
@@ -38,16 +38,15 @@ def _access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     return Access((ref, *((None,) * len(shape) for shape in inputs[1:])), (ref,))
 
 
-STRIDED_SLICE_ASSIGN = OpDef(
+STRIDED_SLICE_ASSIGN = without_gradient(
     "StridedSliceAssign",
     "ref:T, value:T",
-    operands=("begin", "end", "strides"),
     infer=_assigned,
-    pattern=Effect(Movement(_access, view=False), reads=True, writes=True),
     kernel=part_writes.assign_slice,
+    pattern=Effect(Movement(_access, view=False), reads=True, writes=True),
+    operands=("begin", "end", "strides"),
     in_place=part_writes.assign_slice_into,
     check=part_writes.check_slice,
-    gradient=NO_GRADIENT,
     block=lambda attrs, block: {
         **attrs,
         "offset": block.out_offsets[0],

@@ -12,7 +12,7 @@ from daskvars.backend import ArrayModule
 from daskvars.dtypes import DType, int64, string
 from daskvars.errors import InvalidArgumentError
 from daskvars.execution.host_ops.resources import Call
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import HostCall, Opaque
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -36,13 +36,12 @@ _ATTRIBUTES = {
 
 
 def _op(type: str, signature: str, infer: Any, kernel: Any, in_bodies: bool = False) -> OpDef:
-    return OpDef(
+    return without_gradient(
         type,
         signature,
         infer=infer,
-        pattern=Opaque(pure=False) if in_bodies else HostCall(),
         kernel=kernel,
-        gradient=NO_GRADIENT,
+        pattern=Opaque(pure=False) if in_bodies else HostCall(),
         attributes=_ATTRIBUTES,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -9,10 +10,9 @@ import numpy
 
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64
 from daskvars.errors import InvalidArgumentError
-from daskvars.execution.host_ops.resources import Call
+from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
-from daskvars.graph.definitions.patterns import HostCall
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -86,12 +86,6 @@ def _count(call: Call, handle: numpy.ndarray) -> numpy.ndarray:
     return numpy.asarray(_of(call, handle).count, numpy.int32)
 
 
-def _op(type: str, signature: str, infer: Any, kernel: Any, waits: bool = False) -> OpDef:
-    return without_gradient(
-        type, signature, infer, kernel, pattern=HostCall(waits=waits), attributes=_ATTRIBUTES
-    )
-
-
 def _dense(inputs: Sequence[Spec], *, dtype: DType, shape: Shape) -> Spec:
     return Spec(dtype, shape)
 
@@ -101,6 +95,7 @@ def _sparse(inputs: Sequence[Spec], *, dtype: DType, shape: Shape) -> tuple[Spec
     return Spec(int64, (None,)), Spec(dtype, rows), Spec(int64, (None,))
 
 
+_op = functools.partial(host_op, attributes=_ATTRIBUTES)
 _MAKERS = {type: _op(type, "", lambda inputs, **attrs: HANDLE, _made) for type in _KINDS}
 APPLY = _op("AccumulatorApplyGradient", "handle:S, local_step:I, gradient:A", no_results, _apply)
 APPLY_SPARSE = _op(

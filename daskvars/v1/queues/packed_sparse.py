@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from daskvars.dtypes import DType, int64, string
 from daskvars.errors import InvalidArgumentError
-from daskvars.execution.host_ops.resources import Call
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import HostCall
+from daskvars.execution.host_ops.resources import Call, host_op
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.sparse_tensor import SparseTensor
@@ -95,22 +94,18 @@ def _unpacked(inputs: Sequence[Spec], *, dtype: DType, rank: int | None) -> tupl
     )
 
 
-PACK = OpDef(
+PACK = host_op(
     "PackSparse",
     "indices:I, values:A, dense_shape:I",
     infer=lambda inputs, *, many: Spec(string, (None,) if many else ()),
-    pattern=HostCall(),
     kernel=_pack,
-    gradient=NO_GRADIENT,
     attributes={"many": kinds_of.BOOL},
 )
-UNPACK = OpDef(
+UNPACK = host_op(
     "UnpackSparse",
     "packed:S",
     infer=_unpacked,
-    pattern=HostCall(),
     kernel=_unpack,
-    gradient=NO_GRADIENT,
     attributes={"dtype": kinds_of.DTYPE, "rank": kinds_of.either(kinds_of.NONE, kinds_of.INT)},
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, TypeAlias
@@ -11,10 +12,9 @@ import numpy
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64, string
 from daskvars.dtypes import bool as bool_
 from daskvars.errors import FailedPreconditionError, InvalidArgumentError
-from daskvars.execution.host_ops.resources import Call
+from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
-from daskvars.graph.definitions.patterns import HostCall
+from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -156,36 +156,16 @@ _KINDS: dict[str, Any] = {
     "RandomShuffleQueueV2": ShuffleQueue,
     "PriorityQueueV2": LeastFirstQueue,
 }
-_MAKERS = {
-    type: OpDef(
-        type,
-        "",
-        infer=lambda inputs, **attrs: HANDLE,
-        pattern=HostCall(),
-        kernel=_make_queue,
-        gradient=NO_GRADIENT,
-        attributes=_ATTRIBUTES,
-    )
-    for type in _KINDS
-}
-
-
-def _queue_op(type: str, signature: str, infer: Any, kernel: Any, waits: bool = False) -> OpDef:
-    return without_gradient(
-        type, signature, infer, kernel, pattern=HostCall(waits=waits), attributes=_ATTRIBUTES
-    )
-
-
-ENQUEUE = _queue_op("QueueEnqueueV2", "handle:S, *components:A", no_results, _enqueue, True)
-ENQUEUE_MANY = _queue_op(
-    "QueueEnqueueManyV2", "handle:S, *components:A", no_results, _enqueue_many, True
-)
-DEQUEUE = _queue_op("QueueDequeueV2", "handle:S", _given, _dequeue, True)
-DEQUEUE_MANY = _queue_op("QueueDequeueManyV2", "handle:S, n:I", _given, _dequeue_many, True)
-DEQUEUE_UP_TO = _queue_op("QueueDequeueUpToV2", "handle:S, n:I", _given, _dequeue_up_to, True)
-CLOSE = _queue_op("QueueCloseV2", "handle:S", no_results, _close)
-SIZE = _queue_op("QueueSizeV2", "handle:S", lambda inputs: Spec(int32, ()), _size)
-IS_CLOSED = _queue_op("QueueIsClosedV2", "handle:S", lambda inputs: Spec(bool_, ()), _is_closed)
+_op = functools.partial(host_op, attributes=_ATTRIBUTES)
+_MAKERS = {type: _op(type, "", lambda inputs, **attrs: HANDLE, _make_queue) for type in _KINDS}
+ENQUEUE = _op("QueueEnqueueV2", "handle:S, *components:A", no_results, _enqueue, True)
+ENQUEUE_MANY = _op("QueueEnqueueManyV2", "handle:S, *components:A", no_results, _enqueue_many, True)
+DEQUEUE = _op("QueueDequeueV2", "handle:S", _given, _dequeue, True)
+DEQUEUE_MANY = _op("QueueDequeueManyV2", "handle:S, n:I", _given, _dequeue_many, True)
+DEQUEUE_UP_TO = _op("QueueDequeueUpToV2", "handle:S, n:I", _given, _dequeue_up_to, True)
+CLOSE = _op("QueueCloseV2", "handle:S", no_results, _close)
+SIZE = _op("QueueSizeV2", "handle:S", lambda inputs: Spec(int32, ()), _size)
+IS_CLOSED = _op("QueueIsClosedV2", "handle:S", lambda inputs: Spec(bool_, ()), _is_closed)
 
 
 # -- what programs use ----------------------------------------------------------------------------

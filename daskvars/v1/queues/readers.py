@@ -10,9 +10,8 @@ import numpy
 
 from daskvars.data.records.tfrecords import compression_of
 from daskvars.dtypes import int64, string
-from daskvars.execution.host_ops.resources import Call
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import HostCall
+from daskvars.execution.host_ops.resources import Call, host_op
+from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.interpreter import apply, apply_op
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
@@ -69,35 +68,30 @@ def _reset(call: Call, reader: numpy.ndarray) -> tuple:
     return ()
 
 
-def _reader_op(type: str, signature: str, specs: Any, kernel: Any, waits: bool = False) -> OpDef:
-    return OpDef(
-        type,
-        signature,
-        infer=lambda inputs, **attrs: specs,
-        pattern=HostCall(waits=waits),
-        kernel=kernel,
-        gradient=NO_GRADIENT,
-        attributes={
-            **dict.fromkeys(
-                ("footer_bytes", "header_bytes", "hop_bytes", "record_bytes", "skip_header_lines"),
-                kinds_of.INT,
-            ),
-            **dict.fromkeys(("compression", "encoding"), kinds_of.TEXT),
-        },
+_ATTRIBUTES = {
+    **dict.fromkeys(
+        ("footer_bytes", "header_bytes", "hop_bytes", "record_bytes", "skip_header_lines"),
+        kinds_of.INT,
+    ),
+    **dict.fromkeys(("compression", "encoding"), kinds_of.TEXT),
+}
+
+
+def _op(type: str, signature: str, specs: Any, kernel: Any, waits: bool = False) -> OpDef:
+    return host_op(
+        type, signature, lambda inputs, **attrs: specs, kernel, waits, attributes=_ATTRIBUTES
     )
 
 
-_MAKERS = {type: _reader_op(type, "", Spec(string, ()), _make_reader) for type in _RECORDS}
+_MAKERS = {type: _op(type, "", Spec(string, ()), _make_reader) for type in _RECORDS}
 _STRINGS = Spec(string, (None,))
-READ = _reader_op(
-    "ReaderReadV2", "reader:S, queue:S", (Spec(string, ()), Spec(string, ())), _read, True
-)
-READ_UP_TO = _reader_op(
+READ = _op("ReaderReadV2", "reader:S, queue:S", (Spec(string, ()), Spec(string, ())), _read, True)
+READ_UP_TO = _op(
     "ReaderReadUpToV2", "reader:S, queue:S, n:I", (_STRINGS, _STRINGS), _read_up_to, True
 )
-NUM_RECORDS = _reader_op("ReaderNumRecordsProducedV2", "reader:S", Spec(int64, ()), _num_records)
-NUM_DONE = _reader_op("ReaderNumWorkUnitsCompletedV2", "reader:S", Spec(int64, ()), _num_done)
-RESET = _reader_op("ReaderResetV2", "reader:S", (), _reset)
+NUM_RECORDS = _op("ReaderNumRecordsProducedV2", "reader:S", Spec(int64, ()), _num_records)
+NUM_DONE = _op("ReaderNumWorkUnitsCompletedV2", "reader:S", Spec(int64, ()), _num_done)
+RESET = _op("ReaderResetV2", "reader:S", (), _reset)
 
 
 class ReaderBase:

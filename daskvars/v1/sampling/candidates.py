@@ -14,8 +14,8 @@ import numpy
 from daskvars import shapes
 from daskvars.dtypes import float32, int32, int64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction, Opaque
+from daskvars.graph.definitions.opdef import Spec, without_gradient
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -43,21 +43,18 @@ class AccidentalHits(NamedTuple):
     weights: Tensor
 
 
-CANDIDATE_SAMPLER = OpDef(
+CANDIDATE_SAMPLER = without_gradient(
     "CandidateSampler",
     "*totals:F",
-    pattern=Opaque(),
+    infer=lambda inputs, *, num_sampled, **attrs: (Spec(int64, (num_sampled,)), Spec(int64, ())),
     kernel=kernels.candidates,
     seeded=True,
-    infer=lambda inputs, *, num_sampled, **attrs: (Spec(int64, (num_sampled,)), Spec(int64, ())),
-    gradient=NO_GRADIENT,
 )
-EXPECTED_COUNT = OpDef(
+EXPECTED_COUNT = without_gradient(
     "CandidateExpectedCount",
     "classes:I, tries:A, *totals:F",
-    kernel=kernels.expected_counts,
     infer=lambda inputs, **attrs: Spec(float32, inputs[0].shape),
-    gradient=NO_GRADIENT,
+    kernel=kernels.expected_counts,
     pattern=Contraction("...->...", None),
 )
 
@@ -301,13 +298,11 @@ def all_candidate_sampler(
         return Candidates(everything, ones_like(true_classes, float32), ones([num_sampled]))
 
 
-ACCIDENTAL_HITS = OpDef(
+ACCIDENTAL_HITS = without_gradient(
     "ComputeAccidentalHits",
     "true_classes:I, sampled_candidates:I",
-    pattern=Opaque(),
     infer=lambda inputs: (Spec(int32, (None,)), Spec(int64, (None,)), Spec(float32, (None,))),
     kernel=kernels.accidental_hits,
-    gradient=NO_GRADIENT,
 )
 
 

@@ -35,6 +35,7 @@ from daskvars.ops.math.transcendental import exp, log, rsqrt, sigmoid, tanh
 from daskvars.ops.nn.softmax import softmax
 from daskvars.ops.random.distributions import random_normal
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.required import required
 from daskvars.v1.contrib.sequences.structures import size_of, sized_zeros
 from daskvars.variables.initializers import Constant, Ones, Zeros
 from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
@@ -137,22 +138,14 @@ class AttentionMechanism:
     """
 
     @property
+    @required
     def alignments_size(self) -> Any:
-        """Number of places of the memory.
-
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have an alignments_size")
+        """Number of places of the memory."""
 
     @property
+    @required
     def state_size(self) -> Any:
-        """Size of the state.
-
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have a state_size")
+        """Size of the state."""
 
 
 class _ScoringMechanism(AttentionMechanism):

@@ -26,6 +26,7 @@ from daskvars.ops.math.comparison import greater_equal, logical_not, logical_or,
 from daskvars.ops.math.reduce import reduce_all
 from daskvars.shapes import TensorShape
 from daskvars.surface.accepted import accepts
+from daskvars.surface.required import required
 from daskvars.v1.contrib.sequences.next_inputs import Helper
 from daskvars.v1.contrib.sequences.structures import layered_size, sized_zeros, static_size
 from daskvars.v1.nest import map_structure
@@ -40,47 +41,27 @@ class Decoder:
     """
 
     @property
+    @required
     def batch_size(self) -> Any:
-        """Number of sequences, a number or a scalar int32 tensor.
-
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have a batch_size")
+        """Number of sequences, a number or a scalar int32 tensor."""
 
     @property
+    @required
     def output_size(self) -> Any:
-        """Sizes of what a step gives for one sequence: numbers or shapes, in its structure.
-
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have an output_size")
+        """Sizes of what a step gives for one sequence: numbers or shapes, in its structure."""
 
     @property
+    @required
     def output_dtype(self) -> Any:
-        """Dtypes of what a step gives, in its structure.
+        """Dtypes of what a step gives, in its structure."""
 
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have an output_dtype")
-
+    @required
     def initialize(self, name: str | None = None) -> Any:
-        """Return (finished, the first inputs, the first state).
+        """Return (finished, the first inputs, the first state)."""
 
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have initialize()")
-
+    @required
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
-        """Return (outputs, next state, next inputs, finished).
-
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have step()")
+        """Return (outputs, next state, next inputs, finished)."""
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
         """Return what `dynamic_decode` gives for the outputs of all steps and the last state."""

@@ -33,6 +33,7 @@ from daskvars.ops.math.reduce import argmax, reduce_all, reduce_any
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.shapes import ShapeLike, TensorShape
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.required import required
 
 
 def embedding_function(embedding: Any) -> Callable[[Any], Any]:
@@ -58,57 +59,33 @@ class Helper:
     """
 
     @property
+    @required
     def batch_size(self) -> Any:
-        """Number of sequences, a scalar int32 tensor.
-
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have a batch_size")
+        """Number of sequences, a scalar int32 tensor."""
 
     @property
+    @required
     def sample_ids_shape(self) -> Any:
-        """Shape of what `sample` gives for one sequence, a `TensorShape`.
-
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have a sample_ids_shape")
+        """Shape of what `sample` gives for one sequence, a `TensorShape`."""
 
     @property
+    @required
     def sample_ids_dtype(self) -> Any:
-        """Dtype of what `sample` gives.
+        """Dtype of what `sample` gives."""
 
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have a sample_ids_dtype")
-
+    @required
     def initialize(self, name: str | None = None) -> Any:
-        """Return which sequences are finished at once, [batch] bool, and the first inputs.
+        """Return which sequences are finished at once, [batch] bool, and the first inputs."""
 
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have initialize()")
-
+    @required
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Return the ids chosen by the outputs of a step.
+        """Return the ids chosen by the outputs of a step."""
 
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have sample()")
-
+    @required
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> Any:
-        """Return (finished, next_inputs, next_state).
-
-        Raises:
-          NotImplementedError: the subclass has none.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must have next_inputs()")
+        """Return (finished, next_inputs, next_state)."""
 
 
 class CustomHelper(Helper):
