@@ -148,7 +148,7 @@ def step_plan(model: Model, workers: int) -> tuple[Any, ClusterPlacement]:
             np.empty(shape, x.dtype.as_numpy_dtype) for shape, x in zip(shapes, inputs, strict=True)
         ]
         fed = checked_feeds.feed_specs(inputs, given)
-        machine = Machine(workers, True)
+        machine = Machine(workers, True, has_workers=True)
         return lowering.lower(
             [loss], [train], fed, state_of, places=places, machine=machine
         ), places

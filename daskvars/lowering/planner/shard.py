@@ -16,6 +16,11 @@ follows from, so a search over nodes found what the trials find, at many times t
 2,000 operations: some 50 ms each; most programs need one, since the first candidate, the leading
 dimension of the largest input, is within a few percent of what perfect division would give).
 
+On workers, each exchange holds all of them up and each stage is a task for each of them, which the
+scheduler hands out one after the other. So of two ways that compute and move about as much, the one
+of fewer stages is taken: variables that are gathered once, rather than activations that move at
+each layer.
+
 Whatever is fast must fit: a candidate of which some task takes and gives more than a worker has
 room for is taken only if all of them have such. So where weights that the user has cut are too
 large to be gathered, they stay, and activations move.
@@ -65,6 +70,9 @@ FLOPS_PER_S = 4e10
 MEMORY_BYTES_PER_S = 8e9
 CALL_S = 3e-6
 TASK_S = 3e-4
+# Of workers: what one exchange holds all of them up, and what the scheduler takes for a task.
+EXCHANGE_S = 3e-3
+SCHEDULING_S = 1e-3
 
 MIN_GAIN = 0.95  # of the seconds of what is simpler: what is no better than that is not chosen
 NEAR_IDEAL = 1.15  # of the seconds of a perfect division: nothing better is looked for
@@ -81,12 +89,19 @@ class Machine(NamedTuple):
       is_forced: whether the user said so: then the best candidate is taken, whether it pays or not.
       min_flops: of a step that is worth being cut.
       spare_bytes: of memory that a thread of a worker has for variables and one task.
+      has_workers: whether the parts are those of workers, for which each stage costs time too.
     """
 
     parts: int = 1
     is_forced: bool = False
     min_flops: float = 0.0
     spare_bytes: float = math.inf
+    has_workers: bool = False
+
+    @property
+    def stage_s(self) -> float:
+        """What a stage costs, whatever is computed in it."""
+        return EXCHANGE_S + SCHEDULING_S * self.parts if self.has_workers else 0.0
 
 
 SOURCE = "source"
@@ -311,6 +326,7 @@ def _tried(
         groups = fuse(program)
         num_tasks = sum(math.prod(group.grid) for group in groups)
         seconds += TASK_S * num_tasks if num_tasks > 1 else 0.0
+        seconds += machine.stage_s * (1 + max((group.stage for group in groups), default=0))
         fits = _fits(program, machine, groups)
     parts = machine.parts if dims else 1
     return _Trial(Sharding(dims, parts, gathers, seconds, fits), program)

@@ -142,6 +142,29 @@ def test_weights_stay_where_a_worker_has_no_room_to_gather_them(monkeypatch):
     assert plan.sharding.chosen.gathers and not plan.sharding.chosen.fits
 
 
+def test_of_workers_as_few_stages_as_possible_are_asked_for(monkeypatch):
+    """Activations that move at each layer take a little less time to send, and more stages: seconds
+    that only what has workers pays for."""
+    rows, units, shards = 64, 1024, 2
+    with tf.Graph().as_default(), tf.Session() as session:
+        h = x = tf.placeholder(tf.float32, [rows, units])
+        for i in range(3):
+            w = tf.get_variable(f"w{i}", [units, units], chunks=(units, units // shards))
+            h = tf.nn.relu(tf.matmul(h, w))
+        loss = tf.reduce_mean(tf.square(h))
+        train = tf.train.AdamOptimizer().minimize(loss)
+        session.run(tf.global_variables_initializer())
+
+        def sharding(has_workers):
+            machine = Machine(shards, True, has_workers=has_workers)
+            monkeypatch.setattr(executables, "machine_of", lambda executor: machine)
+            text = session.explain([loss, train], {x: np.ones((rows, units), "f4")})
+            return next(line for line in text.splitlines() if line.startswith("sharding"))
+
+        assert "variables gathered, 100% of the flops" not in sharding(False)
+        assert "variables gathered, 100% of the flops" in sharding(True)
+
+
 def test_explain_names_the_choice_and_what_the_next_would_have_cost():
     _, plan = trained(static, (BATCH, STEPS, UNITS), num_threads=2, batch_parts=2)
     text = explain(plan)

@@ -188,10 +188,14 @@ def _is_outgrown(plan: Plan, values: Any) -> bool:
 def machine_of(executor: Binder) -> Machine:
     """Return for what the work of a plan is cut."""
     knobs = config.get()
-    spare_bytes = math.inf if executor.placement is None else executor.placement.spare_bytes
-    if knobs.batch_parts is not None:
-        return Machine(knobs.batch_parts, True, spare_bytes=spare_bytes)
-    return Machine(executor.num_workers, False, knobs.batch_parts_min_flops, spare_bytes)
+    is_forced = knobs.batch_parts is not None
+    return Machine(
+        executor.num_workers if knobs.batch_parts is None else knobs.batch_parts,
+        is_forced,
+        0.0 if is_forced else knobs.batch_parts_min_flops,
+        math.inf if executor.placement is None else executor.placement.spare_bytes,
+        executor.placement is not None,
+    )
 
 
 class SharedExecutable(Executable):
