@@ -78,6 +78,7 @@ __all__ = [
     "fail_task",
     "forget_lineage",
     "futures_of",
+    "give_to_worker",
     "groups_page",
     "has_dashboard",
     "hold_keys",
@@ -106,6 +107,7 @@ __all__ = [
     "spill_one",
     "stranded_error",
     "stranded_tasks",
+    "take_data",
     "task_functions",
     "tell_scheduler",
     "to_serialize",
@@ -276,6 +278,45 @@ def send_promptly(client: Client) -> None:
     """
     stream: Any = client.scheduler_comm
     stream.interval = min(stream.interval, SEND_INTERVAL_S)
+
+
+async def give_to_worker(
+    client: Client, address: str, operation: str, data: Mapping[str, Any], timeout_s: float
+) -> bool:
+    """Give a worker values under keys, past the scheduler, which is told where they are.
+
+    Args:
+      client: who gives them, and wants them until its futures are gone.
+      address: of the worker.
+      operation: whose handler there is `take_data`.
+      data: key -> value.
+      timeout_s: how long to try to connect.
+
+    Returns:
+      Whether the worker has taken them.
+
+    Raises:
+      OSError: it cannot be reached, or was lost meanwhile.
+      KeyError: the scheduler does not know it any more.
+    """
+    pool: Any = client.rpc
+    pool.reuse(address, await pool.connect(address, timeout=timeout_s))
+    values = {key: to_serialize(value) for key, value in data.items()}
+    nbytes = await getattr(pool(address), operation)(data=values)
+    if nbytes is None:
+        return False
+    scheduler: Any = client.scheduler
+    await scheduler.update_data(
+        who_has={key: [address] for key in data}, nbytes=nbytes, client=client.id
+    )
+    return True
+
+
+def take_data(worker: Any, data: dict[str, Any]) -> dict[str, int] | None:
+    """Keep values that a client gives; return their bytes, None if the worker takes nothing now."""
+    if worker.status != Status.running:
+        return None
+    return worker.update_data(data)["nbytes"]
 
 
 def before_close(client: Client, call: Callable[[], None]) -> None:

@@ -50,6 +50,7 @@ from daskvars.remote.dask_internals import (
     send_to_scheduler,
     show_data,
     show_scopes,
+    take_data,
     to_serialize,
 )
 from daskvars.remote.shared_buffers import (
@@ -68,7 +69,7 @@ from daskvars.remote.versions.shared_graphs import OPERATION
 from daskvars.remote.versions.shared_versions import LostKeysError
 from daskvars.versioned import Versioned, VersionedPart
 
-PULL, REFER = "daskvars_pull", "daskvars_refer"
+PULL, REFER, GIVE = "daskvars_pull", "daskvars_refer", "daskvars_give"
 SMALL_BYTES = 16 << 10  # of an array that is part of a message, not a frame of its own
 THREAD_BYTES = 1 << 20  # of an answer that a thread makes: copying less holds up nobody
 COPY_THREADS = 2
@@ -117,6 +118,7 @@ class Exchanges(NamedPlugin):
         self.lock = threading.Lock()
         add_worker_handler(worker, PULL, self.answer)
         add_worker_handler(worker, REFER, self.references)
+        add_worker_handler(worker, GIVE, self.take)
         delay_releases(worker, RELEASE_DELAY_S)
         refer_inputs(worker, self.refer, lambda value: isinstance(value, OutputsReference))
         show_data(worker, self._shown)
@@ -153,6 +155,7 @@ class Exchanges(NamedPlugin):
         Exchanges.here.pop(worker.address, None)
         remove_worker_handler(worker, PULL)
         remove_worker_handler(worker, REFER)
+        remove_worker_handler(worker, GIVE)
         remove_figures(worker, FIGURES)
 
     def transition(self, key: Any, start: Any, finish: Any, **_: Any) -> None:
@@ -291,6 +294,10 @@ class Exchanges(NamedPlugin):
         parts = [frame or part for frame, part in zip(is_frame, found, strict=True)]
         frames = itertools.compress(found, is_frame)
         return {"parts": pickle.dumps(parts), "data": [to_serialize(part[0]) for part in frames]}
+
+    def take(self, data: dict[str, Any]) -> dict[str, int] | None:
+        """Keep arrays that a client feeds; return their bytes, None if nothing is taken now."""
+        return take_data(self.worker, data)
 
     def slices(self, wanted: Sequence[tuple[Any, int, Slices]]) -> list[Any]:
         """Return slices of outputs that this worker has, each in a tuple; () where it has not."""

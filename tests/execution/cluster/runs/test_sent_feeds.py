@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
+from daskvars.execution.cluster.executor import prepare
 from daskvars.execution.cluster.runs import sent_feeds as run_feeds
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
 
 def test_what_arrived_is_not_sent_again_where_a_worker_is_gone(two_workers, monkeypatch):
     monkeypatch.setattr(run_feeds, "SCATTER_PAUSE_S", 0.0)
+    monkeypatch.setattr(run_feeds, "_without_way", {two_workers})
     client, sent = two_workers, []
     scatter = client.scatter
 
@@ -43,3 +46,50 @@ def test_an_error_that_no_other_worker_would_spare_is_raised_at_once(two_workers
     with pytest.raises(TypeError, match="cannot be sent"):
         run_feeds.scattered(two_workers, {"a": 1}, [])
     assert len(calls) == 1
+
+
+def held(key, dask_worker):
+    return key in dask_worker.data
+
+
+def test_arrays_go_straight_to_their_workers(two_workers, monkeypatch):
+    async def scatter(*arguments, **options):
+        raise AssertionError("through the scheduler")
+
+    prepare(two_workers)
+    monkeypatch.setattr(two_workers, "scatter", scatter)
+    addresses = sorted(two_workers.nthreads())
+    data = {f"straight-{n}": np.full(3, n) for n in range(4)}
+    found = run_feeds.scattered(two_workers, data, addresses)
+    for number, (key, future) in enumerate(found.items()):
+        assert list(two_workers.who_has([future])[key]) == [addresses[number // 2]]
+        assert two_workers.run(held, key)[addresses[number // 2]]
+        np.testing.assert_array_equal(future.result(), data[key])
+    del found, future
+    wait_until(
+        lambda: not any(two_workers.run(held, "straight-0").values()), "they are let go of", 20
+    )
+
+
+@pytest.mark.parametrize("why", ["a worker that takes nothing", "no way to it"])
+def test_what_a_worker_has_not_taken_goes_through_the_scheduler(two_workers, monkeypatch, why):
+    without_way, with_way = set(), set()
+    monkeypatch.setattr(run_feeds, "_without_way", without_way)
+    monkeypatch.setattr(run_feeds, "_with_way", with_way)
+    tried = []
+
+    async def given(client, address, operation, data, timeout_s):
+        tried.append(address)
+        if why == "no way to it":
+            raise OSError("no route")
+        return False
+
+    monkeypatch.setattr(run_feeds, "give_to_worker", given)
+    there = sorted(two_workers.nthreads())[0]
+    for number in range(2):
+        found = run_feeds.scattered(two_workers, {f"relayed-{number}": np.full(3, number)}, [there])
+        assert found[f"relayed-{number}"].result().tolist() == [number] * 3
+    if why == "no way to it":
+        assert tried == [there] and without_way == {two_workers}  # it is not tried again
+    else:
+        assert tried == [there, there] and with_way == {two_workers}
