@@ -41,6 +41,7 @@ from daskvars.remote.dask_internals import (
     current_key,
     delay_releases,
     drop_references,
+    limit_of_process,
     on_loop,
     pickle,
     refer_inputs,
@@ -60,6 +61,7 @@ from daskvars.remote.shared_buffers import (
     SharedBuffers,
     Ticket,
     can_be_placed,
+    kept_bytes,
     own,
 )
 from daskvars.remote.task_keys import has_outputs, label_of
@@ -111,7 +113,8 @@ class Exchanges(NamedPlugin):
         self.num_received, self.received_bytes, self.received_s = 0, 0, 0.0
         self.tracer: Tracer | None = None
         self.first_tried: dict[Any, float] = {}  # tasks that were given back -> when first
-        self.buffers, self.lent = SharedBuffers(), LentBuffers()
+        kept = kept_bytes(limit_of_process(worker))
+        self.buffers, self.lent = SharedBuffers(kept), LentBuffers(kept)
         self._is_sweeping = self._is_due = False
         self._threads: ThreadPoolExecutor | None = None
         self.copying = ThreadPoolExecutor(COPY_THREADS, thread_name_prefix="daskvars-exchange")

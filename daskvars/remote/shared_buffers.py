@@ -32,6 +32,7 @@ from daskvars.versioned import VersionedPart
 
 LEAST_BYTES = 64 << 10  # of an answer that is worth a buffer
 KEPT_BYTES = 64 << 20  # of buffers that are idle, and of those of others that stay mapped
+KEPT_SHARE = 32  # one part in so many of a process's memory is kept at most, for each of the two
 MOST_BYTES = KEPT_BYTES  # of one: a larger one would be made, and its pages, for each answer
 MOST_LENT = 2  # to one process at once: it fills one while it is told of the other
 MOST_BUFFERS = 64  # that a process has, each with two descriptors, and of others, each with one
@@ -110,11 +111,25 @@ class SharedBuffer:
         os.close(self._descriptor)
 
 
+def kept_bytes(memory_limit: int) -> int:
+    """Return how much a process may keep that has so much memory; no limit is 0.
+
+    >>> [kept_bytes(limit) >> 20 for limit in (0, 320 << 20, 16 << 30)]
+    [64, 10, 64]
+    """
+    return min(KEPT_BYTES, memory_limit // KEPT_SHARE) if memory_limit else KEPT_BYTES
+
+
 class SharedBuffers:
     """The buffers that one process lends to others: some to each, so that one that does not answer
-    holds up no other."""
+    holds up no other.
 
-    def __init__(self) -> None:
+    Args:
+      kept: bytes of those that are idle and are kept.
+    """
+
+    def __init__(self, kept: int = KEPT_BYTES) -> None:
+        self._kept = kept
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._idle: list[tuple[str, SharedBuffer]] = []  # the one that is idle longest first
         self._failed: set[str] = set()
@@ -186,7 +201,7 @@ class SharedBuffers:
     def _keep(self, address: str, buffer: SharedBuffer) -> None:
         self._num_in_use -= 1
         self._idle.append((address, buffer))
-        most = 0 if self._is_closed else KEPT_BYTES
+        most = 0 if self._is_closed else self._kept
         while sum(idle.nbytes for _, idle in self._idle) > most:
             self._idle.pop(0)[1].close()
 
@@ -213,9 +228,14 @@ def can_be_placed(value: Any) -> bool:
 
 class LentBuffers:
     """The buffers of others that this process fills, from any thread: they stay mapped, since to
-    map 4 MiB takes longer than to fill them."""
+    map 4 MiB takes longer than to fill them.
 
-    def __init__(self) -> None:
+    Args:
+      kept: bytes of those that stay mapped.
+    """
+
+    def __init__(self, kept: int = KEPT_BYTES) -> None:
+        self._kept = kept
         self._mapped: OrderedDict[Ticket, mmap.mmap] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -257,7 +277,7 @@ class LentBuffers:
 
     def _is_too_much(self) -> bool:
         nbytes = sum(map(len, self._mapped.values()))
-        return nbytes > KEPT_BYTES or len(self._mapped) > MOST_BUFFERS
+        return nbytes > self._kept or len(self._mapped) > MOST_BUFFERS
 
     def close(self) -> None:
         """Let go of all; of one that is being filled, when it is."""
