@@ -87,11 +87,15 @@ class Workers:
 
     def fill(self) -> dict[str, int]:
         """Wait until there are three, started anew where needed; return address -> process."""
-        if not self.nannies:
-            for _ in range(NUM_WORKERS - len(self.client.scheduler_info()["workers"])):
-                self.start()
-        self.client.wait_for_workers(NUM_WORKERS, timeout=60)
-        return self.client.run(os.getpid)
+        while True:
+            if not self.nannies:
+                for _ in range(NUM_WORKERS - len(self.client.scheduler_info()["workers"])):
+                    self.start()
+            self.client.wait_for_workers(NUM_WORKERS, timeout=60)
+            # One that a trial killed at its end is counted until the scheduler has noticed.
+            found = self.client.run(os.getpid, on_error="ignore")
+            if len(found) >= NUM_WORKERS:
+                return found
 
     def close(self) -> None:
         """End all processes."""
