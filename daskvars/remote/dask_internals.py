@@ -79,6 +79,7 @@ __all__ = [
     "forget_lineage",
     "futures_of",
     "give_to_worker",
+    "give_up_on",
     "groups_page",
     "has_dashboard",
     "hold_keys",
@@ -676,6 +677,19 @@ def send_to_workers(scheduler: Scheduler, operation: str, **message: Any) -> lis
     for address in addresses:
         scheduler.worker_send(address, {"op": operation, **message})
     return addresses
+
+
+def give_up_on(scheduler: Scheduler, address: str) -> None:
+    """Have nobody try any longer to reach a worker that is gone.
+
+    When a worker is removed, Dask breaks off the attempts to reach it that have begun. One that was
+    decided on before and begins after goes on for `distributed.comm.timeouts.connect` (30 s), and
+    so long waits what it was to fetch.
+    """
+    if address not in scheduler.workers:
+        scheduler.rpc.remove(address)
+        stimulus = f"daskvars-gone-{time.time()}"
+        send_to_workers(scheduler, "remove-worker", worker=address, stimulus_id=stimulus)
 
 
 def send_event(scheduler: Scheduler, client: str, topic: str, content: Any) -> None:

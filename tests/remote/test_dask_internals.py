@@ -3,6 +3,7 @@
 Each test says one thing that is relied on; where a new Dask breaks one, only the adapter changes.
 """
 
+import asyncio
 import inspect
 import os
 import pickle as standard_pickle
@@ -362,6 +363,31 @@ def test_a_task_that_waits_for_a_worker_that_is_gone_can_be_failed(client):
         future.result(timeout=20)
     error = future.exception()
     assert type(standard_pickle.loads(standard_pickle.dumps(error))) is type(error)
+
+
+def test_attempts_to_reach_a_worker_that_is_gone_are_broken_off(client):
+    begin_to_reach(client, "tcp://127.0.0.1:9")
+    on_scheduler(client, internals.give_up_on, "tcp://127.0.0.1:9")
+    wait_until(lambda: set(ends(client).values()) == {"CommClosedError"}, "they end", 20)
+
+
+def begin_to_reach(client, address):
+    """Have workers begin to connect to an address where nobody is."""
+
+    async def begin(dask_worker):
+        dask_worker.daskvars_attempt = asyncio.ensure_future(dask_worker.rpc.connect(address))
+
+    client.run(begin)
+
+
+def ends(client):
+    """Return by which error the attempts of `begin_to_reach` ended, None of those that go on."""
+
+    def end(dask_worker):
+        attempt = dask_worker.daskvars_attempt
+        return type(attempt.exception()).__name__ if attempt.done() else None
+
+    return client.run(end)
 
 
 def test_a_task_that_only_wished_for_a_worker_runs_when_another_goes_on(client):

@@ -9,6 +9,7 @@ from distributed import Scheduler, SchedulerPlugin
 
 from daskvars.remote.dask_internals import (
     fail_task,
+    give_up_on,
     span_scopes,
     stranded_error,
     stranded_tasks,
@@ -18,12 +19,17 @@ from daskvars.remote.task_keys import is_ours
 
 TOPIC = "daskvars-workers"
 
+# When attempts to reach a worker are broken off, after it was removed: soon, for what was just about
+# to begin; then for tasks that had been told where to fetch from, and waited for a thread.
+GIVE_UP_AFTER_S = (0.1, 0.5, 2.0, 8.0)
+
 
 class WorkerWatch(SchedulerPlugin):
     """Tells clients that workers come and go; lets no task wait for a worker that is gone.
 
     Dask keeps a task that may only run on certain workers until one of them is back, under the
-    address that it had. Here it fails instead, and its executor places it anew.
+    address that it had. Here it fails instead, and its executor places it anew. Nor does anybody go
+    on trying to reach a worker that is gone.
     """
 
     name = "daskvars-workers"
@@ -42,7 +48,10 @@ class WorkerWatch(SchedulerPlugin):
     def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
         """Tell of one that is gone, and look for tasks that only it could run."""
         scheduler.log_event(TOPIC, {"action": "remove", "worker": worker})
-        asyncio.get_running_loop().call_soon(self._fail_stranded)
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self._fail_stranded)
+        for seconds in GIVE_UP_AFTER_S:
+            loop.call_later(seconds, give_up_on, scheduler, worker)
 
     def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
         """Look after a task that no worker can run."""
