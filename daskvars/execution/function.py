@@ -33,15 +33,19 @@ from daskvars.ops.control.subgraphs import (
     PARAMETER,
     assemble_chunk,
     copy_body,
+    draws_inside,
     parameter,
     taken_apart,
 )
+from daskvars.ops.random.distributions import next_stream
 from daskvars.surface.notebooks import ShownInNotebooks
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S")
+
+_STREAM_BITS = 40  # of the number of a draw: so many draws before a function meets the next one's
 
 
 class Function(ShownInNotebooks, Generic[P, R_co]):
@@ -61,6 +65,8 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
         self.name = name or getattr(python_function, "__name__", "function").strip("<>")
         self.num_traces = 0
         self._traces: dict[Hashable, _Trace] = {}
+        self._stream = -1  # which function it is, for random numbers; known when it is traced
+        self._num_draws: dict[str, int] = {}
         self._lock = threading.RLock()  # held while it is traced
 
     def __repr__(self) -> str:
@@ -89,6 +95,16 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
             return trace.assembled(trace.inline(tensors))
         return trace.assembled(trace.run(tensors, self.as_dask))
 
+    def _random_key(self, op: Operation) -> tuple[int, int]:
+        """Return the random key of the next use of an operation of any trace of this function.
+
+        The draws are counted by function: a new one begins anew, as it would in a new process.
+        """
+        with self._lock:
+            count = self._num_draws.get(op.name, 0)
+            self._num_draws[op.name] = count + 1
+        return EAGER_CONTEXT.engine.random_key(op, (self._stream << _STREAM_BITS) + count)
+
     def _trace(self, args: Any, kwargs: Any) -> tuple[_Trace, list[Any]]:
         tensors: list[Any] = []
         if not args and not kwargs:
@@ -110,6 +126,8 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
         first = self.num_traces == 0
         before = EAGER_CONTEXT.here.num_variables
         self.num_traces += 1
+        if first:
+            self._stream = next_stream(EAGER_CONTEXT)
         if self.num_traces == config.get().retrace_warning + 1:
             warnings.warn(
                 f"function {self.name!r} was traced {self.num_traces} times: each new Python value "
@@ -151,8 +169,10 @@ class _Trace:
     def __init__(
         self, owner: Function[..., Any], args: Any, kwargs: Any, tensors: list[Any]
     ) -> None:
+        self.owner = owner
         self._given = iter(tensors)
         graph = self.graph = FuncGraph(owner.name, None, parameter)
+        graph.seed, graph.place = EAGER_CONTEXT.seed, 1 + owner._stream
         with graph.as_default():
             args, kwargs = nest.map_structure(self._parameter, (args, kwargs))
             self.parameters = list(graph.inputs)
@@ -166,7 +186,13 @@ class _Trace:
         self.captured = [outer for outer in graph.captures if not is_among(outer, self.parameters)]
         inputs = [*self.parameters, *(graph.captures[t] for t in self.captured)]
         self.executable = Executable(
-            EAGER_CONTEXT.engine, ("function", graph), graph.results, graph.effects, inputs, True
+            EAGER_CONTEXT.engine,
+            ("function", graph),
+            graph.results,
+            graph.effects,
+            inputs,
+            sequential=True,
+            key_of=owner._random_key,
         )
         self.is_single = isinstance(self.structure, Tensor)
 
@@ -252,10 +278,23 @@ class _Trace:
         )
 
     def inline(self, tensors: list[Any]) -> Any:
-        """Record the operations one by one, for a tape that watches."""
+        """Record the operations one by one, for a tape that watches.
+
+        Raises:
+          NotImplementedError: random numbers are drawn in a branch or loop. What is recorded knows
+            its own draws, of which the gradient of a body would have to be told.
+        """
+        drawing = next(filter(draws_inside, self.graph.get_operations()), None)
+        if drawing is not None:
+            raise NotImplementedError(
+                f"function {self.owner.name!r} draws random numbers in {drawing.name!r} "
+                f"({drawing.type}), which a GradientTape around the call cannot differentiate: "
+                "open the tape in the function, or draw the numbers before the branch or loop"
+            )
+        seeds_of = functools.cache(self.owner._random_key)  # a gradient in here draws the same
         outer = [*map(convert_to_tensor, tensors), *self.captured]
         inner = [*self.parameters, *(self.graph.captures[t] for t in self.captured)]
-        results = iter(copy_body(self.graph, outer, inner, effects=True))
+        results = iter(copy_body(self.graph, outer, inner, True, seeds_of=seeds_of))
         return nest.map_structure(
             lambda t: next(results) if isinstance(t, Tensor) else t, self.structure
         )

@@ -46,6 +46,7 @@ class FuncGraph(Graph):
         self.awaited: list[Operation] = []
         self.chosen_by: tuple[Tensor, bool] | None = None
         self._parameter = parameter
+        self.place = 0  # of one that eager code made: which it is, for the seeds of its operations
         if outer is not None:
             self.seed = outer.seed
             self.notes = outer.notes

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import daskvars as dv
+from daskvars.execution.eager import EAGER_CONTEXT
 from tests import fresh
 
 
@@ -244,3 +245,95 @@ def test_a_variable_of_a_name_that_had_another_shape_is_restored(tmp_path) -> No
     assert again.name == name
     dv.train.Saver({"v": again}).restore(None, path)
     assert again.numpy().sum() == 16.0
+
+
+def _drawn_by_functions():
+    """Return what two functions draw, in turns: their operations have one name and one place."""
+    first, second = (dv.function(lambda n: dv.random_uniform([4]) + n) for _ in range(2))
+    return [f(n).numpy().tolist() for n in (0.0, 0.0, 1.0) for f in (first, second)]
+
+
+@pytest.mark.parametrize("begin_anew", [dv.reset, lambda: None])
+def test_functions_made_after_the_seed_draw_the_same_again(begin_anew):
+    found = []
+    for _ in range(3):
+        begin_anew()
+        dv.set_random_seed(7)
+        found.append(_drawn_by_functions())
+    assert found[0] == found[1] == found[2]
+    assert len({tuple(numbers) for numbers in found[0]}) == 6  # each call has its own
+
+
+def test_a_function_that_is_still_held_goes_on_drawing():
+    dv.set_random_seed(7)
+    held = dv.function(lambda: dv.random_uniform([4]))
+    before = [held().numpy().tolist() for _ in range(2)]
+    dv.reset()
+    dv.set_random_seed(7)
+    fresh_one = dv.function(lambda: dv.random_uniform([4]))
+    assert held().numpy().tolist() not in before
+    assert [fresh_one().numpy().tolist() for _ in range(2)] == before
+
+
+def _in_branch():
+    return dv.cond(dv.reduce_all(True), lambda: dv.random_uniform([4]), lambda: dv.zeros([4]))
+
+
+def _in_layer():
+    return dv.layers.dropout(dv.ones([32]), 0.5, training=True)
+
+
+def _in_dataset():
+    numbers = dv.data.Dataset.range(4).map(lambda n: dv.random_uniform([]))
+    return dv.stack(list(numbers))
+
+
+@pytest.mark.parametrize(
+    "draw", [dv.function(_in_branch), dv.function(_in_layer), _in_dataset], ids=lambda f: f.__name__
+)
+def test_the_seed_is_that_of_functions_and_datasets_too(draw, monkeypatch):
+    function = getattr(draw, "python_function", None)
+    found = {}
+    for seed, entropy in (7, 1), (7, 2), (8, 3):  # a process has entropy of its own
+        monkeypatch.setattr(EAGER_CONTEXT.engine, "_entropy", entropy)
+        dv.reset()
+        dv.set_random_seed(seed)
+        made = [dv.function(function) if function else draw for _ in range(2)]
+        found[seed, entropy] = [one().numpy().tolist() for one in made]
+    assert found[7, 1] == found[7, 2]
+    assert len({str(numbers) for drawn in found.values() for numbers in drawn}) == 4
+
+
+def _noisy(x):
+    return x * dv.random_uniform([4], seed=3) + dv.random_uniform([4])
+
+
+def test_a_function_under_a_tape_draws_anew_in_each_call():
+    step, x = dv.function(_noisy), dv.Variable(np.ones(4, "f4"))
+    found = []
+    for _ in range(3):
+        with dv.GradientTape() as tape:
+            y = step(x)
+        found += [y.numpy().tolist(), tape.gradient(y, x).numpy().tolist()]
+    assert len(set(map(tuple, found))) == 6
+
+
+def test_a_gradient_in_a_function_under_a_tape_is_that_of_the_numbers_drawn():
+    w = dv.Variable(2.0)
+
+    @dv.function
+    def step(x):
+        with dv.GradientTape() as inner:
+            y = dv.reduce_sum(x * dv.random_uniform([4]) * w)
+        return y, inner.gradient(y, w)
+
+    for _ in range(2):
+        with dv.GradientTape() as tape:
+            y, slope = step(np.ones(4, "f4"))
+        assert float(y) == pytest.approx(2.0 * float(slope)) == 2.0 * float(tape.gradient(y, w))
+
+
+def test_draws_in_a_branch_of_a_function_under_a_tape_are_refused():
+    step = dv.function(_in_branch)
+    with dv.GradientTape(), pytest.raises(NotImplementedError, match="open the tape in the func"):
+        step()

@@ -40,6 +40,7 @@ from daskvars.lowering.plan import Origin
 from daskvars.lowering.planner.shard import Machine
 from daskvars.lowering.program import CONSTANT, FEED
 from daskvars.ops.control.subgraphs import PARAMETER, parameter
+from daskvars.ops.random.distributions import next_stream
 from daskvars.remote.tasks.element_tasks import (
     GIVEN,
     RESULT,
@@ -126,6 +127,8 @@ class Traced:
     def __init__(self, function: Callable[..., Any], structure: Any, what: str) -> None:
         builder = builder_for(())
         self.graph = FuncGraph(what, None if builder.is_eager else builder, parameter)
+        if builder.is_eager:
+            self.graph.seed, self.graph.place = builder.seed, 1 + next_stream(builder)
         specs = flatten(structure)
         with self.graph.as_default():
             self._parameters = [

@@ -456,6 +456,10 @@ class Engine:
         with self._lock:
             count = self._num_draws.get(op.name, 0)
             self._num_draws[op.name] = count + 1
+        return self.random_key(op, count)
+
+    def random_key(self, op: Operation, count: int) -> tuple[int, int]:
+        """Return the random key of a use of an operation; without seeds it is of this engine."""
         return random_key(op, count, self._entropy)
 
 

@@ -290,6 +290,7 @@ def copy_body(
     inputs: Sequence[Tensor] | None = None,
     effects: bool = False,
     known: Mapping[Tensor, Tensor] | None = None,
+    seeds_of: Callable[[Operation], tuple[int, int]] | None = None,
 ) -> list[Tensor]:
     """Build the operations of a body again, on other inputs, in the graph being built.
 
@@ -300,6 +301,7 @@ def copy_body(
       effects: build its assignments and other effects too. Without them (for a gradient, which
         computes the body a second time) random ops draw the same numbers as the originals.
       known: other tensors of the body and what stands for them.
+      seeds_of: with `effects`, the seeds that this copy of a random op draws with.
 
     Raises:
       LookupError: a result depends on an assignment, which must not be made twice.
@@ -322,6 +324,9 @@ def copy_body(
         attrs = op.attrs
         if op.opdef.seeded and not effects:
             attrs = {"_key_of": op.attrs.get("_key_of", op), **attrs}
+        elif op.opdef.seeded and seeds_of is not None:
+            attrs = {key: value for key, value in attrs.items() if key != "_key_of"}
+            attrs["_seed"] = seeds_of(op.attrs.get("_key_of", op))
         specs = tuple(t.spec for t in op.outputs)
         name = builder.op_name(op.name.rpartition("/")[2], op.type)
         new = builder.create(op.opdef, inputs, attrs, specs if op.multiple else specs[0], name)
@@ -340,6 +345,15 @@ def _needed(graph: FuncGraph, known: Collection[Tensor], effects: bool) -> list[
             needed.add(op)
             stack.extend(t.op for t in op.inputs if t not in known and t.graph is graph)
     return sorted(needed, key=lambda op: op.id)
+
+
+def draws_inside(op: Operation) -> bool:
+    """Return whether an operation has bodies in which random numbers are drawn."""
+    pattern = op.opdef.pattern
+    if not (isinstance(pattern, Opaque) and pattern.branches):
+        return False
+    inner = (o for body in op.attrs["branches"] for o in body.get_operations())
+    return any(o.opdef.seeded or draws_inside(o) for o in inner)
 
 
 def _check_repeatable(op: Operation) -> None:

@@ -33,7 +33,8 @@ from daskvars.surface.signatures import with_example
 
 DEFAULT_GRAPH_SEED = 87654321  # TensorFlow's
 _LIMIT = 2**31 - 1
-_USES = "uses of seeds"  # a note of the eager program: how often each pair was drawn with
+# Notes of the eager program: how often each pair was drawn with, and by how many functions.
+_USES, _STREAMS = "uses of seeds", "streams of functions"
 
 # -- seeds -------------------------------------------------------------------------------------
 
@@ -59,7 +60,8 @@ def set_random_seed(seed: int | None) -> None:
     """
     builder = builder_for(())
     builder.seed = seed
-    builder.notes.pop(_USES, None)
+    for note in _USES, _STREAMS:
+        builder.notes.pop(note, None)
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
@@ -96,8 +98,8 @@ def _place_in(builder: Any) -> int:
     """Return the number of operations before, in this graph and in those around it."""
     if builder is None or builder.is_eager:
         return 0
-    outer = getattr(builder, "outer", None)
-    return builder.version + 1_000_003 * _place_in(outer)
+    around = getattr(builder, "place", 0) or _place_in(getattr(builder, "outer", None))
+    return builder.version + 1_000_003 * around
 
 
 def drawn_with(op_seed: int | None) -> tuple[int | None, int | None]:
@@ -112,6 +114,15 @@ def _seeds_drawn(builder: Any, op_seed: int | None) -> tuple[int | None, int | N
     uses = builder.notes.setdefault(_USES, {})
     count = uses[seeds] = uses.get(seeds, -1) + 1
     return seeds[0], seeds[1] + (count << 32)
+
+
+def next_stream(builder: Any) -> int:
+    """Return the number of a function that eager code has traced, among those since the seed.
+
+    Operations of two functions may have the same seeds, as they have the same places in them.
+    """
+    number = builder.notes[_STREAMS] = builder.notes.get(_STREAMS, -1) + 1
+    return number
 
 
 # -- sources -----------------------------------------------------------------------------------

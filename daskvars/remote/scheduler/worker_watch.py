@@ -19,8 +19,8 @@ from daskvars.remote.task_keys import is_ours
 
 TOPIC = "daskvars-workers"
 
-# When attempts to reach a worker are broken off, after it was removed: soon, for what was just about
-# to begin; then for tasks that had been told where to fetch from, and waited for a thread.
+# When attempts to reach a worker are broken off, after it was removed: soon, for what was just
+# about to begin; then for tasks that had been told where to fetch from, and waited for a thread.
 GIVE_UP_AFTER_S = (0.1, 0.5, 2.0, 8.0)
 
 

@@ -18,15 +18,23 @@ def test_an_attempt_that_begins_after_a_worker_was_removed_is_broken_off():
         client.register_plugin(WorkerWatch())
         gone = next(iter(client.scheduler_info()["workers"]))
 
-        async def begin(dask_worker):
-            await asyncio.sleep(0.05)  # Dask's own message has been heard
-            dask_worker.attempt = asyncio.ensure_future(dask_worker.rpc.connect(gone))
+        def listen(dask_worker):
+            hear = dask_worker.stream_handlers["remove-worker"]
+
+            def hear_and_begin(**message):
+                hear(**message)
+                if dask_worker.attempt is None:
+                    dask_worker.attempt = asyncio.ensure_future(dask_worker.rpc.connect(gone))
+
+            dask_worker.attempt = None
+            dask_worker.stream_handlers["remove-worker"] = hear_and_begin
 
         def broken_off(dask_worker):
             attempt = dask_worker.attempt
-            return attempt.done() and type(attempt.exception()).__name__ == "CommClosedError"
+            done = attempt is not None and attempt.done()
+            return done and type(attempt.exception()).__name__ == "CommClosedError"
 
+        client.run(listen)
         client.retire_workers([gone])
         wait_until(lambda: gone not in client.scheduler_info()["workers"], "it is gone", 20)
-        client.run(begin)
         wait_until(lambda: all(client.run(broken_off).values()), "they end", 20)
