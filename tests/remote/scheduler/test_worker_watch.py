@@ -10,31 +10,25 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
+GONE = "tcp://127.0.0.1:9"  # where nobody is
+
 
 def test_an_attempt_that_begins_after_a_worker_was_removed_is_broken_off():
     # As where a worker is about to fetch from another when it hears that that is gone; what it
     # then began went on for 30 s, in which a run that needed the value stood still.
-    with clusters.running(3, processes=False, protocol="tcp://") as client:
+    with clusters.running(processes=False, protocol="tcp://") as client:
         client.register_plugin(WorkerWatch())
-        gone = next(iter(client.scheduler_info()["workers"]))
 
-        def listen(dask_worker):
-            hear = dask_worker.stream_handlers["remove-worker"]
+        async def begin(dask_worker):
+            dask_worker.attempt = asyncio.ensure_future(dask_worker.rpc.connect(GONE))
 
-            def hear_and_begin(**message):
-                hear(**message)
-                if dask_worker.attempt is None:
-                    dask_worker.attempt = asyncio.ensure_future(dask_worker.rpc.connect(gone))
-
-            dask_worker.attempt = None
-            dask_worker.stream_handlers["remove-worker"] = hear_and_begin
+        async def remove(dask_scheduler):  # as Dask tells its plugins, last of all
+            dask_scheduler.plugins[WorkerWatch.name].remove_worker(dask_scheduler, GONE)
 
         def broken_off(dask_worker):
             attempt = dask_worker.attempt
-            done = attempt is not None and attempt.done()
-            return done and type(attempt.exception()).__name__ == "CommClosedError"
+            return attempt.done() and type(attempt.exception()).__name__ == "CommClosedError"
 
-        client.run(listen)
-        client.retire_workers([gone])
-        wait_until(lambda: gone not in client.scheduler_info()["workers"], "it is gone", 20)
+        client.run(begin)
+        client.run_on_scheduler(remove)
         wait_until(lambda: all(client.run(broken_off).values()), "they end", 20)
