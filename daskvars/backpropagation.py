@@ -225,6 +225,11 @@ def why_none(y: Tensor, xs: Sequence[Any]) -> str:
                 ends.append(f"{op.name!r} ({op.type})")
     if y.op not in depend:
         return f"{y.name} does not depend on them"
+    if not ends:
+        given = [
+            f"{s.op.name!r} ({s.spec.dtype.base_dtype.name})" for s in sources if s.op in depend
+        ]
+        return f"{y.name} depends only on {', '.join(given[:3])}, which can have no gradient"
     return f"on the way to {y.name} the gradient ends at {', '.join(ends[:3])}, which has none"
 
 

@@ -367,6 +367,71 @@ def loss_of_nothing():
     tf.train.GradientDescentOptimizer(0.1).minimize(tf.constant(2.0))
 
 
+@mistake(ValueError, "Integers:0|depends only on 'n' (int32), which can have no gradient")
+def loss_of_integers():
+    n = tf.Variable(3, name="n")
+    loss = tf.multiply(tf.cast(n, tf.float32), 2.0, name="Integers")
+    tf.train.GradientDescentOptimizer(0.1).minimize(loss, var_list=[n])
+
+
+@mistake(
+    TypeError, "global_step must be a scalar integer Variable|found 3|get_or_create_global_step"
+)
+def number_for_a_global_step():
+    w = tf.Variable([1.0, 2.0], name="w")
+    tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(w), global_step=3)
+
+
+@mistake(TypeError, "'while': what cond returns|is int32|x > 0")
+def loop_while_an_integer():
+    tf.while_loop(lambda n: 3, lambda n: n + 1, [0])
+
+
+@mistake(ValueError, "'while': what cond returns|rank 0|(2,)|reduce_all")
+def loop_while_several_are_true():
+    tf.while_loop(lambda x: x < 3.0, lambda x: x + 1.0, [tf.zeros([2])])
+
+
+@mistake(ValueError, "'while': cond must return one scalar bool, got 2")
+def loop_while_two_things():
+    tf.while_loop(lambda n: (n < 3, n < 4), lambda n: n + 1, [0])
+
+
+@mistake(TypeError, "'cond': pred|is int32")
+def branch_by_an_integer():
+    tf.cond(tf.constant(1), lambda: 1, lambda: 2)
+
+
+@mistake(ValueError, "'cond': pred|rank 0|(2,)")
+def branch_by_several():
+    tf.cond(tf.constant([True, False]), lambda: 1, lambda: 2)
+
+
+@mistake(tf.errors.InvalidArgumentError, "'cond'|scalar bool|(1,)")
+def branch_by_several_when_run():
+    pred = tf.placeholder(tf.bool, name="pred")
+    tf.Session().run(tf.cond(pred, lambda: 1, lambda: 2), {pred: [True]})
+
+
+@mistake(tf.errors.InvalidArgumentError, "'while'|scalar bool|(1,)")
+def loop_while_several_when_run():
+    x = tf.placeholder(tf.float32, name="x")
+    last = tf.while_loop(
+        lambda x: x < 3.0, lambda x: x + 1.0, [x], shape_invariants=[tf.TensorShape(None)]
+    )
+    tf.Session().run(last, {x: [1.0]})
+
+
+@mistake(tf.errors.InvalidArgumentError, "not invertible|op 'singular'|made at")
+def inverse_of_a_constant_that_has_none():
+    tf.Session().run(tf.matrix_inverse(tf.zeros([2, 2]), name="singular"))
+
+
+@mistake(ValueError, "concat|at least one tensor|empty list")
+def nothing_to_concatenate():
+    tf.concat([], 0)
+
+
 @mistake(ValueError, "w:0|ends at 'ArgMax' (ArgMax), which has none")
 def loss_behind_an_argmax():
     w = tf.Variable([1.0, 2.0], name="w")

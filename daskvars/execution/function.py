@@ -45,8 +45,6 @@ Q = ParamSpec("Q")
 R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S")
 
-_STREAM_BITS = 40  # of the number of a draw: so many draws before a function meets the next one's
-
 
 class Function(ShownInNotebooks, Generic[P, R_co]):
     """A compiled function; made by `function`.
@@ -103,7 +101,7 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
         with self._lock:
             count = self._num_draws.get(op.name, 0)
             self._num_draws[op.name] = count + 1
-        return EAGER_CONTEXT.engine.random_key(op, (self._stream << _STREAM_BITS) + count)
+        return EAGER_CONTEXT.engine.random_key(op, count, self._stream)
 
     def _trace(self, args: Any, kwargs: Any) -> tuple[_Trace, list[Any]]:
         tensors: list[Any] = []

@@ -458,9 +458,9 @@ class Engine:
             self._num_draws[op.name] = count + 1
         return self.random_key(op, count)
 
-    def random_key(self, op: Operation, count: int) -> tuple[int, int]:
+    def random_key(self, op: Operation, count: int, stream: int = 0) -> tuple[int, int]:
         """Return the random key of a use of an operation; without seeds it is of this engine."""
-        return random_key(op, count, self._entropy)
+        return random_key(op, count, self._entropy, stream)
 
 
 def constant(name: str, array: NDArray[Any]) -> tuple[VariableRecord, Blocks]:
@@ -483,15 +483,18 @@ def forget_state(name: str) -> None:
         drop_state(client, name)
 
 
-def random_key(op: Operation, count: int, entropy: int) -> tuple[int, int]:
+def random_key(op: Operation, count: int, entropy: int, stream: int = 0) -> tuple[int, int]:
     """Return the key of the `count`-th draw of a random op: two 64-bit numbers.
 
-    It depends on the graph's and the op's seed; with neither set, on `entropy`.
+    It depends on the graph's and the op's seed; with neither set, on `entropy`. In each `stream`
+    the same op draws other numbers.
     """
     graph_seed, op_seed = op.attrs.get("_seed", (None, None))
     if graph_seed is None and op_seed is None:
         text = f"{entropy} {op.name} {op.id}"
     else:
         text = f"{graph_seed} {op_seed}"
+    if stream:
+        text += f" {stream}"
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little"), count

@@ -72,8 +72,9 @@ class Placement:
         thread = self._thread
         saved = thread.devices, thread.colocated
         outer = () if ignore_existing else thread.colocated
-        thread.colocated = outer if op is None else (*outer, getattr(op, "op", op))
-        thread.devices = ((_at(thread.colocated), None),) if thread.colocated else ()
+        colocated = outer if op is None else (*outer, getattr(op, "op", op))
+        devices = ((_at(colocated), None),) if colocated else ()
+        thread.devices, thread.colocated = devices, colocated
         try:
             yield
         finally:

@@ -29,7 +29,20 @@ def cond(
     xp: ArrayModule, pred: Any, *args: Any, branches: Sequence[Callable], **notes: Any
 ) -> tuple:
     """Run ``branches[0]`` where `pred` is true, else ``branches[1]``."""
-    return branches[0 if pred else 1](pred, *args)
+    return branches[0 if truth(pred) else 1](pred, *args)
+
+
+def truth(pred: Any) -> bool:
+    """Return whether a predicate is true.
+
+    Raises:
+      InvalidArgumentError: it is no scalar.
+    """
+    if numpy.ndim(pred):
+        raise InvalidArgumentError(
+            None, None, f"the condition must be a scalar bool, but has shape {numpy.shape(pred)}"
+        )
+    return bool(pred)
 
 
 def while_loop(
@@ -55,7 +68,7 @@ def while_loop(
     keys = [values[k] for k in keyed]
     history = History(ranks=ranks) if used[num_vars] else None
     iteration = 0
-    while (maximum is None or iteration < maximum) and test(*values)[0]:
+    while (maximum is None or iteration < maximum) and truth(test(*values)[0]):
         results = body(*values)
         if history is not None:
             history.turns.append((*values[:num_vars], *results[num_vars:end]))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import InvalidArgumentError, OpError
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import Flow, Held, Items, Part, common
 from daskvars.graph.definitions.static_values import (
@@ -312,7 +312,10 @@ def _fold(node: Node, known: dict[Ref, numpy.ndarray]) -> list[numpy.ndarray] | 
         return None
     if not all(ref in known for ref in node.inputs) or not all(map(_small, node.specs)):
         return None
-    result = compute(opdef, [known[ref] for ref in node.inputs], node.attrs)
+    try:
+        result = compute(opdef, [known[ref] for ref in node.inputs], node.attrs)
+    except (OpError, ArithmeticError, ValueError):  # told when it runs, with its name
+        return None
     results: Any = result if node.multiple else [result]
     if not opdef.trusted:
         _check(node, results)

@@ -117,7 +117,7 @@ def concat(values: TensorLike, axis: TensorLike, name: str = "concat") -> Tensor
 
     Raises:
       TypeError: `axis` is a list: the values come first.
-      ValueError: the other sizes differ, or `values` are scalars.
+      ValueError: the other sizes differ, or `values` are scalars or an empty list.
 
     >>> import daskvars as dv
     >>> concat([[[1], [2]], [[3], [4]]], 1).numpy().tolist()
@@ -125,6 +125,8 @@ def concat(values: TensorLike, axis: TensorLike, name: str = "concat") -> Tensor
     """
     if not isinstance(values, list | tuple):
         values = [values]
+    if not len(values):
+        raise ValueError("concat(values, axis) needs at least one tensor, got an empty list")
     if isinstance(axis, list | tuple):
         raise TypeError(f"concat(values, axis) takes an integer axis second, got {axis!r}")
     axis = single_axis(axis, "concat")

@@ -34,7 +34,7 @@ from daskvars.ops.state.assign import read_variable
 
 def first_if_true(pred: TensorLike) -> int:
     """Return which branch a known predicate takes."""
-    return 0 if pred else 1
+    return 0 if control_kernels.truth(pred) else 1
 
 
 def _cond_gradient(op: Operation, *dys: Any) -> list[Any]:
@@ -185,6 +185,7 @@ def _one_of(name: str, function: Any, old_name: str, old: Any) -> Callable[[], A
 
 def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, outer: Graph) -> Any:
     full = outer.op_name(name or "cond", "cond")
+    subgraphs.check_predicate(pred, f"cond {full!r}: pred")
     graphs, structures = [], []
     for function, kind, done in zip(functions, ("true", "false"), (True, False), strict=True):
         graph, structure = subgraphs.trace(

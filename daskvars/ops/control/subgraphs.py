@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from daskvars.dtypes import DType, int64, variant
+from daskvars.dtypes import DType, bool_, int64, variant
 from daskvars.graph import nest
 from daskvars.graph.by_identity import ByIdentity, each_once
 from daskvars.graph.convert import convert_to_tensor
@@ -345,6 +345,25 @@ def _needed(graph: FuncGraph, known: Collection[Tensor], effects: bool) -> list[
             needed.add(op)
             stack.extend(t.op for t in op.inputs if t not in known and t.graph is graph)
     return sorted(needed, key=lambda op: op.id)
+
+
+def check_predicate(pred: Tensor, what: str) -> None:
+    """Refuse what can be no predicate.
+
+    Raises:
+      TypeError: it is not bool.
+      ValueError: it is known to be no scalar.
+    """
+    if pred.spec.dtype.base_dtype is not bool_:
+        raise TypeError(
+            f"{what} must be a scalar bool, but is {pred.spec.dtype.base_dtype.name}: compare it, "
+            "as in `x > 0` or not_equal(x, 0)"
+        )
+    if pred.spec.shape:
+        raise ValueError(
+            f"{what} must be a scalar bool (Shape must be rank 0), but has shape "
+            f"{tuple(pred.spec.shape)}: take reduce_all(...) or reduce_any(...) of it"
+        )
 
 
 def draws_inside(op: Operation) -> bool:

@@ -321,6 +321,11 @@ def _while(
     test, _ = subgraphs.trace(
         lambda *v: cond(*subgraphs.assemble_chunk(packed(v))), specs, f"{full}/cond", outer
     )
+    if len(test.results) != 1:
+        raise ValueError(
+            f"while_loop {full!r}: cond must return one scalar bool, got {len(test.results)} values"
+        )
+    subgraphs.check_predicate(test.results[0], f"while_loop {full!r}: what cond returns")
 
     def step(*values: TensorLike) -> Any:
         results = body(*subgraphs.assemble_chunk(packed(values)))

@@ -232,10 +232,15 @@ class Optimizer(Trackable, ShownByArguments):
           The Operation that does one step; None in the eager program, where it is done.
 
         Raises:
-          TypeError: a gradient is no tensor, nor can it become one.
+          TypeError: a gradient is no tensor, nor can it become one; `global_step` is no Variable.
           ValueError: there are no variables, or no gradient.
         """
         pairs = _checked(grads_and_vars)
+        if global_step is not None and not isinstance(global_step, Variable | Tensor):
+            raise TypeError(
+                f"global_step must be a scalar integer Variable, as get_or_create_global_step() "
+                f"makes it; found {global_step!r}"
+            )
         variables = [v for gradient, v in pairs if gradient is not None]
         builder = builder_for((*(g for g, _ in pairs if g is not None), *variables))
         with entered_graph(builder):

@@ -160,3 +160,10 @@ def test_a_variable_knows_its_container():
             w = tf.Variable(1.0)
     names = [x.op.get_attr("container") for x in (v, w, tf.Variable(1.0))]
     assert names == [b"outer", b"inner", b""]
+
+
+def test_a_colocation_with_what_is_no_operation_leaves_nothing_behind():
+    with pytest.raises(AttributeError), tf.colocate_with(3):
+        pass
+    with tf.colocate_with(tf.constant(1.0, name="here")):
+        assert tf.constant(2.0).op.colocation_groups() == [b"loc:@here"]
