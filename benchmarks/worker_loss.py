@@ -87,15 +87,19 @@ class Workers:
 
     def fill(self) -> dict[str, int]:
         """Wait until there are three, started anew where needed; return address -> process."""
-        while True:
-            if not self.nannies:
-                for _ in range(NUM_WORKERS - len(self.client.scheduler_info()["workers"])):
-                    self.start()
-            self.client.wait_for_workers(NUM_WORKERS, timeout=60)
-            # One that a trial killed at its end is counted until the scheduler has noticed.
-            found = self.client.run(os.getpid, on_error="ignore")
-            if len(found) >= NUM_WORKERS:
-                return found
+        while self._reached().keys() != self._known():
+            time.sleep(0.1)  # one that a trial killed at its end is known until that is noticed
+        if not self.nannies:
+            for _ in range(NUM_WORKERS - len(self._known())):
+                self.start()
+        self.client.wait_for_workers(NUM_WORKERS, timeout=60)
+        return self._reached()
+
+    def _known(self) -> set[str]:
+        return set(self.client.scheduler_info()["workers"])
+
+    def _reached(self) -> dict[str, int]:
+        return self.client.run(os.getpid, on_error="ignore")
 
     def close(self) -> None:
         """End all processes."""
