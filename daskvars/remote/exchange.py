@@ -5,8 +5,9 @@ some of it asks each owner once, over the connections that Dask's workers keep a
 all slices that it wants, and begins to compute as they come. So nothing goes through the scheduler
 or the client, no pair of workers has a Dask key, and what is not needed does not move.
 
-An owner answers from its event loop, also while it is paused or busy. What it has no more (it was
-computed again, or moved, elsewhere) is looked for at the scheduler. While Dask computes it again,
+An owner answers from its event loop, also while it is paused or busy; what takes long to copy is
+copied by a thread. What it has no more (it was computed again, or moved, elsewhere) is looked for
+at the scheduler. While Dask computes it again,
 the task that wants it is given back (`Reschedule`), so that it does not hold the thread which that
 may need; what nobody will compute is lost (`LostKeysError`), and the run is sent again.
 
