@@ -7,9 +7,9 @@ or the client, no pair of workers has a Dask key, and what is not needed does no
 
 An owner answers from its event loop, also while it is paused or busy; what takes long to copy is
 copied by a thread. What it has no more (it was computed again, or moved, elsewhere) is looked for
-at the scheduler. While Dask computes it again,
-the task that wants it is given back (`Reschedule`), so that it does not hold the thread which that
-may need; what nobody will compute is lost (`LostKeysError`), and the run is sent again.
+at the scheduler. While Dask computes it again, the task that wants it is given back
+(`Reschedule`), so that it does not hold the thread which that may need; what nobody will compute is
+lost (`LostKeysError`), and the run is sent again.
 
 Workers that are threads of one process hand the slices over as they are; those that are processes
 of one machine, through memory that both have (`shared_buffers`).
