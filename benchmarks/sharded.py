@@ -118,9 +118,9 @@ class Case:
         return tuple(map(len, np.array_split(range(size), min(size, self.workers))))
 
 
-def step_of(case: Case, scheduler_file: str | None) -> Callable[[], dict]:
+def step_of(case: Case, scheduler_file: str | None) -> Callable[[bool], dict]:
     """Return a training step on a cluster, or without one on workers that are threads of this
-    process; it gives the facts of its plan."""
+    process; it gives the facts of its plan if it is told to record them."""
     config.set(batch_parts=case.workers, seal_every_s=3600.0)
     if scheduler_file:
         Client(scheduler_file=scheduler_file)
@@ -133,7 +133,10 @@ def step_of(case: Case, scheduler_file: str | None) -> Callable[[], dict]:
     session.run(tf.global_variables_initializer())
     fed = dict(zip(inputs, case.batch(inputs), strict=True))
 
-    def step() -> dict:
+    def step(is_recorded: bool) -> dict:
+        if not is_recorded:
+            session.run(fetches, fed)
+            return {}
         with observe.recorded() as record:
             session.run(fetches, fed)
         return record.metrics()
@@ -153,21 +156,26 @@ class Turns:
         self.times: list[float] = []
         self.facts: dict = {}
 
-    def __call__(self) -> None:
-        """Take a step.
+    def __call__(self, is_recorded: bool = False) -> dict:
+        """Take a step; return the facts of its plan if they are recorded.
 
         Raises:
           TimeoutError: it takes too long.
         """
         start = time.perf_counter()
-        self.step.start()
-        self.facts = self.step.result(TIMEOUT_S)
+        self.step.start(is_recorded)
+        found = self.step.result(TIMEOUT_S)
         self.times.append(time.perf_counter() - start)
+        return found
 
     def warm(self) -> None:
-        """Take two steps, and forget their times."""
-        for _ in range(2):
-            self()
+        """Take two steps, and forget their times.
+
+        The second is recorded. Others are not: workers, scheduler and client send one another as
+        many messages for that as for the step.
+        """
+        self()
+        self.facts = self(True)
         self.times.clear()
 
 
