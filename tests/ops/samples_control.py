@@ -70,6 +70,8 @@ SAMPLES = [
     Sample("PrintV2", printed, (X,)),
     Sample("AssertBroadcastable", weighed, (X,)),
     Sample("Print", lambda x: control.Print(x, [dv.shape(x)], "shape "), (X,), (0,)),
+    Sample("PrintFirst", lambda x: control.Print(x, [dv.shape(x)], first_n=1), (X,), (0,)),
+    Sample("RunNumber", lambda x: x + dv.cast(apply(control.RUN_NUMBER), x.dtype), (X,)),
     Sample("CheckNumerics", lambda x: control.check_numerics(x, "x"), (X,), (0,)),
     Sample("PyFunc", lambda x: control.py_func(double, [x], dv.float64), (X,), complex=False),
     Sample(

@@ -59,7 +59,16 @@ WORDS = {
     "times",
     "views",
 }
-NOT_RUN = {"SaveV2", "RestoreV2", "PrintV2", "Print", "PyFunc", "PyFuncStateless", "EagerPyFunc"}
+NOT_RUN = {
+    "SaveV2",
+    "RestoreV2",
+    "PrintV2",
+    "Print",
+    "PrintFirst",
+    "PyFunc",
+    "PyFuncStateless",
+    "EagerPyFunc",
+}
 
 
 def listen(event: str, arguments: tuple[Any, ...]) -> None:

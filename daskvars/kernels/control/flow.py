@@ -24,6 +24,10 @@ from daskvars.errors import InvalidArgumentError, OpError, UnimplementedError, k
 from daskvars.kernels.control.printing import summarized
 from daskvars.kernels.control.tensor_lists import History
 
+_TURN_BITS = (
+    40  # from which on a random key has the turn of a loop; before is the number of the run
+)
+
 
 def cond(
     xp: ArrayModule, pred: Any, *args: Any, branches: Sequence[Callable], **notes: Any
@@ -85,7 +89,7 @@ def while_loop(
 
 def _advanced(key: tuple[int, int], iteration: int) -> tuple[int, int]:
     """Return the random key of one iteration of a loop."""
-    return key[0], (key[1] + (iteration << 40)) % (1 << 64)
+    return key[0], (key[1] + (iteration << _TURN_BITS)) % (1 << 64)
 
 
 def while_gradient(
@@ -178,6 +182,26 @@ def write(xp: ArrayModule, x: Array, *data: Any, message: str, summarize: int | 
     text = "".join(summarized(data, summarize))
     print(f"{message}{text}", file=sys.stderr)
     return x
+
+
+@host_kernel
+def write_first(
+    xp: ArrayModule,
+    x: Array,
+    number: Array,
+    *data: Any,
+    message: str,
+    summarize: int | None,
+    first_n: int,
+) -> Array:
+    """Do as `write` where the number of the run is less than `first_n`, and give `x`."""
+    return write(xp, x, *data, message=message, summarize=summarize) if number < first_n else x
+
+
+def run_number(xp: ArrayModule, key: tuple[int, int]) -> Array:
+    """Give how often an operation ran before, a turn of a loop counting as a run."""
+    turns, runs = divmod(key[1], 1 << _TURN_BITS)
+    return xp.asarray(turns + runs, "int64")
 
 
 @host_kernel

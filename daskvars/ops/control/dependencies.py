@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from daskvars.dtypes import DType, DTypeLike, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype, int64
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.reshaping import identity
@@ -173,6 +174,21 @@ PRINT = OpDef(
     kernel=control_kernels.write,
     gradient=lambda op, dy: _first(op, dy),
 )
+RUN_NUMBER = without_gradient(
+    "RunNumber",
+    "",
+    infer=lambda inputs: Spec(int64, ()),
+    kernel=control_kernels.run_number,
+    seeded=True,
+)
+PRINT_FIRST = OpDef(
+    "PrintFirst",
+    "input:T, number:I, *data:A",
+    infer=lambda inputs, **attrs: inputs[0],
+    pattern=Opaque(pure=False, view=True),
+    kernel=control_kernels.write_first,
+    gradient=lambda op, dy: _first(op, dy),
+)
 
 
 def _first(op: Operation, dy: Tensor) -> list[Any]:
@@ -193,15 +209,14 @@ def Print(
       input_: [...] any dtype.
       data: tensors to print, of any dtypes.
       message: what is printed before them.
-      first_n: None or -1: print in every run.
+      first_n: in how many runs of a session or `function` it prints, the first ones, where a turn
+        of a loop counts as a run; in all if it is None or negative. A run that is repeated after
+        the loss of a worker keeps its number.
       summarize: how many elements of each are printed, by default 3; all if negative.
       name: name of the operation, by default "Print".
 
     Returns:
       [...] as `input_`.
-
-    Raises:
-      ValueError: `first_n` counts runs.
 
     >>> import sys, contextlib
     >>> import daskvars as dv
@@ -211,12 +226,12 @@ def Print(
     x is [1 2][7]
     3.0
     """
-    if first_n not in (None, -1):
-        raise ValueError(
-            "Print(first_n=...) counts runs, which a run that may be repeated after the loss of a "
-            "worker cannot do; print under cond(step < n, ...) instead"
-        )
-    return apply(PRINT, input_, *data, name=name, message=message or "", summarize=summarize)
+    attrs = {"message": message or "", "summarize": summarize}
+    if first_n is None or first_n < 0:
+        return apply(PRINT, input_, *data, name=name, **attrs)
+    with name_scope(name, "Print", [input_, *data]) as scope:
+        number = apply(RUN_NUMBER, name="number")
+        return apply(PRINT_FIRST, input_, number, *data, name=scope, first_n=first_n, **attrs)
 
 
 def _called(

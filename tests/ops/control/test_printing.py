@@ -37,6 +37,33 @@ def test_arrays_print_as_in_tensorflow(sess, capsys, value, summarize, text):
     assert capsys.readouterr().err == text + "\n"
 
 
+def test_the_first_runs_print(capsys):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        y = tf.Print(x * x, [x], "x is ", first_n=2, name="shown")
+        slope = tf.gradients(y, x)
+        never = tf.Print(x, [x], "never", first_n=0)
+        for _ in range(2):  # each session counts its own runs
+            with tf.Session() as session:
+                for i in range(4):
+                    assert session.run([y, slope, never], {x: i}) == [i * i, [2 * i], i]
+            assert capsys.readouterr().err == "x is [0]\nx is [1]\n"
+    assert y.name == "shown:0"
+
+
+def test_the_first_turns_of_a_loop_print(sess, capsys):
+    last = tf.while_loop(lambda n: n < 5, lambda n: tf.Print(n, [n], "n ", first_n=2) + 1, [0])
+    assert sess.run(last) == 5
+    assert capsys.readouterr().err == "n [0]\nn [1]\n"
+
+
+def test_the_first_calls_of_a_function_print(capsys):
+    shown = dv.function(lambda x: dv.Print(x, [x], "x is ", first_n=1))
+    for i in range(3):
+        assert float(shown(np.float32(i))) == i
+    assert capsys.readouterr().err == "x is [0]\n"
+
+
 # What TensorFlow 2.21 prints.
 @pytest.mark.parametrize(
     "value, summarize, text",
