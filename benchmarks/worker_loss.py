@@ -49,7 +49,7 @@ MOMENTS = ("exchange", "step", "exchange", "seal", "exchange", "save")  # all pa
 # A method of a worker's exchanges, and when in it the worker kills itself.
 POINTS = {
     "before it is asked where something is": ("references", "before"),
-    "before it sends": ("slices", "before"),
+    "before it sends": ("parts_of", "before"),
     "while it sends": ("answer", "soon"),
     "before it receives": ("pull", "before"),
     "while it receives": ("pull", "soon"),

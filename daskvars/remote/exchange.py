@@ -291,9 +291,9 @@ class Exchanges(NamedPlugin):
         there = self._there(wanted)
         if nbytes >= THREAD_BYTES:
             loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(self.copying, self._parts, there, ticket)
+            found = await loop.run_in_executor(self.copying, self.parts_of, there, ticket)
         else:
-            found = self._parts(there, ticket)
+            found = self.parts_of(there, ticket)
         is_frame = [bool(part) and _is_frame(part[0]) for part in found]
         parts = [frame or part for frame, part in zip(is_frame, found, strict=True)]
         frames = itertools.compress(found, is_frame)
@@ -305,7 +305,7 @@ class Exchanges(NamedPlugin):
 
     def slices(self, wanted: Sequence[tuple[Any, int, Slices]]) -> list[Any]:
         """Return slices of outputs that this worker has, each in a tuple; () where it has not."""
-        return self._parts(self._there(wanted), None)
+        return self.parts_of(self._there(wanted), None)
 
     def _there(self, wanted: Sequence[tuple[Any, int, Slices]]) -> list[Any]:
         """Return which of them this worker has: the output and the slices, () where it has not."""
@@ -319,7 +319,7 @@ class Exchanges(NamedPlugin):
             found.append((outputs[position], source) if is_here else ())
         return found
 
-    def _parts(self, there: Sequence[Any], ticket: Ticket | None) -> list[Any]:
+    def parts_of(self, there: Sequence[Any], ticket: Ticket | None) -> list[Any]:
         """Return the slices themselves; those that are large, and fit, put into a buffer."""
         take = sliced if ticket is None else _uncopied
         found: list[tuple[Any, ...]] = [(take(*each),) if each else () for each in there]
