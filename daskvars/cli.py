@@ -24,6 +24,7 @@ from daskvars.inspect_checkpoint import (
 from daskvars.observe.dashboard import dashboard_page, dashboard_root, dashboard_state
 from daskvars.state import ZarrStore
 from daskvars.state.external.formats import FORMATS
+from daskvars.surface.one_line import counted
 from daskvars.train.checkpoints.interchange import export_checkpoint, import_checkpoint
 from daskvars.train.checkpoints.reader import list_variables, load_variable
 
@@ -131,18 +132,20 @@ def run_diff(options: argparse.Namespace) -> int:
 def run_export(options: argparse.Namespace) -> int:
     """Write the variables at a path into a file of another library."""
     export_checkpoint(options.path, options.file, options.format)
-    print(
-        f"{options.file}: {len(list_variables(options.path))} variables; their chunks and the step"
-        " are not in it"
-    )
+    found = _number_of_variables(options.path)
+    print(f"{options.file}: {found}; their chunks and the step are not in it")
     return SAME
 
 
 def run_import(options: argparse.Namespace) -> int:
     """Make a checkpoint of a file of another library."""
     path = import_checkpoint(options.file, options.path, options.step, options.format)
-    print(f"{path}: {len(list_variables(path))} variables")
+    print(f"{path}: {_number_of_variables(path)}")
     return SAME
+
+
+def _number_of_variables(path: str) -> str:
+    return counted(len(list_variables(path)), "variable")
 
 
 def run_history(options: argparse.Namespace) -> int:

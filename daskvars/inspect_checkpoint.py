@@ -27,6 +27,7 @@ from daskvars.state.format.documents import array_text, get_document
 from daskvars.state.format.grids import Index
 from daskvars.state.format.manifest import NO_NUMBER, Manifest, VariableRecord
 from daskvars.state.stores.objects import in_parallel, join
+from daskvars.surface.one_line import counted
 from daskvars.train.checkpoints.reader import NewCheckpointReader, checkpoint_path
 
 
@@ -189,7 +190,7 @@ def table(path: str, stats: bool = False) -> list[str]:
                 rows.append(_scope_row(scope, depth, variables, stats))
         line = f"{'  ' * len(scopes)}{key}", variable["dtype"], str(variable["shape"])
         rows.append((*line, f"{variable['bytes']:,}", *_stats_row(variable, stats)))
-    total = f"{len(variables)} variables", "", "", f"{found['bytes']:,}"
+    total = counted(len(variables), "variable"), "", "", f"{found['bytes']:,}"
     rows.append((*total, *[""] * (len(_STATS) if stats else 0)))
     return _aligned(rows)
 

@@ -59,7 +59,7 @@ def test_inspect_lists_the_head_of_a_session_s_store(tmp_path, capsys):
                 sess.run(v.assign(value))
                 sess.seal()
     status, lines, _ = run(capsys, "inspect", store)
-    assert (status, len(lines), lines[-1].split()[:2]) == (0, 2, ["1", "variables"])
+    assert (status, len(lines), lines[-1].split()[:2]) == (0, 2, ["1", "variable"])
     assert run(capsys, "inspect", store, "--value", "v")[:2] == (0, ["3.0"])
     assert run(capsys, "verify", store)[0] == 0
 
@@ -69,7 +69,7 @@ def test_inspect_lists_any_zarr_group(tmp_path, capsys):
     assert [line.split() for line in run(capsys, "inspect", tmp_path / "g")[1]] == [
         ["a/", "(1)", "8"],
         ["a/x", "int16", "[4]", "8"],
-        ["1", "variables", "8"],
+        ["1", "variable", "8"],
     ]
 
 
@@ -143,10 +143,10 @@ def test_export_and_import(tmp_path, capsys):
     file = tmp_path / "m.npz"
     assert run(capsys, "export", path, file)[:2] == (
         0,
-        [f"{file}: 1 variables; their chunks and the step are not in it"],
+        [f"{file}: 1 variable; their chunks and the step are not in it"],
     )
     again = tmp_path / "again.zip"
-    assert run(capsys, "import", file, again, "--step", "7")[:2] == (0, [f"{again}: 1 variables"])
+    assert run(capsys, "import", file, again, "--step", "7")[:2] == (0, [f"{again}: 1 variable"])
     assert run(capsys, "diff", path, again)[0] == 0
     assert json.loads("\n".join(run(capsys, "inspect", again, "--json")[1]))["global_step"] == 7
     status, lines, err = run(capsys, "export", path, tmp_path / "m.h5")

@@ -28,6 +28,7 @@ from daskvars.graph.user_line import user_line
 from daskvars.surface.accepted import accepts
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.notebooks import ShownInNotebooks
+from daskvars.surface.one_line import counted
 
 OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -85,7 +86,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
 
     def __repr__(self) -> str:
         num_ops, num_variables = len(self._ops), len(self.notes.get("variables_by_op", ()))
-        return f"<tf.Graph of {num_ops} operations, {num_variables} variables>"
+        found = counted(num_ops, "operation"), counted(num_variables, "variable")
+        return f"<tf.Graph of {', '.join(found)}>"
 
     def __getitem__(self, name: str) -> Any:
         return self.as_graph_element(name)

@@ -40,6 +40,15 @@ def _few(array: Any) -> dict[str, Any]:
     return {"threshold": NUM_VALUES, "edgeitems": 2 if numpy.ndim(array) < 2 else 1}
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words.
+
+    >>> counted(1, "variable"), counted(2, "variable")
+    ('1 variable', '2 variables')
+    """
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def array_in_line(value: Any) -> str:
     """Return the repr of an array or NumPy scalar, in one line.
 

@@ -179,7 +179,7 @@ def test_stores_and_checkpoints(model, tmp_path):
     reader = dv.train.load_checkpoint(path)
     found = page(reader)
     assert "1 variable, 96 B" in found.text and "net/layer/w (6, 4) float32" in found.text
-    assert repr(reader) == f"<CheckpointReader {path!r}: 1 variables, 96 bytes>"
+    assert repr(reader) == f"<CheckpointReader {path!r}: 1 variable, 96 bytes>"
     with dv.Session(graph=graph, store=tmp_path / "store") as stored:
         stored.run(w.initializer)
         stored.seal()

@@ -22,6 +22,7 @@ from dask.utils import format_bytes
 from daskvars.remote.dask_internals import add_to_dashboard
 from daskvars.remote.scheduler.observer import Observer
 from daskvars.remote.tracing import Slice, layer_of
+from daskvars.surface.one_line import counted
 
 PATH = "/daskvars"
 UPDATE_MS = 1_000
@@ -273,7 +274,7 @@ def headline(state: Mapping[str, Any]) -> str:
     moved = state["exchanged_bytes_per_step"]
     durable = seals["durable_version"]
     said = [
-        f"<b>{name}</b>: {len(state['variables'])} variables, {format_bytes(nbytes)}",
+        f"<b>{name}</b>: {counted(len(state['variables']), 'variable')}, {format_bytes(nbytes)}",
         f"version {state['version']}, {state['runs_in_flight']} runs in flight",
         "steps/s: " + ("-" if rate is None else f"{rate:.1f}"),
         "exchanged a step: " + ("-" if moved is None else format_bytes(int(moved))),
@@ -325,7 +326,9 @@ def row_of(name: str, depth: int, found: Sequence[Mapping[str, Any]]) -> dict[st
     return {
         "name": name,
         "depth": depth,
-        "shape": f"{len(found)} variables" if is_scope else "x".join(map(str, first["shape"])),
+        "shape": counted(len(found), "variable")
+        if is_scope
+        else "x".join(map(str, first["shape"])),
         "dtype": "" if is_scope else first["dtype"],
         "bytes": format_bytes(sum(one["bytes"] for one in found)),
         "chunks": sum(one["chunks"] for one in found),

@@ -15,6 +15,7 @@ from daskvars.state import open_zarr_store
 from daskvars.state.checkpoint import open_checkpoint
 from daskvars.state.stores.files import read_file
 from daskvars.surface.notebooks import ShownInNotebooks
+from daskvars.surface.one_line import counted
 from daskvars.train.checkpoints.checkpoint_state import latest_checkpoint, state_path
 
 _ENUM_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
@@ -48,8 +49,9 @@ class CheckpointReader(ShownInNotebooks, Mapping[str, Any]):
         self.records = open_checkpoint(*open_zarr_store(path, "r")).records
 
     def __repr__(self) -> str:
+        found = counted(len(self.records), "variable")
         nbytes = sum(record.nbytes for record in self.records.values())
-        return f"<CheckpointReader {self.path!r}: {len(self.records)} variables, {nbytes:,} bytes>"
+        return f"<CheckpointReader {self.path!r}: {found}, {nbytes:,} bytes>"
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.records:
