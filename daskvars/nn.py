@@ -22,7 +22,7 @@ from daskvars.ops.math.transcendental import log_sigmoid, sigmoid, softplus, sof
 from daskvars.ops.nn.activation import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu, swish
 from daskvars.ops.nn.bias import bias_add, relu_layer, xw_plus_b
 from daskvars.ops.nn.convolution.adjoints import atrous_conv2d_transpose, conv1d_transpose
-from daskvars.ops.nn.convolution.forms import (
+from daskvars.ops.nn.convolution.composed import (
     atrous_conv2d, conv1d, convolution, depthwise_conv2d, separable_conv2d,
 )
 from daskvars.ops.nn.convolution.functions import (
@@ -48,7 +48,7 @@ from daskvars.ops.nn.normalization.moments import (
     local_response_normalization, lrn,
 )
 from daskvars.ops.nn.pooling import avg_pool, max_pool, max_pool_with_argmax
-from daskvars.ops.nn.pooling_forms import (
+from daskvars.ops.nn.pooling_by_rank import (
     avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d, pool,
 )
 from daskvars.ops.nn.ranking import in_top_k, top_k

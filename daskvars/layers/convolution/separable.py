@@ -10,7 +10,7 @@ from daskvars.layers.convolution.convolutional import Convolution
 from daskvars.layers.convolution.sizes import op_format
 from daskvars.layers.functional import functional
 from daskvars.ops.array.reshaping import expand_dims, squeeze
-from daskvars.ops.nn.convolution import forms as nn_convolution_forms
+from daskvars.ops.nn.convolution import composed
 from daskvars.shapes import ShapeLike
 
 
@@ -45,7 +45,7 @@ class SeparableConvolution(Convolution):
         self.built = True
 
     def _convolved(self, inputs: Tensor) -> Tensor:
-        return nn_convolution_forms.separable_conv2d(
+        return composed.separable_conv2d(
             inputs,
             self.depthwise_kernel,
             self.pointwise_kernel,
@@ -72,7 +72,7 @@ class SeparableConv1D(SeparableConvolution):
         """Convolve as images of height 1."""
         height = 2 if self.data_format == "channels_first" else 1
         # The stride is that of both axes: a depthwise convolution has but one.
-        outputs = nn_convolution_forms.separable_conv2d(
+        outputs = composed.separable_conv2d(
             expand_dims(inputs, height),
             expand_dims(self.depthwise_kernel, 0),
             expand_dims(self.pointwise_kernel, 0),

@@ -1,6 +1,6 @@
 """Neural networks' ops; `daskvars.nn` lists their public names.
 
-Rooms: ``convolution``, ``normalization``. Files: ``pooling``, ``pooling_forms``,
+Rooms: ``convolution``, ``normalization``. Files: ``pooling``, ``pooling_by_rank``,
 ``fractional_pooling``; ``windows``, how convolutions and poolings take strides, paddings and
 formats; ``activation``, ``bias``, ``dropout``,
 ``embedding``, ``embedding_sparse``; ``softmax``, ``loss``, ``ranking``, ``weighting``; ``ctc``,

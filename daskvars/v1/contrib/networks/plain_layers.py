@@ -30,9 +30,9 @@ from daskvars.ops.math.division import divide
 from daskvars.ops.math.reduce import reduce_max, reduce_prod, reduce_sum
 from daskvars.ops.nn.pooling import avg_pool as op_avg_pool
 from daskvars.ops.nn.pooling import max_pool as op_max_pool
-from daskvars.ops.nn.pooling_forms import avg_pool3d as op_avg_pool3d
-from daskvars.ops.nn.pooling_forms import max_pool3d as op_max_pool3d
-from daskvars.ops.nn.pooling_forms import pool as pool_windows
+from daskvars.ops.nn.pooling_by_rank import avg_pool3d as op_avg_pool3d
+from daskvars.ops.nn.pooling_by_rank import max_pool3d as op_max_pool3d
+from daskvars.ops.nn.pooling_by_rank import pool as pool_windows
 from daskvars.ops.nn.softmax import softmax as softmax_of
 from daskvars.ops.sparse.indices import reshape as sparse_reshape
 from daskvars.v1.contrib.arg_scopes import add_arg_scope

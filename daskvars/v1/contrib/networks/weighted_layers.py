@@ -25,7 +25,7 @@ from daskvars.ops.nn.activation import elu as elu_of
 from daskvars.ops.nn.activation import relu as relu_of
 from daskvars.ops.nn.activation import relu6 as relu6_of
 from daskvars.ops.nn.bias import bias_add as add_bias
-from daskvars.ops.nn.convolution.forms import depthwise_conv2d
+from daskvars.ops.nn.convolution.composed import depthwise_conv2d
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.v1.contrib.networks.collected import (
     channel_dimension,

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops.nn.convolution import forms as ops
+from daskvars.ops.nn.convolution import composed as ops
 from daskvars.ops.nn.convolution.functions import conv2d, depthwise_conv2d_native
 
 rng = numpy.random.default_rng(0)
