@@ -31,6 +31,7 @@ from daskvars.ops.math.reduce import reduce_mean, reduce_sum
 from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
 from daskvars.ops.nn.ranking import nth_element
 from daskvars.ops.rules.static_shapes import is_tensor
+from daskvars.surface.signatures import named
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.train.checkpoints.iterator import checkpoints_iterator, wait_for_new_checkpoint
 from daskvars.train.checkpoints.reader import list_variables, load_checkpoint, load_variable
@@ -79,6 +80,7 @@ from daskvars.v1.contrib.trainings import (
 from daskvars.v1.lookup import buckets, vocabularies
 from daskvars.v1.lookup import initializers as table_initializers
 from daskvars.v1.lookup import tables as lookup_tables
+from daskvars.v1.servers import device_setter
 from daskvars.variables import regularizers
 from daskvars.variables.scopes.variable_scope import create_partitioned_variables
 
@@ -192,11 +194,8 @@ def _predictions_first(metric: Any) -> Any:
     def streaming(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Any:
         return metric(labels, predictions, *args, **kwargs)
 
-    streaming.__name__ = streaming.__qualname__ = f"streaming_{metric.__name__}"
-    streaming.__doc__ = (
-        f"Return `metrics.{metric.__name__}`, whose first two arguments are swapped."
-    )
-    return streaming
+    doc = f"Return `metrics.{metric.__name__}`, whose first two arguments are swapped."
+    return named(streaming, f"streaming_{metric.__name__}", doc)
 
 
 def aggregate_metrics(*value_update_tuples: Any) -> Any:
@@ -381,6 +380,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     "training": {
         **_EVALUATION,
         **_GRADIENTS,
+        **_of(device_setter, "GreedyLoadBalancingStrategy byte_size_load_fn"),
         "HParams": hyperparameters.HParams,
         "clip_gradient_norms_fn": training_steps.clip_gradient_norms_fn,
         "create_train_op": training_steps.create_train_op,
