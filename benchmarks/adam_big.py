@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import measure
 import numpy as np
@@ -56,6 +57,18 @@ class TiledAdam:
             np.divide(m, t, t)
             t *= rate
             w -= t
+
+
+def trained(network: Any, rate: float) -> Callable[..., float]:
+    """Return a step of a hand-written network: its loss on a batch, before Adam's update."""
+    adam = TiledAdam(network.flat, rate)
+
+    def step(*batch: np.ndarray) -> float:
+        loss: float = network.loss_and_gradients(*batch)
+        adam.apply(network.flat_gradient)
+        return loss
+
+    return step
 
 
 def sides(size: int) -> dict[str, Callable[[], float]]:

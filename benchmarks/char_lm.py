@@ -33,15 +33,7 @@ def batches(sizes: Sizes, count: int = 4) -> list[tuple[np.ndarray, np.ndarray]]
 
 def baseline(sizes: Sizes) -> Callable[..., float]:
     """Return the hand-written step."""
-    network = handwritten_transformer.HandwrittenTransformer(sizes)
-    adam = adam_big.TiledAdam(network.flat, RATE)
-
-    def step(characters: np.ndarray, following: np.ndarray) -> float:
-        loss = network.loss_and_gradients(characters, following)
-        adam.apply(network.flat_gradient)
-        return loss
-
-    return step
+    return adam_big.trained(handwritten_transformer.HandwrittenTransformer(sizes), RATE)
 
 
 class Builder:

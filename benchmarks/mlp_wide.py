@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 import adam_big
 import measure
 import mlp_small
-import numpy as np
 
 import daskvars.v1 as tf
 
@@ -33,15 +32,7 @@ def sides(units: Sequence[int], batch: int) -> dict[str, Callable[[], float]]:
 
 def baseline(units: Sequence[int], batch: int) -> Callable[..., float]:
     """Return the hand-written step."""
-    mlp = mlp_small.HandwrittenMlp(mlp_small.initial_weights(units), batch)
-    adam = adam_big.TiledAdam(mlp.flat, RATE)
-
-    def step(x: np.ndarray, labels: np.ndarray) -> float:
-        loss = mlp.loss_and_gradients(x, labels)
-        adam.apply(mlp.flat_gradient)
-        return loss
-
-    return step
+    return adam_big.trained(mlp_small.HandwrittenMlp(mlp_small.initial_weights(units), batch), RATE)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

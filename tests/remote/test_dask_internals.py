@@ -7,6 +7,7 @@ import asyncio
 import inspect
 import os
 import pickle as standard_pickle
+from contextlib import contextmanager
 from functools import partial
 from operator import add, getitem
 
@@ -468,8 +469,9 @@ def test_a_client_sends_as_promptly_as_workers(client):
     assert client.scheduler_comm.interval == worker.batched_stream.interval
 
 
-def test_what_was_let_go_is_said_with_the_next_message_or_after_a_while(client):
-    scheduler = client.cluster.scheduler
+@contextmanager
+def hearing(client):
+    """Give a worker, what it says to the scheduler, and a function that delays releases there."""
     worker = client.cluster.workers[0]
     said, send = [], worker.batched_send
 
@@ -480,6 +482,18 @@ def test_what_was_let_go_is_said_with_the_next_message_or_after_a_while(client):
     async def delay(seconds):
         worker.batched_send = heard
         internals.delay_releases(worker, seconds)
+
+    async def restore():
+        worker.batched_send = send
+
+    try:
+        yield worker, said, partial(client.sync, delay)
+    finally:
+        client.sync(restore)
+
+
+def test_what_was_let_go_is_said_with_the_next_message_or_after_a_while(client):
+    scheduler = client.cluster.scheduler
 
     def computed_and_let_go(number):
         future = client.submit(add, number, 1, key=f"let-go-{number}", workers=[worker.address])
@@ -487,46 +501,28 @@ def test_what_was_let_go_is_said_with_the_next_message_or_after_a_while(client):
         del future
         wait_until(lambda: f"let-go-{number}" not in worker.data, "it is let go", 20)
 
-    async def restore():
-        worker.batched_send = send
-
-    try:
-        client.sync(delay, 3600.0)
+    with hearing(client) as (worker, said, delay):
+        delay(3600.0)
         computed_and_let_go(1)
         assert ("release-worker-data", "let-go-1") not in said
         computed_and_let_go(2)
         assert said.index(("release-worker-data", "let-go-1")) < said.index(
             ("task-finished", "let-go-2")
         )
-        client.sync(delay, 0.05)
+        delay(0.05)
         computed_and_let_go(3)
         wait_until(lambda: ("release-worker-data", "let-go-3") in said, "it is said", 20)
         assert until(client, lambda _: "let-go-3" not in scheduler.tasks)
-    finally:
-        client.sync(restore)
 
 
 def test_what_came_again_under_its_key_is_not_said_to_be_let_go(client):
     scheduler = client.cluster.scheduler
-    worker = client.cluster.workers[0]
-    said, send = [], worker.batched_send
-
-    def heard(message):
-        said.append((message["op"], message.get("key")))
-        send(message)
-
-    async def delay(seconds):
-        worker.batched_send = heard
-        internals.delay_releases(worker, seconds)
-
-    async def restore():
-        worker.batched_send = send
 
     def sent(number):
         return client.scatter({"again": number}, hash=False, workers=[worker.address])["again"]
 
-    try:
-        client.sync(delay, 3600.0)
+    with hearing(client) as (worker, said, delay):
+        delay(3600.0)
         first = sent(1)
         del first
         wait_until(lambda: "again" not in worker.data, "it is let go", 20)
@@ -534,8 +530,6 @@ def test_what_came_again_under_its_key_is_not_said_to_be_let_go(client):
         assert client.submit(add, 1, 1, workers=[worker.address]).result() == 2  # says all before
         assert ("release-worker-data", "again") not in said
         assert second.result() == 2 and scheduler.tasks["again"].state == "memory"
-    finally:
-        client.sync(restore)
 
 
 def test_a_task_is_not_refused_for_the_size_of_inputs_that_stay_where_they_are(client):
