@@ -12,6 +12,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import reduce as kernels
 from daskvars.ops.array import constant, repeating
+from daskvars.ops.rules import axes
 from daskvars.shape_arithmetic import broadcasts_to
 from daskvars.shapes import Shape
 
@@ -45,7 +46,7 @@ SUM_TO_SHAPE = OpDef(
     kernel=kernels.sum_to_shape,
     operands=("shape",),
     same_if_same_shape=True,
-    block=lambda attrs, block: {**attrs, "shape": block.out_shapes[0]},
+    block=axes.shaped_as_block("shape"),
     gradient=lambda op, dy: repeating.broadcast_to(dy, constant.shape(op.inputs[0])),
 )
 

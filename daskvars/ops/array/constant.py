@@ -230,7 +230,7 @@ FILL = OpDef(
     pattern=Source(),
     kernel=kernels.fill,
     operands=("dims",),
-    block=lambda attrs, block: axes.in_block(attrs, dims=block.out_shapes[0]),
+    block=axes.shaped_as_block("dims"),
     gradient=lambda op, dy: sum_down(dy, ()),
 )
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from daskvars import shapes
 from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import PASS_GRADIENT, OpDef, Spec, without_gradient
-from daskvars.graph.definitions.patterns import Elementwise, Source
+from daskvars.graph.definitions.opdef import PASS_GRADIENT, Spec, without_gradient
+from daskvars.graph.definitions.patterns import Source
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
+from daskvars.ops.rules.families import elementwise
 from daskvars.shapes import Shape, ShapeLike
 
 PLACEHOLDER = without_gradient(
@@ -74,11 +75,10 @@ def _defaulted(inputs: Sequence[Spec], *, shape: Shape) -> Spec:
     return Spec(inputs[0].dtype, shape)
 
 
-PLACEHOLDER_WITH_DEFAULT = OpDef(
+PLACEHOLDER_WITH_DEFAULT = elementwise(
     "PlaceholderWithDefault",
     "input:T",
     infer=_defaulted,
-    pattern=Elementwise(),
     kernel=None,
     gradient=PASS_GRADIENT,
     static=lambda values, specs, attrs: None,  # a feed may take the place of a known default

@@ -269,10 +269,13 @@ DEPTH_TO_SPACE: OpDef = OpDef(
 )
 
 
-def _checked_block(block_size: int) -> int:
+def _by_blocks(
+    definition: OpDef, input: TensorLike, block_size: int, name: str | None, data_format: str
+) -> Tensor:
     if block_size < 2:
         raise ValueError(f"Block size should be > 1, but was: {block_size}")
-    return int(block_size)
+    options = {"block_size": int(block_size), "data_format": data_format}
+    return apply(definition, input, name=name, **options)
 
 
 def space_to_depth(
@@ -296,13 +299,7 @@ def space_to_depth(
     >>> space_to_depth(dv.ones([1, 4, 4, 2]), 2).shape.as_list()
     [1, 2, 2, 8]
     """
-    return apply(
-        SPACE_TO_DEPTH,
-        input,
-        name=name,
-        block_size=_checked_block(block_size),
-        data_format=data_format,
-    )
+    return _by_blocks(SPACE_TO_DEPTH, input, block_size, name, data_format)
 
 
 def depth_to_space(
@@ -314,13 +311,7 @@ def depth_to_space(
     >>> depth_to_space(dv.ones([1, 2, 2, 8]), 2).shape.as_list()
     [1, 4, 4, 2]
     """
-    return apply(
-        DEPTH_TO_SPACE,
-        input,
-        name=name,
-        block_size=_checked_block(block_size),
-        data_format=data_format,
-    )
+    return _by_blocks(DEPTH_TO_SPACE, input, block_size, name, data_format)
 
 
 def _batched(inputs: Sequence[Spec], blocks: Any, pairs: Any, sign: Any) -> Spec:
@@ -424,13 +415,8 @@ def space_to_batch_nd(
     >>> space_to_batch_nd([[1, 2, 3, 4]], [2], [[0, 0]]).numpy().tolist()
     [[1, 3], [2, 4]]
     """
-    return apply(
-        SPACE_TO_BATCH,
-        input,
-        name=name,
-        block_shape=axes.as_operand(block_shape),
-        paddings=axes.as_operand(paddings),
-    )
+    options = axes.as_operands(block_shape=block_shape, paddings=paddings)
+    return apply(SPACE_TO_BATCH, input, name=name, **options)
 
 
 def batch_to_space_nd(
@@ -447,13 +433,8 @@ def batch_to_space_nd(
     >>> batch_to_space_nd([[1], [2], [3], [4]], [2], [[0, 0]]).numpy().tolist()
     [[1, 3], [2, 4]]
     """
-    return apply(
-        BATCH_TO_SPACE,
-        input,
-        name=name,
-        block_shape=axes.as_operand(block_shape),
-        crops=axes.as_operand(crops),
-    )
+    options = axes.as_operands(block_shape=block_shape, crops=crops)
+    return apply(BATCH_TO_SPACE, input, name=name, **options)
 
 
 def space_to_batch(

@@ -55,7 +55,7 @@ BROADCAST_TO = OpDef(
     operands=("shape",),
     same_if_same_shape=True,
     gradient=lambda op, dy: sum_down(dy, _sizes(op.inputs[0])),
-    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
+    block=axes.shaped_as_block("shape"),
 )
 
 

@@ -98,7 +98,7 @@ ENSURE_SHAPE = OpDef(
     infer=lambda inputs, *, shape: Spec(inputs[0].dtype, shapes.merge(inputs[0].shape, shape)),
     gradient=PASS_GRADIENT,
     static=axes.first_value,
-    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
+    block=axes.shaped_as_block("shape"),
 )
 
 
@@ -182,7 +182,7 @@ RESHAPE = OpDef(
     static=_reshaped_value,
     same_if_same_shape=True,
     gradient=lambda op, dy: reshape(dy, sizes_like(op.inputs[0])),
-    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
+    block=axes.shaped_as_block("shape"),
 )
 
 

@@ -79,7 +79,7 @@ SLICE = OpDef(
     operands=("begin", "size"),
     static=_slice_value,
     gradient=_slice_gradient,
-    block=lambda attrs, block: axes.in_block(attrs, size=block.out_shapes[0]),
+    block=axes.shaped_as_block("size"),
 )
 
 
@@ -105,8 +105,7 @@ def slice(
     >>> dv.slice([[1, 2, 3], [4, 5, 6]], [1, 0], [1, 2]).numpy().tolist()
     [[4, 5]]
     """
-    begin, size = axes.as_operand(begin), axes.as_operand(size)
-    return apply(SLICE, input_, name=name, begin=begin, size=size)
+    return apply(SLICE, input_, name=name, **axes.as_operands(begin=begin, size=size))
 
 
 SLICE_GRAD = OpDef(
@@ -117,7 +116,7 @@ SLICE_GRAD = OpDef(
     infer=lambda inputs, *, shape, begin, **attrs: Spec(inputs[0].dtype, shape),
     pattern=Movement(_slice_access, view=False, linear=True),
     gradient=lambda op, dy: slice(dy, axes.operand_of(op, "begin"), constant.shape(op.inputs[0])),
-    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
+    block=axes.shaped_as_block("shape"),
 )
 
 
@@ -387,7 +386,7 @@ STRIDED_SLICE_GRAD = OpDef(
         *(axes.operand_of(op, name) for name in ("begin", "end", "strides")),
         *(op.attrs[mask] for mask in MASKS),
     ),
-    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
+    block=axes.shaped_as_block("shape"),
 )
 
 

@@ -26,6 +26,7 @@ from daskvars.ops.math.arithmetic import abs as absolute
 from daskvars.ops.math.arithmetic import add, multiply, number, subtract
 from daskvars.ops.math.reduce import reduce_all
 from daskvars.ops.rules.families import same_dtype
+from daskvars.surface.signatures import named
 
 COMPARISON = """Return an operation that fails the run unless x {symbol} y everywhere.
 
@@ -114,9 +115,8 @@ def _comparison(
                 ]
             return asserted(reduce_all(relation(x, y)), data, summarize)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (COMPARISON + ASSERTION).format(name=name, symbol=symbol, example=example)
-    return function
+    doc = (COMPARISON + ASSERTION).format(name=name, symbol=symbol, example=example)
+    return named(function, name, doc)
 
 
 assert_equal = _comparison("assert_equal", comparison.equal, "==", "[1, 2], [1, 2]")
@@ -152,9 +152,8 @@ def _sign(
                 ]
             return asserted(reduce_all(relation(x, number(0, x))), data, summarize)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (SIGN + ASSERTION).format(name=name, symbol=symbol, example=example)
-    return function
+    doc = (SIGN + ASSERTION).format(name=name, symbol=symbol, example=example)
+    return named(function, name, doc)
 
 
 assert_negative = _sign("assert_negative", comparison.less, "<", "[-1, -2]")

@@ -18,6 +18,7 @@ from daskvars.ops.array import constant
 from daskvars.ops.checks.assertions import asserted, shown_name
 from daskvars.ops.control.dependencies import no_op, with_dependencies
 from daskvars.ops.math import comparison
+from daskvars.surface.signatures import named
 
 RANK = """Return an operation that fails the run unless `x` has {words}.
 
@@ -97,11 +98,10 @@ def _rank_assertion(
         with name_scope(name, function.__name__, [x, rank, *(data or ())]):
             return _checked_rank(x, [rank], words, holds, data, summarize, message)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = RANK.format(
+    doc = RANK.format(
         name=name, words=f"rank {words}`rank`", argument="rank: scalar int32.", example=2
     )
-    return function
+    return named(function, name, doc)
 
 
 def _is_rank(found: Any, ranks: list[Any]) -> Any:

@@ -18,6 +18,7 @@ from daskvars.ops.array.constant import shape
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.control.while_loop import while_loop
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import named
 
 
 class _Rows:
@@ -122,8 +123,7 @@ def _fold(name: str, reverse: bool, doc: str) -> Callable[..., Any]:
         with name_scope(name, default, nest.flatten(elems)):
             return _scanned(fn, elems, initializer, back_prop, reverse, None)[0]
 
-    fold.__name__ = fold.__qualname__ = name
-    fold.__doc__ = f"""{doc}
+    doc = f"""{doc}
 
     Args:
       fn: takes the value so far and a row, returns the next value.
@@ -139,7 +139,7 @@ def _fold(name: str, reverse: bool, doc: str) -> Callable[..., Any]:
     >>> int(dv.{name}(lambda a, x: 10 * a + x, dv.constant([1, 2, 3])))
     {321 if reverse else 123}
     """
-    return accepts("parallel_iterations", "swap_memory")(fold)
+    return accepts("parallel_iterations", "swap_memory")(named(fold, name, doc))
 
 
 foldl = _fold("foldl", False, "Return ``fn(...fn(fn(initializer, row 0), row 1)...)``.")

@@ -17,7 +17,7 @@ from daskvars.graph import nest
 from daskvars.graph.by_identity import ByIdentity, each_once
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Effect, Elementwise, Opaque, Source
+from daskvars.graph.definitions.patterns import Effect, Opaque, Source
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
@@ -31,6 +31,7 @@ from daskvars.ops.array.slicing import strided_slice
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.control.tensor_lists import built_again, zero_list
 from daskvars.ops.math.casting import cast
+from daskvars.ops.rules.families import elementwise
 from daskvars.ops.state.assign import READ
 from daskvars.shapes import is_known
 
@@ -55,11 +56,10 @@ PARAMETER = OpDef(
     kernel=unreachable,
     gradient=lambda op: (),
 )
-KEPT_READ = OpDef(
+KEPT_READ = elementwise(
     "KeptRead",
     "value:T, variable:T",
     infer=lambda inputs: inputs[0],
-    pattern=Elementwise(),
     kernel=None,
     gradient=lambda op, dy: (None, dy),
 )

@@ -91,11 +91,7 @@ GATHER = OpDef(
     pattern=Gather(row_shards.shard_rows),
     static=_rows_value,
     gradient=_rows_gradient,
-    block=lambda attrs, block: {
-        **attrs,
-        "offset": block.in_offsets[0][0],
-        "size": block.full_in_shapes[0][0],
-    },
+    block=axes.from_rows_of_block,
 )
 
 
@@ -189,7 +185,7 @@ GATHER_AXIS_GRAD = OpDef(
         ),
         None,
     ),
-    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
+    block=axes.shaped_as_block("shape"),
 )
 
 

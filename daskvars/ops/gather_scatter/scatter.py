@@ -30,7 +30,7 @@ from daskvars.ops.rules import axes
 from daskvars.ops.state.assign import handle_of
 from daskvars.shapes import Shape
 from daskvars.surface.accepted import ACCEPTED, accepts
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import named, with_example
 
 
 def _slices(params: Shape, indices: Shape, batch_dims: int = 0) -> Shape:
@@ -222,13 +222,12 @@ def _tensor_scatter(
     ) -> Tensor:
         return apply(definition, tensor, indices, updates, name=name, mode=mode)
 
-    function.__name__ = function.__qualname__ = f"tensor_scatter_{mode}"
+    name = f"tensor_scatter_{mode}"
     doc = TENSOR_SCATTER.format(
         summary=summary, type=type, kind="dtype" if mode == "update" else "number"
     )
-    call = f"{function.__name__}([1, 2, 3, 4], [[0], [2]], [10, 20]).numpy().tolist()"
-    function.__doc__ = with_example(doc, f"{call} -> {result}")
-    return function
+    call = f"{name}([1, 2, 3, 4], [[0], [2]], [10, 20]).numpy().tolist()"
+    return named(function, name, with_example(doc, f"{call} -> {result}"))
 
 
 def _update_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None, Tensor]:
@@ -307,11 +306,7 @@ def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callab
         pattern=Effect(Movement(_rows_access, view=False), reads=True, writes=True),
         in_place=part_writes.scatter_nd_into,
         check=part_writes.check_coordinates,
-        block=lambda attrs, block: {
-            **attrs,
-            "offset": block.out_offsets[0][0],
-            "size": block.full_out_shapes[0][0],
-        },
+        block=axes.into_rows_of_block,
     )
 
     def function(
@@ -323,13 +318,12 @@ def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callab
     ) -> Tensor:
         return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
 
-    function.__name__ = function.__qualname__ = f"scatter_nd_{mode}"
+    name = f"scatter_nd_{mode}"
     doc = SCATTER_ND_INTO.format(
         summary=summary, type=type, use_locking=ACCEPTED["use_locking"].text
     )
-    example = SCATTER_ND_EXAMPLE.format(name=function.__name__, result=result)
-    function.__doc__ = with_example(doc, example)
-    return function
+    example = SCATTER_ND_EXAMPLE.format(name=name, result=result)
+    return named(function, name, with_example(doc, example))
 
 
 scatter_nd_update = _scatter_nd(

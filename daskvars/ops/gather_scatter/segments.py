@@ -24,7 +24,7 @@ from daskvars.ops.math.comparison import equal
 from daskvars.ops.math.division import div_no_nan, divide
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.rules import axes
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import named, with_example
 
 # -- ids in any order --------------------------------------------------------------------------
 
@@ -73,11 +73,7 @@ GATHER_OR_ZERO = OpDef(
         unsorted_segment_sum(dy, op.inputs[1], _num_rows(op.inputs[0])),
         None,
     ),
-    block=lambda attrs, block: {
-        **attrs,
-        "offset": block.in_offsets[0][0],
-        "size": block.full_in_shapes[0][0],
-    },
+    block=axes.from_rows_of_block,
 )
 
 
@@ -172,11 +168,9 @@ def _unsorted_function(
         number = axes.as_operand(num_segments)
         return apply(definition, data, segment_ids, name=name, num_segments=number)
 
-    function.__name__ = function.__qualname__ = name
     doc = UNSORTED.format(summary=summary, types=types, type=type, empty=empty)
     call = f"{name}([5, 3, 2, 9], [0, 1, 0, -1], 2).numpy().tolist()"
-    function.__doc__ = with_example(doc, f"{call} -> {result}")
-    return function
+    return named(function, name, with_example(doc, f"{call} -> {result}"))
 
 
 unsorted_segment_sum: Callable[..., Tensor] = _unsorted_function(
@@ -370,15 +364,14 @@ def _sorted_function(
             result.set_shape((int(ids[-1]) + 1, *result.spec.shape[1:]))
         return result
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = SORTED.format(
+    doc = SORTED.format(
         summary=summary,
         types=types,
         type=type,
         example=example,
         empty=1 if "Prod" in type else 0,
     )
-    return function
+    return named(function, name, doc)
 
 
 segment_sum = _sorted_function(

@@ -25,6 +25,7 @@ from daskvars.ops.math.arithmetic import multiply, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import truediv
 from daskvars.ops.rules import axes
+from daskvars.surface.signatures import with_arguments_of
 
 
 def _with_sizes(result: Tensor, image: Tensor, sizes: Sequence[Any], name: str) -> Tensor:
@@ -92,25 +93,18 @@ def crop_to_bounding_box(
         return _with_sizes(part, image, size, scope)
 
 
+@with_arguments_of(crop_to_bounding_box)
 def pad_to_bounding_box(
-    image: TensorLike,
-    offset_height: TensorLike,
-    offset_width: TensorLike,
-    target_height: TensorLike,
-    target_width: TensorLike,
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
     """Return images amid zeros.
 
     Args:
-      image: [batch, height, width, channels] or [height, width, channels] any dtype.
       offset_height: how many rows of zeros are above, an int or a scalar integer tensor; so are
         the others.
       offset_width: how many columns of zeros are to the left.
       target_height: the height of the result.
       target_width: the width of the result.
-
-    Returns:
-      [batch, target_height, target_width, channels], or without the batch, of the dtype of `image`.
 
     Raises:
       ValueError: the rank is neither 3 nor 4, or the images do not fit.

@@ -14,6 +14,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.image import patches as kernels
 from daskvars.kernels.nn.windows import windowed_shape
 from daskvars.ops.nn.windows import PerAxis, image_shape, image_sizes, per_axis
+from daskvars.ops.rules import axes
 from daskvars.ops.rules.axes import either
 from daskvars.shapes import Shape
 
@@ -66,7 +67,7 @@ PATCHES_GRAD: OpDef = OpDef(
     pattern=Contraction("n___->n___", None),
     kernel=kernels.extract_image_patches_grad,
     operands=("input_shape",),
-    block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
+    block=axes.shaped_as_block("input_shape"),
     gradient=lambda op, g: apply(PATCHES, g, **_options(op)),
     attributes={**_KINDS, "input_shape": kinds_of.SHAPE},
 )

@@ -200,13 +200,8 @@ def matrix_band_part(
     >>> matrix_band_part([[1, 2], [3, 4]], -1, 0).numpy().tolist()
     [[1, 0], [3, 4]]
     """
-    return apply(
-        MATRIX_BAND_PART,
-        input,
-        name=name,
-        num_lower=axes.as_operand(num_lower),
-        num_upper=axes.as_operand(num_upper),
-    )
+    band = axes.as_operands(num_lower=num_lower, num_upper=num_upper)
+    return apply(MATRIX_BAND_PART, input, name=name, **band)
 
 
 # -- tensors on a diagonal ---------------------------------------------------------------------

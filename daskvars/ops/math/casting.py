@@ -9,8 +9,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Elementwise
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -44,11 +43,10 @@ def _cast_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     return cast(dy, source) if source.is_floating or source.is_complex else None
 
 
-CAST = OpDef(
+CAST = elementwise(
     "Cast",
     "x:T",
     infer=lambda inputs, *, dtype: Spec(dtype, inputs[0].shape),
-    pattern=Elementwise(),
     kernel=kernels.cast,
     static=_cast_known,
     gradient=_cast_gradient,
@@ -171,11 +169,10 @@ def _joined(inputs: Sequence[Spec]) -> Spec:
     return Spec(dtypes.complex128 if wide else dtypes.complex64, parts.shape)
 
 
-COMPLEX = OpDef(
+COMPLEX = elementwise(
     "Complex",
     "real:R, imag:R",
     infer=_joined,
-    pattern=Elementwise(),
     kernel=kernels.join_complex,
     gradient=lambda op, dy: broadcast_gradients(op, real(dy), imag(dy)),
 )

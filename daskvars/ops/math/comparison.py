@@ -7,15 +7,14 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, without_gradient
-from daskvars.graph.definitions.patterns import Elementwise
+from daskvars.graph.definitions.opdef import NO_GRADIENT, Spec, without_gradient
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.math import without_ufunc as kernels
 from daskvars.ops.array import constant, joining, reshaping, slicing
 from daskvars.ops.array.broadcasting import broadcast_gradients
-from daskvars.ops.rules.families import binary, same_dtype, unary
+from daskvars.ops.rules.families import binary, elementwise, same_dtype, unary
 from daskvars.ops.rules.shapes import compared
 
 
@@ -101,20 +100,18 @@ def split_by(condition: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     return where_v2(condition, value, zero), where_v2(condition, zero, value)
 
 
-SELECT = OpDef(
+SELECT = elementwise(
     "Select",
     "condition:B, x:T, y:T",
     infer=_chosen,
-    pattern=Elementwise(),
     kernel=kernels.select,
     gradient=lambda op, dy: (None, *split_by(op.inputs[0], dy)),
 )
 
-SELECT_V2 = OpDef(
+SELECT_V2 = elementwise(
     "SelectV2",
     "condition:B, x:T, y:T",
     infer=_chosen,
-    pattern=Elementwise(),
     kernel=kernels.select,
     gradient=lambda op, dy: broadcast_gradients(op, None, *split_by(op.inputs[0], dy)),
 )

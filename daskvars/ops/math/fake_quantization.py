@@ -8,8 +8,8 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import float32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
-from daskvars.graph.definitions.patterns import Contraction, Elementwise
+from daskvars.graph.definitions.opdef import Spec, without_gradient
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
@@ -18,7 +18,8 @@ from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.math.comparison import equal, greater, less, logical_and, logical_or, where_v2
 from daskvars.ops.math.reduce import reduce_sum
-from daskvars.surface.signatures import with_example
+from daskvars.ops.rules.families import elementwise
+from daskvars.surface.signatures import named, with_example
 
 _KINDS = {"num_bits": kinds_of.INT, "narrow_range": kinds_of.BOOL}
 
@@ -39,11 +40,10 @@ def _gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     return _gradients(dy, *op.inputs, **{name: op.attrs[name] for name in _KINDS})
 
 
-FAKE_QUANTIZE = OpDef(
+FAKE_QUANTIZE = elementwise(
     "FakeQuantWithMinMaxVars",
     "inputs:D, min:D, max:D",
     infer=_rounded,
-    pattern=Elementwise(),
     kernel=kernels.fake_quantize,
     gradient=_gradient,
     attributes=_KINDS,
@@ -225,18 +225,16 @@ def _of_variables(name: str, rank: int) -> tuple[Callable[..., Any], Callable[..
         dx, low, high = _gradients(dy, *tensors, **_checked(num_bits, narrow_range))
         return _named(dx, name), low, high
 
-    forward.__name__ = forward.__qualname__ = name
     low, high = ("[0.0]", "[3.0]") if rank else ("0.0", "3.0")
     doc = FORWARD.format(name=name, limits=limits, each=each)
     call = f"{name}([[0.3], [9.0]], {low}, {high}, num_bits=2).numpy().tolist()"
-    forward.__doc__ = with_example(doc, f"{call} -> [[0.0], [3.0]]")
-    backward.__name__ = backward.__qualname__ = f"{name}_gradient"
+    named(forward, name, with_example(doc, f"{call} -> [[0.0], [3.0]]"))
     doc = BACKWARD.format(name=name, limits=limits)
     call = f"dx, *by_limits = {name}_gradient([[1.0], [5.0]], [[0.3], [9.0]], {low}, {high})"
     shown = "dx.numpy().tolist(), [y.numpy().tolist() for y in by_limits]"
     found = "[[0.0], [5.0]]" if rank else "[0.0, 5.0]"
-    backward.__doc__ = with_example(doc, f"{call}\n{shown} -> ([[1.0], [0.0]], {found})")
-    return forward, backward
+    doc = with_example(doc, f"{call}\n{shown} -> ([[1.0], [0.0]], {found})")
+    return forward, named(backward, f"{name}_gradient", doc)
 
 
 fake_quant_with_min_max_vars, fake_quant_with_min_max_vars_gradient = _of_variables(

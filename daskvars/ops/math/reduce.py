@@ -29,7 +29,7 @@ from daskvars.ops.math.division import floordiv, realdiv, truncatediv
 from daskvars.ops.math.scans import cumprod, static_axis
 from daskvars.ops.math.transcendental import exp
 from daskvars.ops.rules.axes import either, is_symbolic, operand_of
-from daskvars.surface.signatures import with_arguments_of, with_example
+from daskvars.surface.signatures import named, with_arguments_of, with_example
 
 
 def _reduced(
@@ -274,10 +274,8 @@ def _function(
             return of_integers(x, axis, keepdims, name)
         return apply(definition, x, name=name, axis=axes_of(axis, x), keepdims=bool(keepdims))
 
-    reduce.__name__ = reduce.__qualname__ = function_name
     doc = REDUCTION.format(summary=summary, types=types, type=definition.type)
-    reduce.__doc__ = with_example(doc, example)
-    return reduce
+    return named(reduce, function_name, with_example(doc, example))
 
 
 reduce_sum = _function(

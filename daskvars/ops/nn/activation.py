@@ -33,15 +33,23 @@ _definition = functools.partial(elementwise, infer=like_first)
 
 # -- rectifiers --------------------------------------------------------------------------------
 
-RELU = _definition(
-    "Relu", "features:R", kernels.relu, lambda op, dy: apply(RELU_GRAD, dy, op.outputs[0])
-)
-RELU_GRAD: OpDef = _definition(
-    "ReluGrad",
-    "gradients:R, features:R",
-    kernels.relu_grad,
-    lambda op, g: (apply(RELU_GRAD, g, op.inputs[1]), zeros_like(op.inputs[1])),
-)
+
+def _rectifier(
+    type: str, kernel: Callable[..., Any], grad_kernel: Callable[..., Any]
+) -> tuple[OpDef, OpDef]:
+    """Define a function that is constant or has slope 1, and its gradient by the result."""
+    grad: OpDef = _definition(
+        f"{type}Grad",
+        "gradients:R, features:R",
+        grad_kernel,
+        lambda op, g: (apply(grad, g, op.inputs[1]), zeros_like(op.inputs[1])),
+    )
+    forward = _definition(type, "features:R", kernel, lambda op, dy: apply(grad, dy, op.outputs[0]))
+    return forward, grad
+
+
+RELU, RELU_GRAD = _rectifier("Relu", kernels.relu, kernels.relu_grad)
+RELU6, RELU6_GRAD = _rectifier("Relu6", kernels.relu6, kernels.relu6_grad)
 
 
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
@@ -59,17 +67,6 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
     [0.0, 2.0]
     """
     return apply(RELU, features, name=name)
-
-
-RELU6 = _definition(
-    "Relu6", "features:R", kernels.relu6, lambda op, dy: apply(RELU6_GRAD, dy, op.outputs[0])
-)
-RELU6_GRAD: OpDef = _definition(
-    "Relu6Grad",
-    "gradients:R, features:R",
-    kernels.relu6_grad,
-    lambda op, g: (apply(RELU6_GRAD, g, op.inputs[1]), zeros_like(op.inputs[1])),
-)
 
 
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:

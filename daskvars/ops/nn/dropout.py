@@ -10,7 +10,6 @@ from daskvars import shapes
 from daskvars.dtypes import float32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -22,6 +21,7 @@ from daskvars.ops.math.comparison import greater_equal
 from daskvars.ops.nn.windows import full_shape
 from daskvars.ops.random.distributions import random_uniform
 from daskvars.ops.rules.axes import is_symbolic, operand_of
+from daskvars.ops.rules.families import elementwise
 from daskvars.ops.rules.shapes import broadcasted
 
 
@@ -31,11 +31,10 @@ def _like_x(inputs: Sequence[Spec], **attrs: Any) -> Spec:
 
 
 # Its gradient is the same op on the same mask.
-DROPOUT: OpDef = OpDef(
+DROPOUT: OpDef = elementwise(
     "Dropout",
     "x:F, kept:B",
     infer=_like_x,
-    pattern=Elementwise(),
     kernel=kernels.scale_kept,
     operands=("rate",),
     gradient=lambda op, dy: (apply(DROPOUT, dy, op.inputs[1], rate=operand_of(op, "rate")), None),

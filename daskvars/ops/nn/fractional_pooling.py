@@ -54,61 +54,54 @@ def _spread(
     return Spec(inputs[0].dtype, (batch if wanted[0] is None else wanted[0], *wanted[1:]))
 
 
-MAX_POOL = OpDef(
-    "FractionalMaxPool",
-    "value:R, row_pooling_sequence:I, col_pooling_sequence:I",
-    infer=_pooled,
-    pattern=Contraction("n__c,_,_->n__c", None),
-    kernel=kernels.fractional_max_pool,
-    gradient=lambda op, dy: (
-        apply(
-            MAX_POOL_GRAD,
-            op.inputs[0],
-            op.outputs[0],
-            dy,
-            *op.inputs[1:],
-            overlapping=op.attrs["overlapping"],
-        ),
-        None,
-        None,
-    ),
-)
-MAX_POOL_GRAD: OpDef = without_gradient(
+def _definition(
+    kind: str, kernel: Callable[..., Any], gradient: Callable[[Operation, Tensor], Tensor]
+) -> OpDef:
+    """Define a pooling; ``gradient(op, dy)`` is that by the images."""
+    return OpDef(
+        f"Fractional{kind}Pool",
+        "value:R, row_pooling_sequence:I, col_pooling_sequence:I",
+        infer=_pooled,
+        pattern=Contraction("n__c,_,_->n__c", None),
+        kernel=kernel,
+        gradient=lambda op, dy: (gradient(op, dy), None, None),
+    )
+
+
+def _max_gradient(op: Operation, dy: Tensor) -> Tensor:
+    images, *windows = op.inputs
+    options = {"overlapping": op.attrs["overlapping"]}
+    return apply(MAX_POOL_GRAD, images, op.outputs[0], dy, *windows, **options)
+
+
+def _avg_gradient(op: Operation, dy: Tensor) -> Tensor:
+    images, *windows = op.inputs
+    options = {"input_shape": image_sizes(images), "overlapping": op.attrs["overlapping"]}
+    return apply(AVG_POOL_GRAD, dy, *windows, **options)
+
+
+def _avg_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None, None]:
+    return apply(AVG_POOL, g, *op.inputs[1:], overlapping=op.attrs["overlapping"]), None, None
+
+
+MAX_POOL = _definition("Max", kernels.fractional_max_pool, _max_gradient)
+MAX_POOL_GRAD = without_gradient(
     "FractionalMaxPoolGrad",
     "orig_input:R, orig_output:R, out_backprop:R, row_pooling_sequence:I, col_pooling_sequence:I",
     infer=like_first,
     kernel=kernels.fractional_max_pool_grad,
     pattern=Contraction("n__c,n__c,n__c,_,_->n__c", None),
 )
-
-
-def _avg_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
-    images = image_sizes(op.inputs[0])
-    options = {"input_shape": images, "overlapping": op.attrs["overlapping"]}
-    return apply(AVG_POOL_GRAD, dy, *op.inputs[1:], **options), None, None
-
-
-AVG_POOL = OpDef(
-    "FractionalAvgPool",
-    "value:R, row_pooling_sequence:I, col_pooling_sequence:I",
-    infer=_pooled,
-    pattern=Contraction("n__c,_,_->n__c", None),
-    kernel=kernels.fractional_avg_pool,
-    gradient=_avg_gradient,
-)
-AVG_POOL_GRAD: OpDef = OpDef(
+AVG_POOL = _definition("Avg", kernels.fractional_avg_pool, _avg_gradient)
+AVG_POOL_GRAD = OpDef(
     "FractionalAvgPoolGrad",
     "out_backprop:R, row_pooling_sequence:I, col_pooling_sequence:I",
     infer=_spread,
     pattern=Contraction("n__c,_,_->n__c", None),
     kernel=kernels.fractional_avg_pool_grad,
     operands=("input_shape",),
-    block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
-    gradient=lambda op, g: (
-        apply(AVG_POOL, g, *op.inputs[1:], overlapping=op.attrs["overlapping"]),
-        None,
-        None,
-    ),
+    block=axes.shaped_as_block("input_shape"),
+    gradient=_avg_grad_gradient,
 )
 
 

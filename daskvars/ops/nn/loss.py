@@ -14,7 +14,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction, Elementwise, Reduction
+from daskvars.graph.definitions.patterns import Contraction, Reduction
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -29,7 +29,9 @@ from daskvars.ops.math.scans import static_axis
 from daskvars.ops.math.transcendental import exp, log, softplus
 from daskvars.ops.nn.softmax import SOFTMAX_GRAD, log_softmax, softmax
 from daskvars.ops.rules.axes import either
+from daskvars.ops.rules.families import elementwise
 from daskvars.ops.rules.shapes import like_first
+from daskvars.surface.signatures import with_arguments_of
 
 L2_LOSS = OpDef(
     "L2Loss",
@@ -104,11 +106,10 @@ def _slope_of_softmax(logits: Tensor, g: Tensor) -> Tensor:
     return apply(SOFTMAX_GRAD, softmax(logits), g, axis=-1)
 
 
-CROSS_ENTROPY_BACKPROP = OpDef(
+CROSS_ENTROPY_BACKPROP = elementwise(
     "SoftmaxCrossEntropyBackprop",
     "backprop:D, features:D, labels:D",
     infer=like_first,
-    pattern=Elementwise(),
     kernel=None,
     gradient=lambda op, g: (None, _slope_of_softmax(op.inputs[1], g), negative(g)),
 )
@@ -232,11 +233,10 @@ SPARSE_CROSS_ENTROPY = OpDef(
     kernel=kernels.sparse_cross_entropy,
     gradient=_sparse_gradient,
 )
-SPARSE_CROSS_ENTROPY_BACKPROP = OpDef(
+SPARSE_CROSS_ENTROPY_BACKPROP = elementwise(
     "SparseSoftmaxCrossEntropyBackprop",
     "backprop:D, features:D",
     infer=like_first,
-    pattern=Elementwise(),
     kernel=None,
     gradient=lambda op, g: (None, _slope_of_softmax(op.inputs[1], g)),
 )
@@ -286,11 +286,9 @@ def _alike(labels: Any, logits: Any, what: str = "labels") -> tuple[Tensor, Tens
     return labels, logits
 
 
+@with_arguments_of(sparse_softmax_cross_entropy_with_logits)
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: None = None,
-    labels: TensorLike | None = None,
-    logits: TensorLike | None = None,
-    name: str | None = None,
+    _sentinel: Any, labels: Any, logits: Any, name: str | None
 ) -> Tensor:
     """Return the cross entropy between labels and sigmoid(logits), element by element.
 

@@ -24,6 +24,7 @@ from daskvars.ops.nn.windows import (
     space_format,
     window_padding,
 )
+from daskvars.ops.rules import axes
 from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
 from daskvars.shapes import Shape
@@ -176,7 +177,7 @@ AVG_POOL_GRAD = OpDef(
     kernel=pooling.avg_pool_grad,
     operands=("input_shape",),
     pattern=Contraction(lambda inputs, attrs: _each_channel(inputs[:1], attrs), None),
-    block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
+    block=axes.shaped_as_block("input_shape"),
     gradient=lambda op, g: apply(AVG_POOL, g, **_options(op)),
 )
 

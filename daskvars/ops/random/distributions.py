@@ -29,7 +29,7 @@ from daskvars.ops.math.division import floormod
 from daskvars.ops.math.scans import whole_along
 from daskvars.ops.rules import axes
 from daskvars.shapes import Shape
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import named, with_example
 
 DEFAULT_GRAPH_SEED = 87654321  # TensorFlow's
 _LIMIT = 2**31 - 1
@@ -241,8 +241,7 @@ def random_uniform(
                 name=scope,
                 shape=axes.as_sizes(shape),
                 dtype=dtype.name,
-                minval=axes.as_operand(minval),
-                maxval=axes.as_operand(maxval),
+                **axes.as_operands(minval=minval, maxval=maxval),
                 _seed=drawn_with(seed),
             )
         if are_numbers(minval, maxval):
@@ -298,7 +297,6 @@ def _normal(name: str, definition: OpDef, summary: str, example: str) -> Callabl
     ) -> Tensor:
         return _scaled(definition, default, shape, mean, stddev, dtype, seed, name)
 
-    normal.__name__ = normal.__qualname__ = name
     doc = f"""{summary}
 
     Args:
@@ -312,8 +310,7 @@ def _normal(name: str, definition: OpDef, summary: str, example: str) -> Callabl
     Returns:
       [*shape] `dtype`.
     """
-    normal.__doc__ = with_example(doc, example)
-    return normal
+    return named(normal, name, with_example(doc, example))
 
 
 random_normal = _normal(

@@ -19,7 +19,7 @@ from daskvars.kernels.random import gamma_poisson as kernels
 from daskvars.ops.math.arithmetic import add, multiply, subtract
 from daskvars.ops.random.distributions import are_numbers, draws_of_classes, source
 from daskvars.ops.rules import axes
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import named, with_example
 
 
 def _source(type: str, kernel: Any, *bounds: str) -> OpDef:
@@ -115,8 +115,7 @@ def stateless_uniform(
             shape=axes.as_sizes(shape),
             seed=_seed(seed),
             dtype=dtype.name,
-            minval=axes.as_operand(low),
-            maxval=axes.as_operand(high),
+            **axes.as_operands(minval=low, maxval=high),
         )
 
 
@@ -135,7 +134,6 @@ def _normal(name: str, definition: OpDef, scope: str, summary: str) -> Callable[
         with name_scope(name, scope, [shape, seed, mean, stddev]) as full:
             return _scaled(definition, shape, seed, dtype, full, mean, stddev, ("mean", "stddev"))
 
-    normal.__name__ = normal.__qualname__ = name
     doc = f"""{summary} that depend on `seed` and `shape` alone.
 
     Args:
@@ -152,8 +150,7 @@ def _normal(name: str, definition: OpDef, scope: str, summary: str) -> Callable[
     Source: TensorFlow 1.15, ``tf.random.{name}``.
     """
     draw = f"one, two = ({name}([3], seed=[1, 2]).numpy() for _ in range(2))"
-    normal.__doc__ = with_example(doc, f"{draw}\nbool((one == two).all()) -> True")
-    return normal
+    return named(normal, name, with_example(doc, f"{draw}\nbool((one == two).all()) -> True"))
 
 
 stateless_normal = _normal(

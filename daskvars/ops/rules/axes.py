@@ -7,14 +7,14 @@ that does keeps its label, so that a batch that came in chunks stays in chunks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.definitions.patterns import Access, Dim, KnownShapes, RankedShapes
+from daskvars.graph.definitions.patterns import Access, Block, Dim, KnownShapes, RankedShapes
 from daskvars.graph.definitions.static_values import MAX_STATIC_ELEMENTS
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
@@ -48,6 +48,11 @@ def as_operand(value: TensorLike) -> Any:
     (((1, 2),), (3,), -1)
     """
     return value if is_symbolic(value) else _plain(value)
+
+
+def as_operands(**values: TensorLike) -> dict[str, Any]:
+    """Return arguments that may be tensors as attributes, by name. See `as_operand`."""
+    return {name: as_operand(value) for name, value in values.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -197,3 +202,21 @@ def in_block(attrs: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
     Those that are not known come to the kernel as operands, which no attribute may shadow.
     """
     return {name: value for name, value in ({**attrs, **changes}).items() if is_complete(value)}
+
+
+def shaped_as_block(attribute: str) -> Callable[[Mapping[str, Any], Block], dict[str, Any]]:
+    """Return the rule of an op whose attribute is the shape of its result: of a block, its own."""
+    return lambda attrs, block: in_block(attrs, **{attribute: block.out_shapes[0]})
+
+
+def from_rows_of_block(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
+    """Return the attributes of an op that takes rows of its first input, of which a block has some.
+
+    Its kernel is told which is the first of them (``offset``), and how many there are in all.
+    """
+    return {**attrs, "offset": block.in_offsets[0][0], "size": block.full_in_shapes[0][0]}
+
+
+def into_rows_of_block(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
+    """Return the attributes of an op that writes rows of its result, of which a block has some."""
+    return {**attrs, "offset": block.out_offsets[0][0], "size": block.full_out_shapes[0][0]}

@@ -18,7 +18,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.rules.shapes import broadcasted, like_first
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import named, with_example
 
 Kernel = str | Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Tensor])
@@ -154,11 +154,10 @@ def binary(
 
 def _published(function: Function, name: str, doc: str, example: str) -> Function:
     """Name a function as if it were written where the family is used, so that it pickles."""
-    function.__name__ = function.__qualname__ = name
     function.__module__ = sys._getframe(2).f_globals["__name__"]
     call, arrow, shown = example.partition(" -> ")
-    function.__doc__ = with_example(doc, f"print({call}){arrow}{shown}" if example else "")
-    return function
+    doc = with_example(doc, f"print({call}){arrow}{shown}" if example else "")
+    return named(function, name, doc)
 
 
 def dtype_of(*values: Any) -> DType | None:

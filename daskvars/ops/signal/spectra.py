@@ -27,7 +27,7 @@ from daskvars.ops.math.casting import cast, complex, real
 from daskvars.ops.math.transcendental import cos, sin
 from daskvars.ops.rules import axes
 from daskvars.shapes import Shape
-from daskvars.surface.signatures import with_arguments_of
+from daskvars.surface.signatures import named, with_arguments_of
 
 COMPLEX_OF = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
 
@@ -101,9 +101,8 @@ def _complex_function(name: str, rank: int, inverse: bool) -> Callable[..., Tens
     def function(input: TensorLike, name: str | None = None) -> Tensor:
         return apply(_FFT[rank], input, name=name or default, rank=rank, inverse=inverse)
 
-    function.__name__ = function.__qualname__ = name
     what = "inverse Fourier" if inverse else "Fourier"
-    function.__doc__ = f"""Return the {what} transform along the last {_IN_WORDS[rank]}.
+    doc = f"""Return the {what} transform along the last {_IN_WORDS[rank]}.
 
     Args:
       input: [...] complex64 or complex128, of rank {rank} or more.
@@ -122,7 +121,7 @@ def _complex_function(name: str, rank: int, inverse: bool) -> Callable[..., Tens
     >>> {name}(dv.zeros({[2] * rank}, dv.complex64)).numpy().shape
     {(2,) * rank}
     """
-    return function
+    return named(function, name, doc)
 
 
 fft = _complex_function("fft", 1, False)
@@ -309,7 +308,6 @@ def _real_function(name: str, rank: int, inverse: bool) -> Callable[..., Tensor]
             length = _length_of(x, fft_length, rank, inverse)
             return apply(definition, x, name=scope, fft_length=length)
 
-    function.__name__ = function.__qualname__ = name
     last = "fft_length // 2 + 1"
     if inverse:
         summary = f"Return the real numbers of which `{name[1:]}` gives the input."
@@ -319,7 +317,7 @@ def _real_function(name: str, rank: int, inverse: bool) -> Callable[..., Tensor]
         summary = f"Return the Fourier transform of real numbers along the last {_IN_WORDS[rank]}."
         given, made = "float32 or float64", f"complex64 or complex128; the last size is {last}"
         usual = "as many as there are"
-    function.__doc__ = f"""{summary}
+    doc = f"""{summary}
 
     Args:
       input_tensor: [...] {given}, of rank {rank} or more.
@@ -340,7 +338,7 @@ def _real_function(name: str, rank: int, inverse: bool) -> Callable[..., Tensor]
     >>> {name}(dv.zeros({[4] * rank}, dv.{"complex64" if inverse else "float32"})).numpy().shape
     {(*(4,) * (rank - 1), 6 if inverse else 3)}
     """
-    return function
+    return named(function, name, doc)
 
 
 rfft = _real_function("rfft", 1, False)

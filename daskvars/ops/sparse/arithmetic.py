@@ -37,6 +37,7 @@ from daskvars.ops.sparse.indices import (
     picked,
 )
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import named
 
 
 def _is_sparse(value: Any) -> bool:
@@ -409,9 +410,8 @@ def _reduction_function(
         old = (reduction_axes, keep_dims)
         return _reduction(sp_input, axis, keepdims, old, (name, type), fold, is_dense)
 
-    function.__name__ = function.__qualname__ = function_name
-    function.__doc__ = REDUCTION.format(function=function_name, type=type, **texts)
-    return function
+    doc = REDUCTION.format(function=function_name, type=type, **texts)
+    return named(function, function_name, doc)
 
 
 def _reductions(

@@ -14,6 +14,7 @@ from daskvars.ops.array.joining import concat
 from daskvars.ops.gather_scatter import segments
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.math.reduce import reduce_max
+from daskvars.surface.signatures import named
 
 DOC = """{summary} of rows of a tensor.
 
@@ -60,9 +61,7 @@ def _segment(
                 return of_sorted(rows, ids)
             return of_any(rows, segments.in_order(ids, num_segments), num_segments)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = DOC.format(summary=summary, type=type, function=name, shown=shown)
-    return function
+    return named(function, name, DOC.format(summary=summary, type=type, function=name, shown=shown))
 
 
 def _sorted_sqrt_n(rows: Tensor, ids: TensorLike) -> Tensor:

@@ -7,7 +7,7 @@ value of that moment in its place, so that a program has no hidden state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -16,7 +16,6 @@ from daskvars import dtypes, shapes
 from daskvars.dtypes import DType
 from daskvars.graph.definitions.opdef import PASS_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import (
-    Block,
     Effect,
     Elementwise,
     Opaque,
@@ -29,10 +28,11 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike
 from daskvars.kernels.control import effects as effect_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops.array.reshaping import identity
+from daskvars.ops.rules import axes
 from daskvars.ops.rules.families import elementwise
 from daskvars.shapes import Shape
 from daskvars.surface.accepted import ACCEPTED, accepts
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import named, with_example
 
 
 def _handle(
@@ -296,10 +296,6 @@ def _scattered(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     return Spec(handle.dtype.base_dtype, handle.shape)
 
 
-def _scatter_block(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
-    return {**attrs, "offset": block.out_offsets[0][0], "size": block.full_out_shapes[0][0]}
-
-
 class Scatter(Protocol):
     """A function that changes rows of a variable and returns its new value."""
 
@@ -341,7 +337,7 @@ def _scatter(type: str, mode: str, summary: str, result: list[float]) -> Scatter
         infer=_scattered,
         kernel=segment.scatter_rows,
         pattern=Effect(ScatterInto(), reads=True, writes=True),
-        block=_scatter_block,
+        block=axes.into_rows_of_block,
         in_place=segment.scatter_rows_into,
         check=segment.check_rows,
     )
@@ -355,11 +351,10 @@ def _scatter(type: str, mode: str, summary: str, result: list[float]) -> Scatter
     ) -> Tensor:
         return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
 
-    scatter.__name__ = scatter.__qualname__ = f"scatter_{mode}"
+    name = f"scatter_{mode}"
     doc = SCATTER.format(summary=summary, type=type, use_locking=ACCEPTED["use_locking"].text)
-    example = SCATTER_EXAMPLE.format(name=scatter.__name__, result=result)
-    scatter.__doc__ = with_example(doc, example)
-    return scatter
+    example = SCATTER_EXAMPLE.format(name=name, result=result)
+    return named(scatter, name, with_example(doc, example))
 
 
 scatter_update = _scatter(

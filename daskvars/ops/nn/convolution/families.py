@@ -30,6 +30,7 @@ from daskvars.ops.nn.windows import (
     space_format,
     window_padding,
 )
+from daskvars.ops.rules import axes
 from daskvars.shapes import Shape
 
 
@@ -78,7 +79,7 @@ class Convolution:
             kernel=getattr(kernels, f"{kernel}_backprop_input"),
             gradient=self._images_gradient,
             operands=("input_shape",),
-            block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
+            block=axes.shaped_as_block("input_shape"),
         )
         self.backward_filter = OpDef(
             f"{type}BackpropFilter{version}",
@@ -88,7 +89,7 @@ class Convolution:
             kernel=getattr(kernels, f"{kernel}_backprop_filter"),
             gradient=self._filter_gradient,
             operands=("filter_shape",),
-            block=lambda attrs, block: {**attrs, "filter_shape": block.out_shapes[0]},
+            block=axes.shaped_as_block("filter_shape"),
         )
 
     def _access(self, left: int, right: int, out: int) -> Contraction:

@@ -11,6 +11,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.math import arithmetic, comparison, transcendental
 from daskvars.ops.protocols.array_api.promotion import isdtype, together
+from daskvars.surface.signatures import named
 
 # NumPy's functions of tensors are handed over to our ops, which type checkers cannot know.
 handed_over: Any = numpy
@@ -32,18 +33,14 @@ def _of_one(name: str, function: Callable[..., Any]) -> Callable[[Any], Tensor]:
             return of_integers(x)
         return function(x)
 
-    applied.__name__ = applied.__qualname__ = name
-    applied.__doc__ = f"Return `{name}` of each element."
-    return applied
+    return named(applied, name, f"Return `{name}` of each element.")
 
 
 def _of_two(name: str, function: Callable[..., Any]) -> Callable[[Any, Any], Tensor]:
     def applied(x1: TensorLike, x2: TensorLike, /) -> Tensor:
         return function(*together(x1, x2))
 
-    applied.__name__ = applied.__qualname__ = name
-    applied.__doc__ = f"Return `{name}` of each two elements, broadcast and promoted."
-    return applied
+    return named(applied, name, f"Return `{name}` of each two elements, broadcast and promoted.")
 
 
 _ONE = {

@@ -18,6 +18,7 @@ from daskvars.ops.array import joining, reshaping
 from daskvars.ops.math import casting
 from daskvars.ops.protocols.array_api import creation
 from daskvars.ops.protocols.array_api.promotion import Axis, astype, sizes, summed, together
+from daskvars.surface.signatures import named
 
 # NumPy's functions of tensors are handed over to our ops, which type checkers cannot know.
 handed_over: Any = numpy
@@ -53,9 +54,7 @@ def _reduction(name: str) -> Callable[..., Tensor]:
     def reduced(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
         return function(x, axis, keepdims=keepdims)
 
-    reduced.__name__ = reduced.__qualname__ = name
-    reduced.__doc__ = f"Return `{name}` along axes."
-    return reduced
+    return named(reduced, name, f"Return `{name}` along axes.")
 
 
 mean, max, min, count_nonzero = map(_reduction, ("mean", "max", "min", "count_nonzero"))
@@ -165,9 +164,7 @@ def _position(name: str) -> Callable[..., Tensor]:
             return reshaping.reshape(position, [1] * len(x.shape))
         return reshaping.expand_dims(position, axis)
 
-    found.__name__ = found.__qualname__ = name
-    found.__doc__ = f"Return `{name}` along an axis, or of all elements."
-    return found
+    return named(found, name, f"Return `{name}` along an axis, or of all elements.")
 
 
 argmax, argmin = map(_position, ("argmax", "argmin"))
