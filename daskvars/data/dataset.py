@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 
@@ -567,8 +567,23 @@ class Dataset:
             return make()
 
 
+class _OfCompressedFiles(Dataset):
+    """What is in files, one after the other; these may be compressed."""
+
+    _node_of: ClassVar[type[Lines | Records]]
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+    ) -> None:
+        super().__init__(self._node_of(_names(filenames), _compression(compression_type)))
+
+
 @accepts("buffer_size", "num_parallel_reads")
-class TextLineDataset(Dataset):
+class TextLineDataset(_OfCompressedFiles):
     """The lines of text files, as strings without the ends of lines.
 
     Batches for a session on a cluster are read by the workers that use them: each must see the
@@ -588,14 +603,7 @@ class TextLineDataset(Dataset):
     [b'1,2', b'3,4']
     """
 
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-    ) -> None:
-        super().__init__(Lines(_names(filenames), _compression(compression_type)))
+    _node_of = Lines
 
 
 @accepts("buffer_size", "num_parallel_reads")
@@ -632,7 +640,7 @@ class FixedLengthRecordDataset(Dataset):
 
 
 @accepts("buffer_size", "num_parallel_reads")
-class TFRecordDataset(Dataset):
+class TFRecordDataset(_OfCompressedFiles):
     """The records of TFRecord files, as strings.
 
     Args:
@@ -650,14 +658,7 @@ class TFRecordDataset(Dataset):
     [b'one', b'one']
     """
 
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-    ) -> None:
-        super().__init__(Records(_names(filenames), _compression(compression_type)))
+    _node_of = Records
 
 
 # -- arguments -------------------------------------------------------------------------------------

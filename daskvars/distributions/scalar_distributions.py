@@ -44,6 +44,12 @@ def _is_between(x: Tensor) -> Tensor:
     return logical_and(greater_equal(x, zeros_like(x)), less_equal(x, ones_like(x)))
 
 
+def check_one_given(logits: Any, probs: Any) -> None:
+    """Raise ValueError unless either log-odds or probabilities are given."""
+    if (logits is None) == (probs is None):
+        raise ValueError("Must pass probs or logits, but not both.")
+
+
 def second(seed: int | None) -> int | None:
     """Return the seed of the second of two draws that must not be the same."""
     return None if seed is None else seed + 0x5DEECE66
@@ -63,7 +69,25 @@ class _OfTwo(Distribution):
         return x + zeros_like(self._first) + zeros_like(self._second)
 
 
-class Normal(_OfTwo):
+class _Placed(_OfTwo):
+    """A distribution that is symmetric about a place, and as wide as a scale says."""
+
+    loc: Tensor
+    scale: Tensor
+
+    def _place(self, loc: TensorLike, scale: TensorLike) -> None:
+        loc, scale = self._take(loc=loc, scale=scale)
+        self._second = self.scale = self._positive(scale, "scale")
+        self._first = self.loc = self._after(self.scale, loc)
+
+    def _mean(self) -> Tensor:
+        return self._spread(self.loc)
+
+    def _mode(self) -> Tensor:
+        return self._mean()
+
+
+class Normal(_Placed):
     """The normal distribution.
 
     Args:
@@ -86,9 +110,7 @@ class Normal(_OfTwo):
         name: str = "Normal",
     ) -> None:
         super().__init__(validate_args, allow_nan_stats, name)
-        loc, scale = self._take(loc=loc, scale=scale)
-        self._second = self.scale = self._positive(scale, "scale")
-        self._first = self.loc = self._after(self.scale, loc)
+        self._place(loc, scale)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return random_normal(full, dtype=self.dtype, seed=seed) * self.scale + self.loc
@@ -118,14 +140,8 @@ class Normal(_OfTwo):
     def _entropy(self) -> Tensor:
         return self._spread(0.5 * math.log(2 * math.pi) + 0.5 + log(self.scale))
 
-    def _mean(self) -> Tensor:
-        return self._spread(self.loc)
-
     def _variance(self) -> Tensor:
         return self._spread(self.scale * self.scale)
-
-    def _mode(self) -> Tensor:
-        return self._mean()
 
 
 def _ndtr(z: Tensor) -> Tensor:
@@ -151,7 +167,7 @@ def _log_near(z: Tensor) -> Tensor:
     return where_v2(is_large, log1p(-_ndtr(-large)), log(_ndtr(small)))
 
 
-class Laplace(_OfTwo):
+class Laplace(_Placed):
     """The Laplace distribution, ``exp(-abs(x - loc) / scale) / (2 scale)``.
 
     Args:
@@ -174,9 +190,7 @@ class Laplace(_OfTwo):
         name: str = "Laplace",
     ) -> None:
         super().__init__(validate_args, allow_nan_stats, name)
-        loc, scale = self._take(loc=loc, scale=scale)
-        self._second = self.scale = self._positive(scale, "scale")
-        self._first = self.loc = self._after(self.scale, loc)
+        self._place(loc, scale)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         # Open at -1, where the logarithm would be infinite.
@@ -208,14 +222,8 @@ class Laplace(_OfTwo):
     def _entropy(self) -> Tensor:
         return self._spread(math.log(2) + 1 + log(self.scale))
 
-    def _mean(self) -> Tensor:
-        return self._spread(self.loc)
-
     def _variance(self) -> Tensor:
         return self._spread(2 * self.scale * self.scale)
-
-    def _mode(self) -> Tensor:
-        return self._mean()
 
 
 class Uniform(_OfTwo):
@@ -555,8 +563,7 @@ class Bernoulli(Distribution):
         name: str = "Bernoulli",
     ) -> None:
         super().__init__(validate_args, allow_nan_stats, name)
-        if (logits is None) == (probs is None):
-            raise ValueError("Must pass probs or logits, but not both.")
+        check_one_given(logits, probs)
         if probs is None:
             (self.logits,) = self._take(logits=logits)
             self.probs = sigmoid(self.logits)

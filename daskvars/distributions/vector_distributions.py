@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution
-from daskvars.distributions.scalar_distributions import Normal, second
+from daskvars.distributions.scalar_distributions import Normal, check_one_given, second
 from daskvars.dtypes import DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -94,8 +94,7 @@ class _OfClasses(Distribution):
     probs: Tensor
 
     def _take_classes(self, logits: Any, probs: Any) -> None:
-        if (logits is None) == (probs is None):
-            raise ValueError("Must pass probs or logits, but not both.")
+        check_one_given(logits, probs)
         if probs is None:
             (self.logits,) = self._take(logits=logits)
             self.probs = softmax(self.logits)

@@ -225,12 +225,16 @@ def _frames(
     found = numpy.empty((len(rows), size), dtype.np)
     for place, row in enumerate(rows):
         if len(row) != size:
-            raise _invalid(
-                f"{about}Key: {key}, Index: {place}.  Number of {_SHOWN[dtype.name]} values != "
-                f"expected.  values size: {len(row)} but output shape: {list(shape)}"
-            )
+            raise _wrong_size(f"{about}Key: {key}, Index: {place}", row, dtype, shape)
         found[place] = row
     return found.reshape(len(rows), *shape)
+
+
+def _wrong_size(where: str, row: Any, dtype: DType, shape: tuple[int, ...]) -> Exception:
+    return _invalid(
+        f"{where}.  Number of {_SHOWN[dtype.name]} values != expected.  values size: {len(row)} "
+        f"but output shape: {list(shape)}"
+    )
 
 
 def decode_json_example(xp: ArrayModule, text: Any) -> numpy.ndarray:
@@ -288,10 +292,7 @@ def _dense(
                 )
             row = default.reshape(-1)
         elif len(row) != size:
-            raise _invalid(
-                f"Key: {key}, Index: {number}.  Number of {_SHOWN[dtype.name]} values != expected. "
-                f" values size: {len(row)} but output shape: {list(shape)}"
-            )
+            raise _wrong_size(f"Key: {key}, Index: {number}", row, dtype, shape)
         found[number] = row
     return found.reshape(len(rows), *shape)
 

@@ -17,7 +17,7 @@ from daskvars.ops.math.division import div_no_nan
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.nn.weighting import fitted
 from daskvars.ops.state.assign import assign_add
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import named, with_example
 
 
 def _as_bools(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
@@ -57,7 +57,6 @@ def _count(name: str, words: str, label: bool, prediction: bool, found: str) -> 
         )
         return _counted(found, weights)
 
-    count.__name__ = count.__qualname__ = name
     doc = f"""Return how many {words} there were in all runs, weighted.
 
     Args:
@@ -71,8 +70,7 @@ def _count(name: str, words: str, label: bool, prediction: bool, found: str) -> 
     """
     labels = "[1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 1, 1]"
     example = EXAMPLE.format(name=name, labels=labels, others="", shown=found)
-    count.__doc__ = with_example(doc, example)
-    return metric()(count)
+    return metric()(named(count, name, with_example(doc, example)))
 
 
 true_positives = _count("true_positives", "labels of true were predicted", True, True, "3.0")

@@ -19,7 +19,7 @@ from daskvars.ops.math.comparison import greater, logical_not
 from daskvars.ops.math.division import div
 from daskvars.ops.nn.weighting import broadcast_weights, fitted
 from daskvars.ops.state.assign import assign_add
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import named, with_example
 
 NAMES = {
     "tp": "true_positives",
@@ -103,7 +103,6 @@ def _at_thresholds(
         values, updates = counts_at(labels, predictions, thresholds, weights, includes)
         return share(values, "value"), share(updates, "update_op")
 
-    at_thresholds.__name__ = at_thresholds.__qualname__ = name
     doc = f"""{summary}, for each threshold.
 
     Args:
@@ -124,8 +123,7 @@ def _at_thresholds(
     """
     labels = "[1, 1, 0, 0], [0.9, 0.4, 0.6, 0.1]"
     example = EXAMPLE.format(name=name, labels=labels, others=", [0.25, 0.5]", shown=found)
-    at_thresholds.__doc__ = with_example(doc, example)
-    return metric(scope)(at_thresholds)
+    return metric(scope)(named(at_thresholds, name, with_example(doc, example)))
 
 
 def _counted(name: str, words: str, key: str, found: str) -> Metric:

@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Function = TypeVar("Function", bound=Callable[..., Any])
 _SECTION = re.compile(r"(Args|Returns|Raises):\n")
 _AFTER = re.compile(r"Source:|>>> |Gradient|See `")
 
@@ -185,6 +186,13 @@ class Family:
         names = signature.parameters
         function.__doc__ = self.documented(doc, names, function=function.__name__, **words)
         return function
+
+
+def named(function: Function, name: str, doc: str) -> Function:
+    """Return a function that was made in another, as if it were written under a name of its own."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
 def with_example(doc: str, example: str) -> str:

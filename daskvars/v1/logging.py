@@ -10,7 +10,7 @@ import logging
 from collections import Counter
 from typing import Any, Protocol
 
-from daskvars.surface.signatures import with_example
+from daskvars.surface.signatures import named, with_example
 
 DEBUG, INFO, WARN, ERROR, FATAL = (
     logging.DEBUG,
@@ -87,10 +87,8 @@ def _logs(name: str, level: int, summary: str) -> Log:
     def function(msg: str, *args: object, **kwargs: Any) -> None:
         _logger.log(level, msg, *args, **kwargs)
 
-    function.__name__ = function.__qualname__ = name
     example = LOG_EXAMPLE.format(name=name, level=logging.getLevelName(level))
-    function.__doc__ = with_example(LOG.format(summary=summary), example)
-    return function
+    return named(function, name, with_example(LOG.format(summary=summary), example))
 
 
 debug = _logs("debug", DEBUG, "Log what helps to find a mistake.")

@@ -39,6 +39,11 @@ class Cut(NamedTuple):
     parts: tuple[tuple[Any, tuple[slice, ...], tuple[slice, ...]], ...]
 
 
+def source_in(value: Any, is_pulled: bool, source: Any) -> Any:
+    """Return which slice of a value a Cut takes: all of an array that was pulled as that slice."""
+    return ... if is_pulled and isinstance(value, numpy.ndarray) else source
+
+
 def plain(value: Any) -> Any:
     """Return a dependency without its wrapping."""
     return value.value if isinstance(value, Literal) else value
@@ -95,8 +100,8 @@ def arguments_of(
             parts: list[Any] = []
             for item, source, target in step.parts:
                 value = taken(item)
-                is_cut = item.dependency in pulled and isinstance(value, numpy.ndarray)
-                parts.append((as_argument(value, -1), ... if is_cut else source, target))
+                source = source_in(value, item.dependency in pulled, source)
+                parts.append((as_argument(value, -1), source, target))
             arguments.append(joined(xp, step.shape, parts))
         elif isinstance(step, Rows):
             arguments.append(TableBlocks(xp, list(map(taken, step.parts)), requests))

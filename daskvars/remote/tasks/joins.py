@@ -15,7 +15,7 @@ import numpy
 
 from daskvars.device_array import DeviceArray, as_input
 from daskvars.kernels.control.tensor_lists import joined
-from daskvars.remote.tasks.block_arguments import Cut
+from daskvars.remote.tasks.block_arguments import Cut, source_in
 from daskvars.versioned import Versioned
 
 
@@ -64,7 +64,8 @@ class Joining:
                 array = self._array(value, lent)
                 if self._value is None:
                     self._value = self.xp.empty(self.cut.shape, array.dtype)
-                self._value[target] = array[self._source(take.dependency, value, source)]
+                is_pulled = take.dependency in self.pulled
+                self._value[target] = array[source_in(value, is_pulled, source)]
             del self._left[number]
             copied.append(take.dependency)
         return copied
@@ -84,7 +85,3 @@ class Joining:
         if isinstance(value, Versioned):
             value = lent.enter_context(value.lend())
         return as_input(self.xp, value)
-
-    def _source(self, slot: int, value: Any, source: Any) -> Any:
-        is_cut = slot in self.pulled and isinstance(value, numpy.ndarray)
-        return ... if is_cut else source

@@ -21,6 +21,7 @@ from daskvars.train.optimizers.update_rule import (
     SparseRows,
     Whole,
     as_dtype_of,
+    check_positive,
 )
 from daskvars.variables.variable import Variable
 
@@ -57,10 +58,7 @@ class AdagradOptimizer(RuleOptimizer):
         use_locking: bool = False,
         name: str = "Adagrad",
     ) -> None:
-        if initial_accumulator_value <= 0.0:
-            raise ValueError(
-                f"initial_accumulator_value must be positive: {initial_accumulator_value}"
-            )
+        check_positive("initial_accumulator_value", initial_accumulator_value)
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._initial_accumulator_value = initial_accumulator_value

@@ -155,6 +155,12 @@ class RuleOptimizer(Optimizer):
         return convert_to_tensor(float(value) if isinstance(value, int) else value, name=name)
 
 
+def check_positive(argument: str, value: float) -> None:
+    """Raise ValueError unless what a slot starts at is above zero."""
+    if value <= 0.0:
+        raise ValueError(f"{argument} must be positive: {value}")
+
+
 def as_dtype_of(gradient: Tensor, *scalars: Any) -> tuple[Tensor, ...]:
     """Return the scalars in the dtype of `gradient`."""
     dtype: DType = gradient.dtype.base_dtype

@@ -106,11 +106,9 @@ def local_variable(
     return _untrained(initial_value, validate_shape, name, use_resource, GraphKeys.LOCAL_VARIABLES)
 
 
+@with_arguments_of(local_variable)
 def global_variable(
-    initial_value: Any,
-    validate_shape: bool = True,
-    name: str | None = None,
-    use_resource: bool | None = None,
+    initial_value: Any, validate_shape: bool, name: str | None, use_resource: bool | None
 ) -> Variable:
     """Return a new untrainable variable among the global ones. Arguments: see `Variable`."""
     return _untrained(initial_value, validate_shape, name, use_resource, GraphKeys.GLOBAL_VARIABLES)

@@ -155,6 +155,24 @@ def register_collection_item(
     _ITEMS[kind] = (cls, to_json, from_json)
 
 
+def register_described_item(kind: str, cls: Any, definition: type[JsonRecord]) -> None:
+    """Write objects of a class that are in collections to files, as what describes them.
+
+    Args:
+      kind, cls: as of `register_collection_item`.
+      definition: of what the class's `to_proto` gives and its `from_proto` takes.
+    """
+
+    def to_json(item: Any, scope: str) -> Any:
+        found = item.to_proto(scope)
+        return None if found is None else found.to_json()
+
+    def from_json(data: Any, scope: str) -> Any:
+        return cls.from_proto(definition.from_json(data), scope)
+
+    register_collection_item(kind, cls, to_json, from_json)
+
+
 def _node_json(item: Any, scope: str) -> str | None:
     prefix = f"{scope}/" if scope else ""
     return item.name.removeprefix(prefix) if item.name.startswith(prefix) else None

@@ -20,7 +20,7 @@ from daskvars.train.checkpoints.saved_tensors import SavedTensor, tensors_of_op
 from daskvars.v1.graphs.meta_graph import (
     MetaGraphDef,
     export_scoped_meta_graph,
-    register_collection_item,
+    register_described_item,
 )
 from daskvars.v1.graphs.saver_def import SaverDef
 
@@ -251,14 +251,4 @@ def tensors_of(graph: Graph, ops: SaverOps) -> list[SavedTensor]:
     return tensors_of_op(found[0])
 
 
-def _saver_json(saver: Saver, export_scope: str) -> Any:
-    found = saver.to_proto(export_scope)
-    return None if found is None else found.to_json()
-
-
-register_collection_item(
-    "saver",
-    Saver,
-    _saver_json,
-    lambda data, scope: Saver.from_proto(SaverDef.from_json(data), scope),
-)
+register_described_item("saver", Saver, SaverDef)

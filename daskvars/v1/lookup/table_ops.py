@@ -36,14 +36,8 @@ _ATTRIBUTES = {
 
 
 def _op(type: str, signature: str, infer: Any, kernel: Any, in_bodies: bool = False) -> OpDef:
-    return without_gradient(
-        type,
-        signature,
-        infer=infer,
-        kernel=kernel,
-        pattern=Opaque(pure=False) if in_bodies else HostCall(),
-        attributes=_ATTRIBUTES,
-    )
+    pattern = Opaque(pure=False) if in_bodies else HostCall()
+    return without_gradient(type, signature, infer, kernel, pattern, attributes=_ATTRIBUTES)
 
 
 # -- in the process of a session ------------------------------------------------------------------

@@ -29,7 +29,7 @@ from daskvars.ops.sparse.serializing import (
     serialize_many_sparse,
     serialize_sparse,
 )
-from daskvars.surface.signatures import with_arguments_of
+from daskvars.surface.signatures import named, with_arguments_of
 from daskvars.variables.collections import (
     global_variables,
     global_variables_initializer,
@@ -94,8 +94,7 @@ def _cast_to(function_name: str, dtype: dtypes.DType, default: str, example: str
     def to_dtype(x: TensorLike, name: str = default) -> Any:
         return cast(x, dtype, name=name)
 
-    to_dtype.__name__ = to_dtype.__qualname__ = function_name
-    to_dtype.__doc__ = f"""Convert a tensor to {dtype.name}.
+    doc = f"""Convert a tensor to {dtype.name}.
 
     Args:
       x: [...] number, or a sparse tensor.
@@ -114,7 +113,7 @@ def _cast_to(function_name: str, dtype: dtypes.DType, default: str, example: str
     ...     sess.run(tf.{function_name}({value}))
     {found}
     """
-    return to_dtype
+    return named(to_dtype, function_name, doc)
 
 
 to_float = _cast_to(

@@ -13,7 +13,13 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, where_v2
 from daskvars.ops.math.transcendental import pow, sqrt
 from daskvars.surface.accepted import accepts
-from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, RuleOptimizer, as_dtype_of
+from daskvars.train.optimizers.update_rule import (
+    Cell,
+    Hyperparameter,
+    RuleOptimizer,
+    as_dtype_of,
+    check_positive,
+)
 from daskvars.v1.optimizers.proximal import is_zero, shrunk
 from daskvars.variables.variable import Variable
 
@@ -166,10 +172,7 @@ class AdagradDAOptimizer(RuleOptimizer):
         name: str = "AdagradDA",
     ) -> None:
         start = initial_gradient_squared_accumulator_value
-        if start <= 0.0:
-            raise ValueError(
-                f"initial_gradient_squared_accumulator_value must be positive: {start}"
-            )
+        check_positive("initial_gradient_squared_accumulator_value", start)
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._initial_gradient_squared_accumulator_value = start

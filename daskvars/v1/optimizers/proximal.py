@@ -13,7 +13,12 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.math.arithmetic import abs, maximum, sign, square
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.surface.accepted import accepts
-from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, RuleOptimizer
+from daskvars.train.optimizers.update_rule import (
+    Cell,
+    Hyperparameter,
+    RuleOptimizer,
+    check_positive,
+)
 from daskvars.variables.variable import Variable
 
 
@@ -109,10 +114,7 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
         use_locking: bool = False,
         name: str = "ProximalAdagrad",
     ) -> None:
-        if initial_accumulator_value <= 0.0:
-            raise ValueError(
-                f"initial_accumulator_value must be positive: {initial_accumulator_value}"
-            )
+        check_positive("initial_accumulator_value", initial_accumulator_value)
         super().__init__(
             learning_rate,
             l1_regularization_strength,

@@ -22,7 +22,7 @@ from daskvars.graph.tensor import Operation
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1 import logging
-from daskvars.v1.graphs.meta_graph import register_collection_item
+from daskvars.v1.graphs.meta_graph import register_described_item
 from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.queue_runner_def import QueueRunnerDef
 
@@ -219,17 +219,7 @@ def _described(data: QueueRunnerDef, scope: str | None) -> tuple[Any, ...]:
     return found(data.queue_name), enqueue, close, cancel, ends
 
 
-def _json(runner: QueueRunner, export_scope: str) -> Any:
-    data = runner.to_proto(export_scope)
-    return None if data is None else data.to_json()
-
-
-register_collection_item(
-    "queue_runner",
-    QueueRunner,
-    _json,
-    lambda data, scope: QueueRunner.from_proto(QueueRunnerDef.from_json(data), scope),
-)
+register_described_item("queue_runner", QueueRunner, QueueRunnerDef)
 
 
 def _close(sess: SessionLike, op: Operation) -> None:

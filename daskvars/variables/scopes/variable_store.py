@@ -7,7 +7,7 @@ import inspect
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from daskvars import shapes
@@ -42,6 +42,22 @@ class ReuseMode(enum.Enum):
 
 
 AUTO_REUSE = ReuseMode.AUTO_REUSE
+
+
+class _Wanted(NamedTuple):
+    """What `get_variable` was asked for; `arguments` are those of `Variable`."""
+
+    name: str
+    shape: shapes.Shape
+    dtype: DType
+    initializer: Any
+    regularizer: Any
+    reuse: bool | None
+    arguments: dict[str, Any]
+
+    @property
+    def is_from_value(self) -> bool:
+        return self.initializer is not None and not callable(self.initializer)
 
 
 def default_store(builder: Any) -> VariableStore:
@@ -108,52 +124,41 @@ class VariableStore:
             "aggregation": aggregation,
             "chunks": chunks,
         }
+        wanted = _Wanted(name, shape, dtype, initializer, regularizer, reuse, arguments)
         if partitioner is not None and not callable(partitioner):
             raise ValueError(f"Partitioner must be callable, but received: {partitioner}")
         if (partitioner is not None and shape != ()) or (reuse and name in self.partitioned):
-            return self._partitioned(
-                name, shape, dtype, initializer, regularizer, reuse, partitioner, arguments
-            )
+            return self._partitioned(wanted, partitioner)
         if name in self.partitioned or f"{name}/part_0" in self.variables:
             raise ValueError(
                 "No partitioner was provided, but a partitioned version of the variable was found: "
                 f"{name}/part_0. Perhaps a variable of the same name was already created with "
                 f"partitioning? {_first_made(self.variables[f'{name}/part_0'])}"
             )
-        return self._single(name, shape, dtype, initializer, regularizer, reuse, arguments)
+        return self._single(wanted)
 
     # -- one variable -------------------------------------------------------------------------
 
-    def _single(
-        self,
-        name: str,
-        shape: shapes.Shape,
-        dtype: DType,
-        initializer: Any,
-        regularizer: Any,
-        reuse: bool | None,
-        arguments: dict[str, Any],
-        partition_info: PartitionInfo | None = None,
-    ) -> Variable:
-        from_value = initializer is not None and not callable(initializer)
-        if from_value and shape is not None:
+    def _single(self, wanted: _Wanted, partition_info: PartitionInfo | None = None) -> Variable:
+        name, shape, dtype, initializer, regularizer, reuse, arguments = wanted
+        if wanted.is_from_value and shape is not None:
             raise ValueError(
                 f"If initializer is a constant, do not specify shape: variable {name} has an "
                 f"initializer of its own shape, and shape={shapes.show(shape)}."
             )
         found = self.variables.get(name)
         if found is not None:
-            if from_value:
+            if wanted.is_from_value:
                 dtype = value_dtype(initializer)
             return _shared(name, found, shape, dtype, reuse)
         if reuse:
             raise ValueError(_missing(name, self.variables))
         if initializer is None:
             initializer = default_initializer(name, dtype)
-        if not from_value:
+        if not wanted.is_from_value:
             initializer = _made_by(initializer, name, shape, dtype, partition_info)
-        wanted = None if from_value or shape is None else dtype
-        variable = Variable(initializer, name=name, dtype=wanted, **arguments)
+        declared = None if wanted.is_from_value or shape is None else dtype
+        variable = Variable(initializer, name=name, dtype=declared, **arguments)
         self.variables[name] = variable
         if regularizer is not None:
             _add_regularization_loss(name, variable, regularizer)
@@ -161,17 +166,8 @@ class VariableStore:
 
     # -- partitioned --------------------------------------------------------------------------
 
-    def _partitioned(
-        self,
-        name: str,
-        shape: shapes.Shape,
-        dtype: DType,
-        initializer: Any,
-        regularizer: Any,
-        reuse: bool | None,
-        partitioner: Any,
-        arguments: dict[str, Any],
-    ) -> PartitionedVariable:
+    def _partitioned(self, wanted: _Wanted, partitioner: Any) -> PartitionedVariable:
+        name, shape, dtype, initializer, _, reuse, _ = wanted
         name = name.removesuffix("/")  # the whole of a scope, by get_variable("")
         if name in self.variables:
             raise ValueError(
@@ -179,8 +175,7 @@ class VariableStore:
                 f"found: {name}. Perhaps a variable of the same name was already created without "
                 f"partitioning? {_first_made(self.variables[name])}"
             )
-        from_value = initializer is not None and not callable(initializer)
-        if from_value:
+        if wanted.is_from_value:
             initializer = _whole_value(name, initializer)
             shape, dtype = shapes.merge(shape, initializer.spec.shape), initializer.spec.dtype
         partitions = [] if partitioner is None else partitions_of(partitioner, shape, dtype)
@@ -199,20 +194,11 @@ class VariableStore:
         axis = cut_axis(partitions)
         parts = []
         for i, (offset, part_shape) in enumerate(slices_of(shape, axis, partitions[axis])):
-            part_name, source = f"{name}/part_{i}", initializer
-            given_shape: shapes.Shape = part_shape
-            if from_value:
-                source, given_shape = _piece(part_name, initializer, offset, part_shape), None
-            part = self._single(
-                part_name,
-                given_shape,
-                dtype,
-                source,
-                regularizer,
-                reuse,
-                arguments,
-                PartitionInfo(shape, offset),
-            )
+            one = wanted._replace(name=f"{name}/part_{i}", shape=part_shape, dtype=dtype)
+            if wanted.is_from_value:
+                value = _piece(one.name, initializer, offset, part_shape)
+                one = one._replace(shape=None, initializer=value)
+            part = self._single(one, PartitionInfo(shape, offset))
             part._set_save_slice_info(SaveSliceInfo(name, shape, offset, part_shape))
             parts.append(part)
         made = PartitionedVariable(name, shape, parts[0].dtype.base_dtype, parts, partitions)

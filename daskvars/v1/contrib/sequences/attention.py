@@ -152,6 +152,7 @@ class _ScoringMechanism(AttentionMechanism):
     """A mechanism that scores keys, which a layer makes of the memory."""
 
     _scope_name: str
+    _has_query_layer: bool
 
     def __init__(
         self,
@@ -162,7 +163,6 @@ class _ScoringMechanism(AttentionMechanism):
         score_mask_value: Any,
         dtype: DTypeLike | None,
         name: str | None,
-        has_query_layer: bool,
     ) -> None:
         kind = as_dtype(float32 if dtype is None else dtype)
         self.dtype = kind.name
@@ -172,7 +172,7 @@ class _ScoringMechanism(AttentionMechanism):
         def layer(name: str) -> Layer:
             return Dense(num_units, name=name, use_bias=False, dtype=kind)
 
-        self._query_layer = layer("query_layer") if has_query_layer else None
+        self._query_layer = layer("query_layer") if self._has_query_layer else None
         self._memory_layer = layer("memory_layer")
         self._probability = probability
         self._lengths = memory_sequence_length
@@ -251,6 +251,7 @@ class _Multiplicative(_ScoringMechanism):
     """Scores that are products of query and keys."""
 
     _scope_name = "luong_attention"
+    _has_query_layer = False
     _scale: bool
 
     def _score(self, query: Tensor) -> Tensor:
@@ -271,6 +272,7 @@ class _Additive(_ScoringMechanism):
     """Scores that are those of sums of query and keys."""
 
     _scope_name = "bahdanau_attention"
+    _has_query_layer = True
     _normalize: bool
 
     def _score(self, query: Tensor) -> Tensor:
@@ -327,15 +329,9 @@ class LuongAttention(_Multiplicative):
         name: str = "LuongAttention",
     ) -> None:
         self._scale = scale
+        probability = _of_score(probability_fn)
         super().__init__(
-            num_units,
-            memory,
-            memory_sequence_length,
-            _of_score(probability_fn),
-            score_mask_value,
-            dtype,
-            name,
-            has_query_layer=False,
+            num_units, memory, memory_sequence_length, probability, score_mask_value, dtype, name
         )
 
 
@@ -373,15 +369,9 @@ class BahdanauAttention(_Additive):
         name: str = "BahdanauAttention",
     ) -> None:
         self._normalize = normalize
+        probability = _of_score(probability_fn)
         super().__init__(
-            num_units,
-            memory,
-            memory_sequence_length,
-            _of_score(probability_fn),
-            score_mask_value,
-            dtype,
-            name,
-            has_query_layer=True,
+            num_units, memory, memory_sequence_length, probability, score_mask_value, dtype, name
         )
 
 
@@ -451,15 +441,9 @@ class LuongMonotonicAttention(_Monotonic, _Multiplicative):
     ) -> None:
         self._scale = scale
         self._score_bias_init = score_bias_init
+        probability = _monotonic(sigmoid_noise, sigmoid_noise_seed, mode)
         super().__init__(
-            num_units,
-            memory,
-            memory_sequence_length,
-            _monotonic(sigmoid_noise, sigmoid_noise_seed, mode),
-            score_mask_value,
-            dtype,
-            name,
-            has_query_layer=False,
+            num_units, memory, memory_sequence_length, probability, score_mask_value, dtype, name
         )
 
 
@@ -492,13 +476,7 @@ class BahdanauMonotonicAttention(_Monotonic, _Additive):
     ) -> None:
         self._normalize = normalize
         self._score_bias_init = score_bias_init
+        probability = _monotonic(sigmoid_noise, sigmoid_noise_seed, mode)
         super().__init__(
-            num_units,
-            memory,
-            memory_sequence_length,
-            _monotonic(sigmoid_noise, sigmoid_noise_seed, mode),
-            score_mask_value,
-            dtype,
-            name,
-            has_query_layer=True,
+            num_units, memory, memory_sequence_length, probability, score_mask_value, dtype, name
         )

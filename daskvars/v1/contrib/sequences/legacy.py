@@ -126,8 +126,12 @@ def tied_rnn_seq2seq(
         return rnn_decoder(decoder_inputs, state, cell, loop_function, scope)
 
 
-def _embedded_choice(embedding: Any, output_projection: Any, is_trained: bool) -> LoopFunction:
-    """Return a function of outputs that gives the rows of the most probable ids."""
+def _embedded_choice(
+    is_fed: bool, embedding: Any, output_projection: Any, is_trained: bool
+) -> LoopFunction | None:
+    """Return a function of outputs that gives the rows of the most probable ids, or None."""
+    if not is_fed:
+        return None
 
     def loop_function(previous: Any, _: int) -> Any:
         if output_projection is not None:
@@ -174,11 +178,9 @@ def embedding_rnn_decoder(
     with variable_scope(scope or "embedding_rnn_decoder") as scope:
         _check_projection(output_projection, num_symbols, scope.dtype)
         embedding = get_variable("embedding", [num_symbols, embedding_size])
-        loop_function = None
-        if feed_previous:
-            loop_function = _embedded_choice(
-                embedding, output_projection, update_embedding_for_previous
-            )
+        loop_function = _embedded_choice(
+            feed_previous, embedding, output_projection, update_embedding_for_previous
+        )
         rows = [embedding_lookup(embedding, ids) for ids in decoder_inputs]
         return rnn_decoder(rows, initial_state, cell, loop_function)
 
@@ -285,9 +287,7 @@ def embedding_tied_rnn_seq2seq(
             cell = OutputProjectionWrapper(cell, num_decoder_symbols or num_symbols)
 
         def decode(is_fed: bool, is_trained: bool = True) -> Written:
-            loop_function = None
-            if is_fed:
-                loop_function = _embedded_choice(embedding, output_projection, is_trained)
+            loop_function = _embedded_choice(is_fed, embedding, output_projection, is_trained)
             return tied_rnn_seq2seq(read, written, cell, loop_function, scope.dtype)
 
         return _decoded(feed_previous, decode, {"is_trained": False})
@@ -402,11 +402,9 @@ def embedding_attention_decoder(
     with variable_scope(scope or "embedding_attention_decoder", dtype=dtype) as scope:
         _check_projection(output_projection, num_symbols, scope.dtype)
         embedding = get_variable("embedding", [num_symbols, embedding_size])
-        loop_function = None
-        if feed_previous:
-            loop_function = _embedded_choice(
-                embedding, output_projection, update_embedding_for_previous
-            )
+        loop_function = _embedded_choice(
+            feed_previous, embedding, output_projection, update_embedding_for_previous
+        )
         return attention_decoder(
             [embedding_lookup(embedding, ids) for ids in decoder_inputs],
             initial_state,
