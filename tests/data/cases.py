@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -226,29 +227,8 @@ def cycled(tf: Any, cycle: int, block: int) -> Any:
     )
 
 
-@case
-def interleaved_1_1(tf):
-    return cycled(tf, 1, 1)
-
-
-@case
-def interleaved_2_1(tf):
-    return cycled(tf, 2, 1)
-
-
-@case
-def interleaved_2_2(tf):
-    return cycled(tf, 2, 2)
-
-
-@case
-def interleaved_3_2(tf):
-    return cycled(tf, 3, 2)
-
-
-@case
-def interleaved_9_3(tf):
-    return cycled(tf, 9, 3)
+for cycle, block in ((1, 1), (2, 1), (2, 2), (3, 2), (9, 3)):
+    CASES[f"interleaved_{cycle}_{block}"] = partial(cycled, cycle=cycle, block=block)
 
 
 @case
