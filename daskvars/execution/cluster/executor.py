@@ -166,7 +166,9 @@ class ClusterExecutor:
             is_private=self.is_private,
         )
         self._set_records(*looked)
-        if not len(self.values):
+        if len(self.values):
+            self.sealer.catch_up(self._follow)
+        else:
             self._begin(store, local)
         if self.is_private:
             local.clear()  # from now on they are there
@@ -668,8 +670,7 @@ class ClusterExecutor:
             head = store.head() if store is not None else None
             if head is None:
                 raise no_durable_version()
-            epoch, _ = self._reset(store, head)
-            self.in_flight.abandon(epoch)
+            self._follow(store, head)
             return head.version
 
     def rewind(self) -> tuple[int, int]:
@@ -689,6 +690,11 @@ class ClusterExecutor:
         head = store.manifest(self.sealer.version.number)
         self.placement.check_variables(head.records)
         return self._reset(store, head, is_own=True)
+
+    def _follow(self, store: Any, head: Any) -> None:
+        """Set the state to a version of its store, for all clients; runs in flight are undone."""
+        epoch, _ = self._reset(store, head)
+        self.in_flight.abandon(epoch)
 
     def _reset(self, store: Any, head: Any, is_own: bool = False) -> tuple[int, int]:
         found = self._loaded(store, head)

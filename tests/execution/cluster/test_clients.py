@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
+from daskvars import config
 from daskvars.errors import AbortedError, FailedPreconditionError, InvalidArgumentError
 from daskvars.execution.cluster.executor import ClusterExecutor
+from daskvars.remote import dask_internals
 from tests.clusters import connected
 from tests.execution.cluster.shared_counters import counters, started, state_of
 from tests.waiting import wait_until
@@ -33,6 +36,68 @@ def test_a_state_outlives_its_clients(cluster, name):
     with tf.Session(store=name) as session:
         number, rows = session.run([count, table])
         assert number == 5 and (rows == 5).all()
+
+
+@pytest.mark.parametrize("is_left_open", [False, True])
+def test_a_state_goes_on_from_its_store_where_that_was_written_without_the_cluster(
+    cluster, tmp_path, is_left_open
+):
+    count, table, step = counters()
+    store, address = str(tmp_path / "store"), cluster.scheduler.address
+    with contextlib.ExitStack() as stack:
+        if is_left_open:
+            client = stack.enter_context(connected(address))
+            kept = stack.enter_context(tf.Session(store=store))
+            with client.as_current():
+                kept.run(tf.is_variable_initialized(count))
+        with connected(address, True), tf.Session(store=store) as session:
+            session.run(tf.global_variables_initializer())
+            session.run(step)
+        with cluster_ignored(), tf.Session(store=store) as session:
+            for _ in range(3):
+                session.run(step)
+        with connected(address, True), tf.Session(store=store) as session:
+            number, rows = session.run([count, table])
+            assert number == 4 and (rows == 4).all()
+            session.run(step)
+            session.engine.seal()
+            assert session.run(count) == 5
+        if is_left_open:
+            with client.as_current():
+                assert kept.run(count) == 5
+    tf.Session.reset(store)
+
+
+def test_what_has_changed_on_both_sides_is_told(cluster, tmp_path):
+    count, _, step = counters()
+    store, address = str(tmp_path / "store"), cluster.scheduler.address
+    with connected(address) as client, config.set(seal_every_s=3600.0):
+        kept = tf.Session(store=store)
+        with client.as_current():
+            kept.run(tf.global_variables_initializer())
+            kept.engine.seal()
+            kept.run([count, step])
+        with cluster_ignored(), tf.Session(store=store) as session:
+            session.run(step)
+        with (
+            connected(address, True),
+            pytest.warns(UserWarning, match="count.* changed here: a seal will raise"),
+        ):
+            session = tf.Session(store=store)
+            assert session.run(count) == 1
+            session.engine.recover()
+            assert session.run(count) == 1
+            session.run(step)
+            session.close()
+    tf.Session.reset(store)
+
+
+@contextlib.contextmanager
+def cluster_ignored():
+    """As in a process that has no client: what is run is run here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dask_internals, "current_client", lambda: None)
+        yield
 
 
 def test_clients_see_each_others_commits_at_once(cluster, other, name):

@@ -19,10 +19,12 @@ import tempfile
 import time
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from daskvars import config
 from daskvars.chunk_grid import block_slices
+from daskvars.errors import enumerated
 from daskvars.execution.cluster.runs.lost import LostRuns
 from daskvars.execution.cluster.saving.task_graphs import write_chunks
 from daskvars.execution.cluster.state_client import StateClient
@@ -32,6 +34,7 @@ from daskvars.remote.tasks.chunk_tasks import load_outputs
 from daskvars.remote.versions.shared_versions import Variables
 from daskvars.state import VersionId, ZarrStore
 from daskvars.state.format.grids import Blocks
+from daskvars.state.format.manifest import Manifest
 from daskvars.state.stores.store import Digests
 
 SHARE = 20  # a seal may cost 1/20 of the time
@@ -150,6 +153,48 @@ class Sealer:
             key: Task(key, load_outputs, storage, path, found, token, type_of(found[0][1]))
             for key, found in wanted.items()
         }
+
+    def catch_up(self, reset: Callable[[ZarrStore, Manifest], object]) -> None:
+        """Have a state that was there before go on from its store, if that was written meanwhile.
+
+        A process without a cluster may have done so. Where the state has changed as well, neither
+        is taken for the other: it stays, and who seals it is told.
+
+        Args:
+          reset: ``reset(store, head)`` sets the state to the store's head.
+        """
+        executor, store = self.executor, self.store
+        if store is None or self._is_of(store.head()):
+            return
+        session = {"name": executor.name, "session": executor.token}
+        while True:
+            granted = executor.call_scheduler("begin_seal", client=executor.client.id, **session)
+            if granted is not None:
+                break
+            time.sleep(WAIT_S)  # what another client writes is the state's own
+        try:
+            _, changed, self.version = granted
+            head = store.head()
+            if self._is_of(head):
+                return
+            assert head is not None
+            if changed:
+                warnings.warn(
+                    f"the store {store.path!r} was written by a process without this cluster "
+                    f"(version {head.version}), while {enumerated(sorted(changed))} changed here: "
+                    "a seal will raise AbortedError. recover() takes what is in the store; a Saver "
+                    "keeps what is here",
+                    stacklevel=2,
+                )
+            else:
+                reset(store, head)
+        finally:
+            executor.call_scheduler(
+                "end_seal", durable=None, reload_tasks={}, pause_s=0.0, **session
+            )
+
+    def _is_of(self, head: Manifest | None) -> bool:
+        return head is None or head.id == self.version
 
     # -- the store ------------------------------------------------------------------------------
 
