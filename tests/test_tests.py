@@ -26,6 +26,7 @@ SLEEPS = {
 # Folders of tests that are of no folder of the package: what they are.
 OF_NO_ROOM = {
     "seeds": "programs of users",
+    "tensorflow_tests": "TensorFlow's own tests, where there is a checkout of it",
     "typed": "programs for type checkers",
     "v1/programs": "programs of TensorFlow 1, which use all of it",
 }
