@@ -1,6 +1,8 @@
 """Tests that do not count, and why: they are of TensorFlow's inside, not of what programs see.
 
 A test is left out for what its source uses, and the functions and classes of its file that it uses.
+What is exported says TensorFlow's own list of its public names, ``tools/api/golden``, and what the
+packages of ``tf.contrib`` import.
 """
 
 from __future__ import annotations
@@ -8,9 +10,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
+from tests.tensorflow_tests.shim import StandIn, counterpart
+
+PRIVATE = "private names of TensorFlow"
+UNEXPORTED = "names that TensorFlow exports to no program, and that have no counterpart"
+EAGER = "the inside of eager contexts"
 # Reason -> names that are only used in tests of it.
 REASONS = {
     "ops in C++ that are made for tests": r"test_ops|gen_test_ops|\w*load_op_library",
@@ -18,13 +25,12 @@ REASONS = {
         r"_USE_C_API|enable_c_api|disable_c_api|enable_c_shapes|TF_\w+|do_quantize_\w+"
     ),
     "XLA": r"jit|jit_scope|experimental_jit_scope|xla|enable_jit\w*|global_jit_level",
-    "the inside of eager contexts": (
+    EAGER: (
         r"eager_mode|num_gpus|get_default_context|context_safe|EagerTensor|backprop|tape|defun|"
         r"assert_no_(garbage_created|new_\w+)|eager_context|run_eager_op|set_server_def"
     ),
     "GPUs only": r"force_gpu|CudaSupportsHalfMatMulAndConv|NHWCToNCHW_VECT_C|NCHW_VECT_CToNHWC",
 }
-PRIVATE = "private names of TensorFlow"
 # Modules of which nothing is public.
 PRIVATE_MODULES = re.compile(
     r"tensorflow\.python\.(layers\.utils|training\.(checkpointable\w*|distribute|slot_creator|training_ops)|"
@@ -34,15 +40,35 @@ PRIVATE_MODULES = re.compile(
 NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
 
 
+@cache
+def exported(root: Path) -> frozenset[str]:
+    """Return the last parts of the names that TensorFlow exports, by a checkout.
+
+    Raises:
+      FileNotFoundError: the checkout lacks the list.
+    """
+    tensorflow = root / "tensorflow"
+    golden = [path.read_text() for path in (tensorflow / "tools/api/golden").glob("*.pbtxt")]
+    if not golden:
+        raise FileNotFoundError(f"{tensorflow} has no tools/api/golden/*.pbtxt")
+    contrib = [path.read_text() for path in (tensorflow / "contrib").glob("*/__init__.py")]
+    names = re.findall(r'name: "(\w+)"', "".join(golden))
+    return frozenset([*names, *re.findall(r"\w+", "".join(contrib))])
+
+
 class Source:
     """The source of a file of tests.
 
     Args:
       path: the file.
+      root: the checkout.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, root: Path) -> None:
+        self.root = root
+        self.is_eager = path.stem.endswith("_eager_test")
         self.tree = ast.parse(path.read_text())
+        self.modules = dict(modules_of(self.tree))
         self.own_private = {
             name
             for node in ast.walk(self.tree)
@@ -87,6 +113,8 @@ class Source:
 
     def reason(self, class_name: str, test: str) -> str | None:
         """Return why a test does not count, None where it does."""
+        if self.is_eager:
+            return EAGER
         if class_name not in self.classes:
             return None
         used = self.used_by(class_name, test)
@@ -98,7 +126,18 @@ class Source:
             return "GPUs only"
         if any(self.is_private(node) for top in used for node in ast.walk(top)):
             return PRIVATE
+        if any(self.is_unexported(node) for top in used for node in ast.walk(top)):
+            return UNEXPORTED
         return None
+
+    def is_unexported(self, node: ast.AST) -> bool:
+        """Return whether a node is a name of TensorFlow's that neither it exports nor we have."""
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            return False
+        module = self.modules.get(node.value.id)
+        if module is None or node.attr in exported(self.root):
+            return False
+        return isinstance(counterpart(module, node.attr), StandIn)
 
     def is_private(self, node: ast.AST) -> bool:
         """Return whether a node is an attribute that is private to TensorFlow."""
@@ -146,6 +185,14 @@ def names_made(node: ast.AST) -> Iterator[str]:
         and ast.unparse(node.value) in ("self", "cls")
     ):
         yield node.attr
+
+
+def modules_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Give (name in the file, name of the module) of what a file imports of TensorFlow."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tensorflow."):
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{node.module}.{alias.name}"
 
 
 def private_imports(tree: ast.Module) -> Iterator[str]:

@@ -112,7 +112,7 @@ def run(root: Path, file: Path, seconds: int, part: str) -> None:
     StandIn.is_loading = True
     module = importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
     StandIn.is_loading = False
-    source = Source(file)
+    source = Source(file, root)
     signal.signal(signal.SIGALRM, out_of_time)
     told = Told(seconds)
     for test in tests_of(module):

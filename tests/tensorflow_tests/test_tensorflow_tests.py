@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.tensorflow_tests.groups import GROUPS, files_of
-from tests.tensorflow_tests.left_out import Source
+from tests.tensorflow_tests.left_out import UNEXPORTED, Source
 from tests.tensorflow_tests.running import rate, run_group
+from tests.tensorflow_tests.shim import Finder
 
 ROOT = os.environ.get("DASKVARS_TENSORFLOW_TESTS", "")
 KNOWN = Path(__file__).parents[1] / "data" / "tensorflow_xfails.txt"
@@ -40,10 +41,15 @@ def test_known_failures_have_a_reason():
     assert len(known_failures()) == len(lines)
 
 
-def test_what_is_left_out_is_found_in_the_source(tmp_path):
+def test_what_is_left_out_is_found_in_the_source(tmp_path, monkeypatch):
+    monkeypatch.setattr(Finder, "root", tmp_path, raising=False)
+    golden = tmp_path / "tensorflow" / "tools" / "api" / "golden"
+    golden.mkdir(parents=True)
+    (golden / "tensorflow.pbtxt").write_text('member_method { name: "quantize" }')
     path = tmp_path / "some_test.py"
     path.write_text(
         "from tensorflow.python.layers import utils\n"
+        "from tensorflow.python.ops import array_ops, data_flow_ops\n"
         "def helper():\n"
         "    return context.eager_mode()\n"
         "class SomeTest(test.TestCase):\n"
@@ -57,11 +63,15 @@ def test_what_is_left_out_is_found_in_the_source(tmp_path):
         "        utils.normalize(1)\n"
         "    def testThroughAFunction(self):\n"
         "        helper()\n"
+        "    def testExported(self):\n"
+        "        array_ops.quantize(array_ops.concat([1]))\n"
+        "    def testUnexported(self):\n"
+        "        data_flow_ops.Barrier()\n"
         "    def testGPU(self):\n"
         "        if not test.is_gpu_available():\n"
         "            self.skipTest('no GPU')\n"
     )
-    source = Source(path)
+    source = Source(path, tmp_path)
     reasons = {test: source.reason("SomeTest", test) for test in source.methods("SomeTest")}
     assert reasons == {
         "_own": None,
@@ -69,5 +79,7 @@ def test_what_is_left_out_is_found_in_the_source(tmp_path):
         "testPrivate": "private names of TensorFlow",
         "testPrivateModule": "private names of TensorFlow",
         "testThroughAFunction": "the inside of eager contexts",
+        "testExported": None,
+        "testUnexported": UNEXPORTED,
         "testGPU": "GPUs only",
     }
