@@ -1,8 +1,8 @@
 """TensorFlow 1.8's own tests, run against `daskvars.v1`.
 
 They are no part of this project: ``DASKVARS_TENSORFLOW_TESTS`` names the root of a checkout of
-TensorFlow 1.8. Of it ``python``, ``contrib``, ``tools/api`` and, for a few files of data, ``core/lib``
-in ``tensorflow/`` are read. With it, a group is run and its rate printed by
+TensorFlow 1.8. Of its ``tensorflow/``, ``python``, ``contrib``, ``tools/api`` and, for a few files
+of data, ``core/lib`` are read. With it, a group is run and its rate printed by
 
     python -m tests.tensorflow_tests GROUP [-k PART_OF_A_NAME]
 
