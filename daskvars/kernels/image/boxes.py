@@ -304,13 +304,15 @@ def sample_distorted_box(
         raise InvalidArgumentError(None, None, "All bounding box coordinates must be in [0.0, 1.0]")
     rng = np.random.Generator(np.random.Philox(key=np.array(key, np.uint64)))
     pixels = objects * [height, width, height, width]
+    least, most = (part * height * width for part in area_range)
     top, left, rows, columns = 0, 0, height, width
     for _ in range(max_attempts):
         area = rng.uniform(*area_range) * height * width
         ratio = rng.uniform(*aspect_ratio_range)
         h = round((area / ratio) ** 0.5)
         w = round(h * ratio)
-        if not (0 < h <= height and 0 < w <= width):
+        is_within = 0 < h <= height and 0 < w <= width
+        if not is_within or not least <= h * w <= most:
             continue
         y, x = int(rng.integers(height - h + 1)), int(rng.integers(width - w + 1))
         if _covers(pixels, (y, x, y + h, x + w), min_object_covered):

@@ -53,23 +53,39 @@ def decode_image(
     channels: int,
     dtype: DType,
     formats: Sequence[str],
-    expand_animations: bool = True,
+    frames: str,
 ) -> np.ndarray:
-    """Give the pixels of a file, [height, width, channels]; of a GIF those of all frames."""
+    """Give the pixels of a file, [height, width, channels], or [frames, height, width, channels].
+
+    Args:
+      frames: "one", an animation is refused; "first" of an animation; "own", a GIF has the
+        dimension of frames; "all", every file has it.
+    """
     image = _opened(contents, formats)
     if image.format == "GIF":
-        frames = []
-        for number in range(image.n_frames if expand_animations else 1):
-            image.seek(number)
-            frames.append(np.array(image.convert("RGB")))
-        pixels = np.stack(frames) if expand_animations else frames[0]
-        return _in_dtype(pixels, dtype)
+        pixels = _frames(image, frames)
+        return _in_dtype(pixels[0] if frames in ("one", "first") else pixels, dtype)
     if image.format == "BMP" and channels and channels != len(image.getbands()):
         raise _refuse(
             f"channels attribute {channels} does not match bits per pixel from file "
             f"{8 * len(image.getbands())}"
         )
-    return _in_dtype(_pixels(image, channels), dtype)
+    pixels = _in_dtype(_pixels(image, channels), dtype)
+    return pixels[None] if frames == "all" else pixels
+
+
+def _frames(image: Any, frames: str) -> np.ndarray:
+    """Return the frames of a GIF, [frames, height, width, 3]."""
+    if frames == "one" and image.n_frames > 1:
+        raise _refuse(
+            f"Got {image.n_frames} frames, but animated gifs can only be decoded by "
+            "tf.image.decode_gif or tf.image.decode_image"
+        )
+    found = []
+    for number in range(1 if frames in ("one", "first") else image.n_frames):
+        image.seek(number)
+        found.append(np.array(image.convert("RGB")))
+    return np.stack(found)
 
 
 def _pixels(image: Any, channels: int) -> np.ndarray:

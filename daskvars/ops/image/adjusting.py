@@ -15,6 +15,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.image import colors as kernels
 from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.control.dependencies import Assert, with_dependencies
 from daskvars.ops.image.colors import convert_image_dtype, three_channels
 from daskvars.ops.image.sizes import check_image
 from daskvars.ops.math.arithmetic import add, maximum, multiply, square, subtract
@@ -96,6 +97,7 @@ def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
     Raises:
       ValueError: `gamma` is negative.
+      InvalidArgumentError: (when run) `gamma` is a tensor, and negative.
 
     Source: TensorFlow 1.15, ``tf.image.adjust_gamma``.
 
@@ -103,12 +105,15 @@ def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: Any = 1) -> Tensor:
     [0.25]
     """
     if not axes.is_symbolic(gamma) and gamma < 0:
-        raise ValueError(f"Gamma should be a non-negative real number, got {gamma}")
+        raise ValueError(f"Gamma should be a non-negative real number. Got {gamma}")
 
     def change(x: Tensor) -> Tensor:
         return multiply(cast(gain, x.dtype), pow(x, cast(gamma, x.dtype)))
 
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
+        if axes.is_symbolic(gamma):
+            refused = "Gamma should be a non-negative real number."
+            gamma = with_dependencies([Assert(gamma >= 0, [refused, gamma])], gamma)
         return _adjusted(image, change)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType
 from daskvars.graph.convert import convert_to_tensor
@@ -23,6 +25,7 @@ from daskvars.ops.array.padding import pad
 from daskvars.ops.nn.windows import full_shape, image_shape
 from daskvars.ops.random.distributions import drawn_with
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 from daskvars.surface.accepted import accepts
 
 # -- crops that are resized --------------------------------------------------------------------
@@ -176,19 +179,26 @@ def crop_and_resize(
 # -- boxes that overlap ------------------------------------------------------------------------
 
 
+def _ranked(shape: Shape | None, rank: int, what: str) -> Shape:
+    """Return a shape of some rank. Raises ValueError where it has another."""
+    if shape is not None and len(shape) != rank:
+        raise ValueError(f"Shape must be rank {rank} but is rank {len(shape)}: {what}")
+    return (None,) * rank if shape is None else shape
+
+
 def _suppression(type: str, signature: str, kernel: Any, threshold: str, boxes: Any) -> OpDef:
     def chosen(inputs: Sequence[Spec], **attrs: Any) -> Spec:
-        if not shapes.compatible(inputs[0].shape, boxes):
+        what = "boxes [num_boxes, 4]" if boxes[1] else "overlaps [num_boxes, num_boxes]"
+        count, of_each = _ranked(inputs[0].shape, 2, what)
+        if not shapes.compatible((of_each,), boxes[1:]):
+            raise ValueError(f"Dimension must be {boxes[1]} but is {of_each}: {what}")
+        (num_scores,) = _ranked(inputs[1].shape, 1, "scores [num_boxes]")
+        if not shapes.compatible((count,), (num_scores,)):
             raise ValueError(
-                f"boxes must be [num_boxes, 4], overlaps [num_boxes, num_boxes]; got "
-                f"{shapes.show(inputs[0].shape)}"
+                f"Dimensions must be equal, but are {count} and {num_scores}: {what} and scores"
             )
-        if not shapes.compatible(inputs[1].shape, (None,)):
-            raise ValueError(f"scores must be [num_boxes], got {shapes.show(inputs[1].shape)}")
-        if inputs[0].shape and inputs[1].shape:
-            given = (inputs[0].shape[:1], inputs[1].shape)
-            if not shapes.compatible(*given):
-                raise ValueError(f"scores has incompatible shape: {given[1]} for boxes {given[0]}")
+        for spec in inputs[2:]:
+            _ranked(spec.shape, 0, "limits")
         return Spec(dtypes.int32, (None,))
 
     return without_gradient(
@@ -222,14 +232,19 @@ NON_MAX_SUPPRESSION_OVERLAPS = _suppression(
 
 
 def _number(value: Any) -> Any:
-    return value if axes.is_symbolic(value) else float(value)
+    return value if axes.is_symbolic(value) else float(_scalar(value))
+
+
+def _scalar(value: Any) -> Any:
+    _ranked(numpy.shape(value), 0, "limits")
+    return value
 
 
 def _suppressed(
     definition: OpDef, boxes: Any, scores: Any, name: str, count: Any, numbers: dict[str, Any]
 ) -> Tensor:
     known = {key: _number(value) for key, value in numbers.items()}
-    count = count if axes.is_symbolic(count) else int(count)
+    count = count if axes.is_symbolic(count) else int(_scalar(count))
     return apply(definition, boxes, scores, name=name, max_output_size=count, **known)
 
 

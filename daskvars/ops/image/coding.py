@@ -15,10 +15,14 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.image import coding as kernels
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.joining import concat, stack
 from daskvars.ops.array.reshaping import ensure_shape
+from daskvars.ops.array.slicing import slice
+from daskvars.ops.control.dependencies import Assert, with_dependencies
 from daskvars.ops.image.colors import convert_image_dtype
-from daskvars.ops.image.cropping import crop_to_bounding_box
 from daskvars.ops.math.comparison import equal
+from daskvars.ops.math.reduce import reduce_all
 from daskvars.ops.random.distributions import random_uniform
 from daskvars.ops.rules import axes
 from daskvars.ops.strings import substr
@@ -28,7 +32,7 @@ _KINDS = {
     "channels": kinds_of.INT,
     "dtype": kinds_of.DTYPE,
     "formats": kinds_of.tuple_of(kinds_of.TEXT),
-    "expand_animations": kinds_of.BOOL,
+    "frames": kinds_of.TEXT,
 }
 ALL = ("PNG", "JPEG", "GIF", "BMP")
 
@@ -43,9 +47,8 @@ def _check_file(inputs: Sequence[Spec]) -> None:
 
 def _decoded(inputs: Sequence[Spec], *, channels: int, dtype: DType, **attrs: Any) -> Spec:
     _check_file(inputs)
-    formats = attrs["formats"]
-    if "GIF" in formats and attrs["expand_animations"]:
-        return Spec(dtype, (None, None, None, 3) if formats == ("GIF",) else None)
+    if attrs["frames"] in ("all", "own"):
+        return Spec(dtype, (None, None, None, 3) if attrs["frames"] == "all" else None)
     return Spec(dtype, (None, None, channels or None))
 
 
@@ -65,7 +68,7 @@ def _decode(
     channels: int = 0,
     dtype: DTypeLike = dtypes.uint8,
     allowed: Sequence[int] = (0, 1, 3, 4),
-    expand_animations: bool = True,
+    frames: str = "one",
     kinds: Sequence[DType] = (dtypes.uint8,),
 ) -> Tensor:
     channels, wanted = int(channels or 0), as_dtype(dtype).base_dtype
@@ -80,7 +83,7 @@ def _decode(
         channels=channels,
         dtype=wanted,
         formats=tuple(formats),
-        expand_animations=bool(expand_animations),
+        frames=frames,
     )
 
 
@@ -114,7 +117,7 @@ def decode_png(
     [1, 2]
     """
     kinds = (dtypes.uint8, dtypes.uint16)
-    return _decode(PNG, contents, name, ALL, channels, dtype, expand_animations=False, kinds=kinds)
+    return _decode(PNG, contents, name, ALL, channels, dtype, kinds=kinds)
 
 
 @accepts("dct_method", "fancy_upscaling", "try_recover_truncated", "acceptable_fraction")
@@ -153,8 +156,7 @@ def decode_jpeg(
     """
     if ratio != 1:
         raise ValueError(f"ratio must be 1, got {ratio}; use resize_area on the result")
-    kinds: dict[str, Any] = {"allowed": (0, 1, 3), "expand_animations": False}
-    return _decode(JPEG, contents, name, ALL, channels, **kinds)
+    return _decode(JPEG, contents, name, ALL, channels, allowed=(0, 1, 3))
 
 
 def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
@@ -188,14 +190,14 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     """Return the pixels of a GIF file, [frames, height, width, 3] uint8. See `decode_png`.
 
     Args:
-      contents: [] string, the file.
+      contents: [] string, the file. PNG and JPEG files are read too: one frame.
       name: name of the operation.
 
     Returns:
       [frames, height, width, 3] uint8.
 
     Raises:
-      InvalidArgumentError: (when run) it is no GIF file.
+      InvalidArgumentError: (when run) it is no such file.
       ImportError: in the run: the extra ``image`` is not installed.
 
     Source: TensorFlow 1.15, ``tf.image.decode_gif``.
@@ -207,7 +209,7 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     >>> decode_gif(file.getvalue()).numpy()[:, 0, 0].tolist()
     [[0, 0, 0], [255, 255, 255]]
     """
-    return _decode(GIF, contents, name, ["GIF"])
+    return _decode(GIF, contents, name, ("GIF", "PNG", "JPEG"), 3, frames="all")
 
 
 def decode_image(
@@ -249,7 +251,7 @@ def decode_image(
         ALL,
         channels or 0,
         dtype,
-        expand_animations=expand_animations,
+        frames="own" if expand_animations else "first",
         kinds=kinds,
     )
 
@@ -278,8 +280,7 @@ def decode_and_crop_jpeg(
       [height, width, channels] uint8, of the height and width of the window.
 
     Raises:
-      ValueError: the window is known and goes out of the image's known shape.
-      InvalidArgumentError: (when run) it is no JPEG file.
+      InvalidArgumentError: (when run) it is no JPEG file, or the window is not within it.
 
     Source: TensorFlow 1.15, ``tf.image.decode_and_crop_jpeg``.
 
@@ -290,10 +291,16 @@ def decode_and_crop_jpeg(
     """
     with name_scope(name, "DecodeAndCropJpeg", [contents, crop_window]):
         image = decode_jpeg(contents, channels, ratio)
-        window = axes.as_operand(crop_window)
-        if not isinstance(window, tuple):
-            window = convert_to_tensor(window, dtypes.int32)
-        return crop_to_bounding_box(image, *[window[place] for place in range(4)])
+        given = axes.as_operand(crop_window)
+        sizes = given[2:] if isinstance(given, tuple) else (None, None)
+        known = [None if n is None or axes.is_symbolic(n) or n < 1 else n for n in sizes]
+        window = convert_to_tensor(crop_window, dtypes.int32)
+        begin, size = window[:2], window[2:]
+        fits = (begin >= 0, size > 0, begin + size <= shape_of(image)[:2])
+        check = Assert(reduce_all(stack(fits)), ["Invalid JPEG data or crop window", window])
+        whole = with_dependencies([check], image)
+        part = slice(whole, concat([begin, [0]], 0), concat([size, [-1]], 0))
+        return ensure_shape(part, (*known, channels or None))
 
 
 def _measured(inputs: Sequence[Spec], *, dtype: DType) -> Spec:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -15,20 +16,21 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.joining import concat, stack
+from daskvars.ops.array.joining import concat
 from daskvars.ops.array.padding import pad
 from daskvars.ops.array.repeating import tile
-from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.array.reshaping import ensure_shape, reshape
 from daskvars.ops.image.colors import convert_image_dtype
-from daskvars.ops.image.sizes import is_one_image
+from daskvars.ops.image.sizes import height_and_width, is_one_image
 from daskvars.ops.math.arithmetic import abs, add, multiply, square, squared_difference, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import truediv
-from daskvars.ops.math.reduce import reduce_mean, reduce_prod, reduce_sum
+from daskvars.ops.math.reduce import reduce_mean, reduce_sum
 from daskvars.ops.math.transcendental import log, pow
 from daskvars.ops.nn.activation import relu
 from daskvars.ops.nn.convolution.composed import depthwise_conv2d
 from daskvars.ops.nn.pooling import avg_pool
+from daskvars.ops.rules import axes
 
 MS_SSIM_FACTORS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
@@ -62,7 +64,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """
     with name_scope(name, "total_variation", [images]) as scope:
         images = convert_to_tensor(images, name="images")
-        is_one_image(images)
+        is_one_image(images, "images")
         down, across = [reduce_sum(abs(step), axis=[-3, -2, -1]) for step in _steps(images)]
         return add(down, across, name=scope)
 
@@ -199,11 +201,7 @@ def _similarity(
     kernel = constant(_gauss(size, sigma), float32)
 
     def blurred(x: Tensor) -> Tensor:
-        if x.shape.ndims == 4:
-            return _each_channel(x, kernel)
-        sizes = shape_of(x)
-        y = _each_channel(reshape(x, concat([[-1], sizes[-3:]], 0)), kernel)
-        return reshape(y, concat([sizes[:-3], shape_of(y)[1:]], 0))
+        return _of_batches(lambda images: _each_channel(images, kernel), x)
 
     c1, c2 = (square(multiply(largest, k)) for k in (k1, k2))
     mean_a, mean_b = blurred(a), blurred(b)
@@ -269,17 +267,17 @@ def ssim_multiscale(
     """Return the structural similarity of pairs of images, at several sizes of them.
 
     Args:
-      img1: [batch, height, width, channels] real, of known height and width.
-      img2: as `img1`.
+      img1: [..., height, width, channels] real.
+      img2: as `img1`; dimensions before the last three broadcast.
       max_val: scalar, the largest that a pixel can be.
       power_factors: the weights of the sizes; each is half of the one before.
       filter_size: see `ssim`, also for the arguments after it.
 
     Returns:
-      [batch] float32, from 0 to 1.
+      [...] float32, from 0 to 1.
 
     Raises:
-      ValueError: the rank is not 4, a size is not known, or too small at the end.
+      ValueError: the rank is below 3, the sizes differ, or are too small at the end.
 
     Source: TensorFlow 1.15, ``tf.image.ssim_multiscale``.
 
@@ -292,8 +290,6 @@ def ssim_multiscale(
     """
     with name_scope(None, "MS-SSIM", [img1, img2]):
         a, b, largest = _pair(img1, img2, max_val)
-        if a.shape.ndims != 4 or b.shape.ndims != 4:
-            raise ValueError(f"images must be of rank 4, got {a.shape} and {b.shape}")
         parts: list[Tensor] = []
         index: Any = None
         contrast: Any = None
@@ -302,17 +298,32 @@ def ssim_multiscale(
                 a, b = _halved(a), _halved(b)
                 parts.append(relu(contrast))
             index, contrast = _similarity(a, b, largest, filter_size, filter_sigma, k1, k2)
-        each = stack([*parts, relu(index)], axis=-1)
-        weights = constant(list(power_factors), float32)
-        return reduce_mean(reduce_prod(pow(each, weights), axis=[-1]), axis=[-1])
+        each = zip([*parts, relu(index)], power_factors, strict=True)
+        weighted = [pow(part, float(factor)) for part, factor in each]
+        return reduce_mean(functools.reduce(multiply, weighted), axis=[-1])
 
 
 def _halved(images: Tensor) -> Tensor:
     """Return images of half the size; an odd row or column at the end counts twice."""
-    known = images.spec.shape
-    if known is None or None in known[1:3]:
-        raise ValueError(f"ssim_multiscale() needs images of known size, got {images.shape}")
-    odd = [[0, n % 2] for n in known[1:3] if n is not None]
-    if any(after for _, after in odd):
-        images = pad(images, [[0, 0], *odd, [0, 0]], "SYMMETRIC")
-    return avg_pool(images, 2, 2, "VALID")
+
+    def half(x: Tensor) -> Tensor:
+        odd = [[0, n % 2] for n in height_and_width(x)]
+        if axes.is_symbolic(odd) or any(after for _, after in odd):
+            x = pad(x, [[0, 0], *odd, [0, 0]], "SYMMETRIC")
+        return avg_pool(x, 2, 2, "VALID")
+
+    return _of_batches(half, images)
+
+
+def _of_batches(change: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+    """Return what a function of [batch, height, width, channels] makes of images of any rank."""
+    if images.shape.ndims == 4:
+        return change(images)
+    sizes = shape_of(images)
+    known = (None, None, None) if images.spec.shape is None else images.spec.shape[-3:]
+    flat = ensure_shape(reshape(images, concat([[-1], sizes[-3:]], 0)), (None, *known))
+    changed = change(flat)
+    result = reshape(changed, concat([sizes[:-3], shape_of(changed)[1:]], 0))
+    if images.spec.shape is None:
+        return result
+    return ensure_shape(result, (*images.spec.shape[:-3], *changed.spec.shape[1:]))

@@ -14,8 +14,12 @@ from daskvars.ops.array.reshaping import ensure_shape, identity
 from daskvars.ops.array.slicing import slice
 from daskvars.ops.image.sizes import (
     check_image,
+    checked,
+    fits,
     greater,
+    has_pixels,
     height_and_width,
+    image_of,
     is_one_image,
     least,
     plain,
@@ -64,7 +68,8 @@ def crop_to_bounding_box(
       [batch, target_height, target_width, channels], or without the batch, of the dtype of `image`.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4, or the rectangle is not within the images.
+      ValueError: the rank is neither 3 nor 4, there are no pixels, or the rectangle is not within
+        the images.
       InvalidArgumentError: (when run) that shows in the run alone.
 
     Source: TensorFlow 1.15, ``tf.image.crop_to_bounding_box``.
@@ -73,20 +78,18 @@ def crop_to_bounding_box(
     [2, 3]
     """
     with name_scope(None, "crop_to_bounding_box", [image]) as scope:
-        image = convert_to_tensor(image, name="image")
-        one = is_one_image(image)
+        image, one = image_of(image)
+        checks = [has_pixels(image)]
         begin = [plain(offset_height), plain(offset_width)]
         size = [plain(target_height), plain(target_width)]
         found = height_and_width(image)
         names = zip(("height", "width"), begin, size, found, strict=True)
         for what, first, count, n in names:
-            least(f"offset_{what}", first, 0)
-            least(f"target_{what}", count, 1)
-            if not axes.is_symbolic((first, count, n)) and first + count > n:
-                raise ValueError(
-                    f"{what} must be >= target + offset: {count} + {first} of {n} is too much"
-                )
-        whole = convert_to_tensor(image).spec.shape
+            checks.append(least(f"offset_{what}", first, 0))
+            checks.append(least(f"target_{what}", count, 1))
+            checks.append(fits(first + count, n, f"{what} must be >= target + offset"))
+        image = checked(image, checks)
+        whole = image.spec.shape
         rest = [-1 if n is None else n for n in (whole[0], whole[-1])] if whole else [-1, -1]
         sizes = [*([] if one else rest[:1]), *size, rest[1]]
         part = slice(image, _around(one, *begin, other=0), sizes)
@@ -107,7 +110,7 @@ def pad_to_bounding_box(
       target_width: the width of the result.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4, or the images do not fit.
+      ValueError: the rank is neither 3 nor 4, there are no pixels, or the images do not fit.
       InvalidArgumentError: (when run) that shows in the run alone.
 
     Source: TensorFlow 1.15, ``tf.image.pad_to_bounding_box``.
@@ -116,21 +119,17 @@ def pad_to_bounding_box(
     [0, 7, 0]
     """
     with name_scope(None, "pad_to_bounding_box", [image]) as scope:
-        image = convert_to_tensor(image, name="image")
-        one = is_one_image(image)
+        image, one = image_of(image)
+        checks = [has_pixels(image)]
         before = [plain(offset_height), plain(offset_width)]
         target = [plain(target_height), plain(target_width)]
         pads = []
         names = zip(("height", "width"), before, target, height_and_width(image), strict=True)
         for what, first, count, n in names:
-            after = count - first - n
-            least(f"offset_{what}", first, 0)
-            if not axes.is_symbolic(after) and after < 0:
-                raise ValueError(
-                    f"{what} must be <= target - offset: {n} does not fit {count} - {first}"
-                )
-            pads.append([first, after])
-        padded = pad(image, _around(one, *pads, other=[0, 0]))
+            checks.append(least(f"offset_{what}", first, 0))
+            checks.append(fits(n, count - first, f"{what} must be <= target - offset"))
+            pads.append([first, count - first - n])
+        padded = pad(checked(image, checks), _around(one, *pads, other=[0, 0]))
         return _with_sizes(padded, image, target, scope)
 
 
@@ -148,7 +147,8 @@ def resize_image_with_crop_or_pad(
       [batch, target_height, target_width, channels], or without the batch, of the dtype of `image`.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4, or a size is not positive.
+      ValueError: the rank is neither 3 nor 4, there are no pixels, or a size is not positive.
+      InvalidArgumentError: (when run) that shows in the run alone.
 
     Source: TensorFlow 1.15, ``tf.image.resize_image_with_crop_or_pad``.
 
@@ -156,13 +156,15 @@ def resize_image_with_crop_or_pad(
     [2, 0]
     """
     with name_scope(None, "resize_image_with_crop_or_pad", [image]) as scope:
-        image = convert_to_tensor(image, name="image")
-        is_one_image(image)
-        found = height_and_width(image)
+        image, _ = image_of(image)
+        checks = [has_pixels(image)]
         target = plain(target_height), plain(target_width)
+        for what, wanted in zip(("height", "width"), target, strict=True):
+            checks.append(least(f"target_{what}", wanted, 1))
+        image = checked(image, checks)
+        found = height_and_width(image)
         crops, pads, sizes = [], [], []
-        for what, wanted, n in zip(("height", "width"), target, found, strict=True):
-            least(f"target_{what}", wanted, 1)
+        for wanted, n in zip(target, found, strict=True):
             more = wanted - n
             crops.append(greater(-more // 2, 0))
             pads.append(greater(more // 2, 0))

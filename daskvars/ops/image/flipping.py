@@ -13,7 +13,7 @@ from daskvars.ops.array.rearranging import reverse
 from daskvars.ops.array.reshaping import identity, reshape
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.control.cond import cond, switch_case
-from daskvars.ops.image.sizes import is_one_image
+from daskvars.ops.image.sizes import image_of
 from daskvars.ops.math.comparison import less, where_v2
 from daskvars.ops.math.division import floormod
 from daskvars.ops.random.distributions import random_uniform
@@ -24,8 +24,8 @@ _DOWN, _ACROSS = 0, 1  # dimensions of an image; behind that of the batch
 
 def _flipped(image: TensorLike, dimension: int, scope_name: str) -> Tensor:
     with name_scope(None, scope_name, [image]) as scope:
-        image = convert_to_tensor(image, name="image")
-        place = dimension if is_one_image(image) else dimension + 1
+        image, one = image_of(image, 3)
+        place = dimension if one else dimension + 1
         return reverse(image, [place], name=scope)
 
 
@@ -39,7 +39,7 @@ def flip_left_right(image: TensorLike) -> Tensor:
       The images, shaped and typed as `image`.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4.
+      ValueError: the rank is neither 3 nor 4, or there are no pixels.
 
     Source: TensorFlow 1.15, ``tf.image.flip_left_right``.
 
@@ -76,8 +76,8 @@ def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
     (2, 1, 1)
     """
     with name_scope(name, "transpose", [image]) as scope:
-        image = convert_to_tensor(image, name="image")
-        order = [1, 0, 2] if is_one_image(image) else [0, 2, 1, 3]
+        image, one = image_of(image, 3)
+        order = [1, 0, 2] if one else [0, 2, 1, 3]
         return transpose(image, order, name=scope)
 
 
@@ -93,7 +93,7 @@ def rot90(image: TensorLike, k: Any = 1, name: str | None = None) -> Tensor:
       The images, typed as `image`: [batch, width, height, channels] after one quarter or three.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4.
+      ValueError: the rank is neither 3 nor 4, or there are no pixels.
 
     Source: TensorFlow 1.15, ``tf.image.rot90``.
 
@@ -101,8 +101,8 @@ def rot90(image: TensorLike, k: Any = 1, name: str | None = None) -> Tensor:
     [2, 1]
     """
     with name_scope(name, "rot90", [image, k]) as scope:
-        image = convert_to_tensor(image, name="image")
-        first = 0 if is_one_image(image) else 1
+        image, one = image_of(image, 3)
+        first = 0 if one else 1
         swapped = [*range(first), first + 1, first, first + 2]
         turns = [
             lambda: identity(image),
@@ -118,8 +118,8 @@ def rot90(image: TensorLike, k: Any = 1, name: str | None = None) -> Tensor:
 
 def _by_chance(image: TensorLike, dimension: int, seed: int | None, scope_name: str) -> Tensor:
     with name_scope(None, scope_name, [image]) as scope:
-        image = convert_to_tensor(image, name="image")
-        if is_one_image(image):
+        image, one = image_of(image, 3)
+        if one:
             stays = less(random_uniform([], 0, 1.0, seed=seed), 0.5)
             return cond(stays, lambda: reverse(image, [dimension]), lambda: image, name=scope)
         known = image.spec.shape
@@ -140,7 +140,7 @@ def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor
       The images, shaped and typed as `image`.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4.
+      ValueError: the rank is neither 3 nor 4, or there are no pixels.
 
     Source: TensorFlow 1.15, ``tf.image.random_flip_left_right``.
 

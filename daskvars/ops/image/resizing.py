@@ -244,7 +244,7 @@ def resize_images(
         raise ValueError(f"Resize method is not implemented: {method!r}; see ResizeMethod")
     with name_scope(name, "resize", [images, size]) as scope:
         images = convert_to_tensor(images, name="images")
-        one = is_one_image(images)
+        one = is_one_image(images, "images")
         if one:
             images = expand_dims(images, 0)
         found = height_and_width(images)
@@ -259,6 +259,8 @@ def resize_images(
 def _wanted(size: TensorLike, found: tuple[Any, Any], preserve: bool) -> Any:
     """Return the new size: two numbers, or tensors, or a tensor of both."""
     sizes = axes.as_operand(size)
+    if not _are_integers(sizes):
+        raise ValueError(f"'size' must be a 1-D int32 Tensor, got {size}")
     if isinstance(sizes, tuple):
         if len(sizes) != 2:
             raise ValueError(f"'size' must be a 1-D Tensor of 2 elements: {len(sizes)} given")
@@ -276,6 +278,14 @@ def _wanted(size: TensorLike, found: tuple[Any, Any], preserve: bool) -> Any:
     ratios = truediv(cast(sizes, dtypes.float32), given)
     scaled = cast(round(minimum(ratios[0], ratios[1]) * given), dtypes.int32)
     return (scaled[0], scaled[1])
+
+
+def _are_integers(sizes: Any) -> bool:
+    if isinstance(sizes, tuple):
+        return all(map(_are_integers, sizes))
+    if axes.is_symbolic(sizes):
+        return convert_to_tensor(sizes).dtype.is_integer
+    return isinstance(sizes, int)
 
 
 def resize_image_with_pad(

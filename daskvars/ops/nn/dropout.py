@@ -10,6 +10,7 @@ from daskvars import shapes
 from daskvars.dtypes import float32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -82,14 +83,20 @@ def dropout(
                 "x has to be a floating point tensor since it's going to be scaled. Got a "
                 f"{x.dtype.name} tensor instead."
             )
-        if isinstance(rate, numbers.Real):
-            if rate == 0:
-                return x
-        else:
+        if _is_known(rate, 0) or _is_known(keep_prob, 1):
+            return x
+        if not isinstance(rate, numbers.Real):
             rate = _scalar(rate, x)
         uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=float32)
         threshold = cast(rate, float32) if isinstance(rate, Tensor) else rate
         return apply(DROPOUT, x, greater_equal(uniform, threshold), name=scope, rate=rate)
+
+
+def _is_known(value: Any, number: int) -> bool:
+    """Return whether the program says that a value is some number: no run is asked."""
+    if isinstance(value, Tensor):
+        return value.graph is not None and constant_value(value) == number
+    return isinstance(value, numbers.Real) and value == number
 
 
 def _rate(keep_prob: Any, rate: Any) -> Any:

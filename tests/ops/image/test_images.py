@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import re
 import sys
 
 import numpy as np
+import PIL.Image
 import pytest
 
 import daskvars as dv
@@ -98,6 +101,8 @@ def test_a_program_that_prepares_images(tmp_path):
     [
         (lambda x: dv.image.resize_images(x[0, 0], [2, 2]), "3 or 4 dimensions"),
         (lambda x: dv.image.resize_images(x, [2, 2, 2]), "2 elements"),
+        (lambda x: dv.image.resize_images(x, [2, 2.0]), "1-D int32 Tensor"),
+        (lambda x: dv.image.resize_images(x, dv.constant([2.0, 2.0])), "1-D int32 Tensor"),
         (lambda x: dv.image.resize_images(x, [2, 2], method=7), "not implemented: 7"),
         (lambda x: dv.image.resize_bilinear(x, [0, 2]), "output dimensions must be positive"),
         (lambda x: dv.image.resize_bilinear(x[:, :0], [1, 2]), "non-zero size"),
@@ -111,6 +116,22 @@ def test_a_program_that_prepares_images(tmp_path):
         (lambda x: dv.image.ssim(x, x, 1.0), "11 by 11 or larger"),
         (lambda x: dv.image.random_hue(x, 0.7), "from 0 to 0.5"),
         (lambda x: dv.image.adjust_gamma(x, -1), "non-negative"),
+        (lambda x: dv.image.crop_to_bounding_box(x, -1, 0, 1, 1), "offset_height must be >= 0"),
+        (lambda x: dv.image.pad_to_bounding_box(x[:, :0], 0, 0, 5, 9), "must be > 0"),
+        (lambda x: dv.image.flip_left_right(x[..., :0]), "must be > 0"),
+        (lambda x: dv.image.flip_up_down(x[0, 0]), "must be at least three-dimensional"),
+        (lambda x: dv.image.rot90(x[None]), "'image' must have either 3 or 4 dimensions"),
+        (lambda x: dv.image.resize_image_with_crop_or_pad(x, 0, 3), "target_height must be > 0"),
+        (lambda x: dv.image.non_max_suppression(x[0], [1.0], 3), "must be rank 2 but is rank 3"),
+        (lambda x: dv.image.non_max_suppression([[1.0]], [1.0], 3), "must be 4 but is 1"),
+        (
+            lambda x: dv.image.non_max_suppression([[0.0, 0, 1, 1]], [1.0, 2.0], 3),
+            "must be equal, but are 1 and 2",
+        ),
+        (
+            lambda x: dv.image.non_max_suppression([[0.0, 0, 1, 1]], [1.0], [3]),
+            "must be rank 0 but is rank 1",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(call, words):
@@ -118,12 +139,26 @@ def test_what_cannot_be_is_refused_in_words(call, words):
         call(dv.constant(cases.floats(2, 3, 4, 3)))
 
 
+def animation(num_frames):
+    file = io.BytesIO()
+    frames = [PIL.Image.new("RGB", (2, 1), (20 * n, 0, 0)) for n in range(num_frames)]
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:])
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     "call, words",
     [
         (lambda: dv.image.decode_png(b"no file at all"), "PNG or JPEG.*begin with b'no file"),
         (lambda: dv.image.decode_png(b"\x89PNG\r\n\x1a\n\0\0"), "Invalid PNG data"),
-        (lambda: dv.image.decode_gif(dv.image.encode_png(cases.pixels(2, 2, 3))), "got PNG"),
+        (lambda: dv.image.decode_bmp(dv.image.encode_png(cases.pixels(2, 2, 3))), "got PNG"),
+        (lambda: dv.image.decode_jpeg(animation(12)), "Got 12 frames"),
+        (
+            lambda: dv.image.decode_and_crop_jpeg(
+                dv.image.encode_jpeg(cases.pixels(4, 4, 3)), [1, 1, 4, 2]
+            ),
+            "Invalid JPEG data or crop window",
+        ),
         (
             lambda: dv.image.crop_and_resize(
                 cases.floats(1, 2, 2, 1), [[0.0, 0, 1, 1]], [3], [2, 2]
@@ -139,6 +174,78 @@ def test_what_cannot_be_is_refused_in_words(call, words):
 def test_what_only_the_run_can_tell_is_refused_in_words(call, words):
     with pytest.raises(InvalidArgumentError, match=words):
         call().numpy()
+
+
+@pytest.mark.parametrize(
+    "call, sizes, words",
+    [
+        (tf.image.crop_to_bounding_box, (0, 0, 3, 3), "height must be >= target + offset"),
+        (tf.image.crop_to_bounding_box, (0, -1, 2, 2), "offset_width must be >= 0"),
+        (tf.image.pad_to_bounding_box, (0, 0, 1, 5), "height must be <= target - offset"),
+        (tf.image.resize_image_with_crop_or_pad, (0, 5), "target_height must be > 0"),
+    ],
+)
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_sizes_that_only_the_run_knows_are_refused_in_words(call, sizes, words, dtype):
+    with tf.Graph().as_default(), tf.Session() as session:
+        image = tf.placeholder(tf.float32)
+        given = tf.placeholder(dtype, [len(sizes)])
+        changed = call(image, *tf.unstack(given))
+        assert changed.shape.as_list() == [None, None, None]
+        with pytest.raises(InvalidArgumentError, match=re.escape(words)):
+            session.run(changed, {image: cases.floats(2, 4, 1), given: sizes})
+        with pytest.raises(InvalidArgumentError, match="must be > 0"):
+            session.run(changed, {image: np.zeros((2, 0, 1)), given: sizes})
+
+
+def test_sizes_that_the_graph_has_are_refused_at_once():
+    with tf.Graph().as_default():
+        sizes = tf.unstack(tf.constant([0, 3, 2, 2]))
+        with pytest.raises(ValueError, match="width must be >= target"):
+            tf.image.crop_to_bounding_box(tf.zeros([4, 4, 1]), *sizes)
+
+
+def test_a_gamma_of_the_run_is_looked_at_in_the_run():
+    with tf.Graph().as_default(), tf.Session() as session:
+        changed = tf.image.adjust_gamma([0.5], tf.constant(-1.0))
+        with pytest.raises(InvalidArgumentError, match="Gamma should be a non-negative"):
+            session.run(changed)
+
+
+def test_a_file_of_one_frame_is_an_animation_of_one():
+    image = cases.pixels(2, 3, 3)
+    frames = dv.image.decode_gif(dv.image.encode_png(image))
+    assert (frames.numpy() == image[None]).all()
+    assert dv.image.decode_image(animation(3), expand_animations=False).numpy().shape == (1, 2, 3)
+
+
+def test_a_part_by_chance_is_not_smaller_than_it_may_be():
+    for seed in range(40):
+        _, size, _ = dv.image.sample_distorted_bounding_box(
+            [40, 50, 1],
+            [[[0.0, 0.0, 1.0, 1.0]]],
+            seed=seed,
+            min_object_covered=0.0,
+            area_range=(0.05, 0.06),
+        )
+        height, width, _ = size.numpy()
+        assert 100 <= height * width <= 120
+
+
+def test_similarity_at_several_sizes_broadcasts_and_needs_no_known_shape():
+    images = cases.floats(3, 26, 23, 1)
+    factors = (0.5, 0.5)
+    each = [
+        [dv.image.ssim_multiscale(a, b, 1.0, factors).numpy()[0] for b in images[:, None]]
+        for a in images[:, None]
+    ]
+    found = dv.image.ssim_multiscale(images[:, None], images[None], 1.0, factors)
+    np.testing.assert_allclose(found.numpy(), each, rtol=1e-5)
+    with tf.Graph().as_default(), tf.Session() as session:
+        a, b = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+        in_run = tf.image.ssim_multiscale(a, b, 1.0, factors)
+        fed = session.run(in_run, {a: images[:2], b: images[1:]})
+    np.testing.assert_allclose(fed, [each[0][1], each[1][2]], rtol=1e-5)
 
 
 def test_without_pillow_the_error_says_what_to_install(monkeypatch):

@@ -100,3 +100,10 @@ def test_the_shape_is_that_of_x_and_the_rate_of_its_dtype():
             ops.dropout(x, 0.5, noise_shape=[4, 3, 5])
         with pytest.raises(ValueError, match="noise_shape <unknown>"):
             ops.dropout(x, 0.5, noise_shape=dv.TensorShape(None))
+
+
+def test_a_constant_that_keeps_all_changes_nothing():
+    with tf.Graph().as_default():
+        x = tf.zeros([5])
+        assert tf.nn.dropout(x, tf.constant(1.0)) is x
+        assert tf.nn.dropout(x, rate=tf.constant(0.0)) is x
