@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy
+
 from daskvars.dtypes import int64
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
@@ -30,7 +32,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
     """
     if builder_for((global_step_tensor,)).is_eager:
         return int(global_step_tensor.numpy())
-    return int(sess.run(global_step_tensor))
+    return int(numpy.asarray(sess.run(global_step_tensor)).item())
 
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:

@@ -22,7 +22,7 @@ from daskvars.summary import SessionLog, Summary
 from daskvars.summary.file_writer import FileWriter
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
-from daskvars.train.training_step import get_global_step, global_step
+from daskvars.train.training_step import global_step
 from daskvars.v1 import logging
 from daskvars.v1.graphs.meta_graph import export_scoped_meta_graph
 from daskvars.v1.graphs.saver import Saver
@@ -46,6 +46,18 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     GraphKeys.SAVERS: lambda: Saver() if global_variables() else None,
     GraphKeys.SUMMARY_OP: summary.merge_all,
 }
+
+
+def _step_of(graph: Graph) -> Any:
+    """Return the global step of a graph, None without one; here it may be a vector of one step."""
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if found:
+        return found[0]
+    try:
+        step = graph.get_tensor_by_name("global_step:0")
+    except KeyError:
+        return None
+    return step if step.dtype.is_integer else None
 
 
 class Supervisor(ShownByArguments):
@@ -137,7 +149,7 @@ class Supervisor(ShownByArguments):
             self._saver = self._found(saver, GraphKeys.SAVERS)
             self._summary_op = self._found(summary_op, GraphKeys.SUMMARY_OP)
             is_default = _is_default(global_step)
-            self._global_step: Any = get_global_step() if is_default else global_step
+            self._global_step: Any = _step_of(self._graph) if is_default else global_step
         if _is_default(summary_writer):
             summary_writer = FileWriter(self._logdir) if self._logdir else None
         self._summary_writer = summary_writer if is_chief else None

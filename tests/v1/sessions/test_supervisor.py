@@ -148,3 +148,13 @@ def test_a_loop_of_steps(step_op):
     sv = tf.train.Supervisor()
     tf.train.basic_train_loop(sv, step, args=(sv,), kwargs={"last": 4})
     assert failed
+
+
+def test_a_step_in_a_vector_counts_too(tmp_path):
+    """As in TensorFlow, whose supervisor takes any integers of that name."""
+    with tf.Graph().as_default():
+        tf.Variable([123], name="global_step")
+        supervisor = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0)
+        with supervisor.managed_session() as session:
+            supervisor.saver.save(session, supervisor.save_path, supervisor.global_step)
+            assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-123")
