@@ -19,6 +19,7 @@ DENSE, SPARSE, SEQUENCE = "dense", "sparse", "sequence"
 OPTIONAL = "optional sequence"  # of a sequence example that may lack it
 _LISTS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}
 _MEMBERS = {"string": "bytes_list", "float32": "float_list", "int64": "int64_list"}
+_NUMBERS = {"float32": "float", "float64": "double"}
 _SHOWN = {"string": "string", "float32": "float", "int64": "int64"}
 
 
@@ -115,16 +116,16 @@ def _field(text: str, dtype: DType, default: Any, missing: str, column: int, num
         return values[0]
     if dtype is string:
         return text.encode("utf-8", "surrogateescape")
+    kind = _NUMBERS.get(dtype.name, dtype.name)
+    refusal = _invalid(f"Field {column} in record {number} is not a valid {kind}: {text}")
+    if "_" in text:  # which Python's own numbers may have between digits
+        raise refusal
     try:
         value = float(text) if dtype.is_floating else int(text)
     except ValueError:
-        value = math.nan
-        if not dtype.is_floating or text.strip().lower() != "nan":
-            raise _invalid(
-                f"Field {column} in record {number} is not a valid {dtype.name}: {text}"
-            ) from None
+        raise refusal from None
     if dtype.is_integer and not dtype.min <= value <= dtype.max:
-        raise _invalid(f"Field {column} in record {number} is not a valid {dtype.name}: {text}")
+        raise refusal
     return value
 
 

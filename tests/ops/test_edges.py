@@ -99,6 +99,8 @@ def test_is_refused_when_the_graph_is_built(call, error, problem):
         (lambda x: tf.multinomial(x, 7), np.ones([5, 0]), tf.float32, "num_classes"),
         (tf.decode_base64, "YQ=", tf.string, "Invalid padding"),
         (lambda x: tf.decode_csv(x, [["a"]]), ['a"bc'], tf.string, "Unquoted fields"),
+        (lambda x: tf.decode_csv(x, [[0.5]]), ["1.0a"], tf.string, "is not a valid float: 1.0a"),
+        (lambda x: tf.decode_csv(x, [[0]]), ["1_0"], tf.string, "is not a valid int32: 1_0"),
         (lambda x: tf.cumsum(x, 3), MATRIX, tf.float32, r"scan axis in the range \[-2, 2\)"),
         (lambda x: tf.reduce_sum(x, 3), MATRIX, tf.float32, "out of range"),
         (lambda x: tf.nn.top_k(MATRIX, x), 5, tf.int32, "at least k columns. Had 2, needed 5"),

@@ -29,6 +29,7 @@ REASONS = {
         r"eager_mode|num_gpus|get_default_context|context_safe|EagerTensor|backprop|tape|defun|"
         r"assert_no_(garbage_created|new_\w+)|eager_context|run_eager_op|set_server_def"
     ),
+    PRIVATE: r"fft_kernel_label_map",  # which sets an attribute of graphs
     "GPUs only": r"force_gpu|CudaSupportsHalfMatMulAndConv|NHWCToNCHW_VECT_C|NCHW_VECT_CToNHWC",
 }
 # Modules of which nothing is public.

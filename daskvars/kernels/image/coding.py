@@ -18,6 +18,7 @@ from daskvars.kernels.optional_packages import needing
 WHY = "files of images are read and written by Pillow"
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # channels -> Pillow's name
 SIGNATURES = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF", b"BM": "BMP"}
+CHANNELS = {"GIF": (3,), "JPEG": (1, 3)}
 DEPTH_16 = {"I", "I;16", "I;16B", "I;16L", "I;16N"}
 
 
@@ -62,6 +63,8 @@ def decode_image(
         dimension of frames; "all", every file has it.
     """
     image = _opened(contents, formats)
+    if channels and channels not in CHANNELS.get(image.format, (channels,)):
+        raise _refuse(f"channels must be 0 or 3 for GIF, 0, 1 or 3 for JPEG; got {channels}")
     if image.format == "GIF":
         pixels = _frames(image, frames)
         return _in_dtype(pixels[0] if frames in ("one", "first") else pixels, dtype)

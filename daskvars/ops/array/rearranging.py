@@ -478,5 +478,9 @@ def batch_to_space(
     [1, 2, 2, 1]
     """
     block = axes.either(block_size, block_shape, "block_size", "block_shape")
-    block = (block, block) if isinstance(block, int) else block
-    return batch_to_space_nd(convert_to_tensor(input), block, crops, name or "BatchToSpace")
+    of_images = isinstance(block, int)
+    block = (block, block) if of_images else block
+    woven = batch_to_space_nd(convert_to_tensor(input), block, crops, name or "BatchToSpace")
+    if of_images and woven.spec.shape is None:
+        woven.set_shape([None] * 4)
+    return woven

@@ -428,3 +428,9 @@ def test_what_a_run_finds_wrong_is_said_as_tensorflow_says_it(call, fed, words):
 def test_what_shapes_tell_is_said_as_tensorflow_says_it(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_images_that_are_woven_are_known_to_have_four_dimensions():
+    with tf.Graph().as_default():
+        woven = tf.batch_to_space(tf.placeholder("float32"), tf.placeholder("int32"), 4)
+        assert woven.shape.as_list() == [None] * 4

@@ -153,6 +153,11 @@ def animation(num_frames):
         (lambda: dv.image.decode_png(b"\x89PNG\r\n\x1a\n\0\0"), "Invalid PNG data"),
         (lambda: dv.image.decode_bmp(dv.image.encode_png(cases.pixels(2, 2, 3))), "got PNG"),
         (lambda: dv.image.decode_jpeg(animation(12)), "Got 12 frames"),
+        (lambda: dv.image.decode_image(animation(1), channels=1), "0 or 3 for GIF"),
+        (
+            lambda: dv.image.decode_image(dv.image.encode_jpeg(cases.pixels(2, 2, 3)), channels=4),
+            "0, 1 or 3 for JPEG; got 4",
+        ),
         (
             lambda: dv.image.decode_and_crop_jpeg(
                 dv.image.encode_jpeg(cases.pixels(4, 4, 3)), [1, 1, 4, 2]
