@@ -158,8 +158,8 @@ from daskvars.ops.rules.static_shapes import (
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.files import matching_files, read_file, write_file
 from daskvars.ops.parsing import (
-    FixedLenFeature, FixedLenSequenceFeature, SparseFeature, VarLenFeature, decode_csv,
-    decode_json_example, decode_raw, parse_example, parse_single_example,
+    FixedLenFeature, FixedLenSequenceFeature, SparseFeature, VarLenFeature, decode_compressed,
+    decode_csv, decode_json_example, decode_raw, parse_example, parse_single_example,
     parse_single_sequence_example,
 )
 from daskvars.ops.sparse.serializing import parse_tensor, serialize_tensor
@@ -265,9 +265,9 @@ __all__ = [
     "container", "control_dependencies", "convert_to_tensor", "convert_to_tensor_or_indexed_slices",
     "cos", "cosh", "count_nonzero", "count_up_to", "create_partitioned_variables", "cross",
     "cumprod", "cumsum", "custom_gradient", "data", "debugging", "decode_base64", "decode_csv",
-    "decode_json_example", "decode_raw", "depth_to_space", "device", "diag", "diag_part",
-    "digamma", "dimension_at_index", "dimension_value", "distributions", "div", "div_no_nan",
-    "divide", "double",
+    "decode_compressed", "decode_json_example", "decode_raw", "depth_to_space", "device", "diag",
+    "diag_part", "digamma", "dimension_at_index", "dimension_value", "distributions", "div",
+    "div_no_nan", "divide", "double",
     "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum", "encode_base64",
     "ensure_shape", "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill",
     "fixed_size_partitioner", "float16", "float32", "float64", "floor", "floor_div", "floordiv",

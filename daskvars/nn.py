@@ -31,6 +31,7 @@ from daskvars.ops.nn.convolution.functions import (
     depthwise_conv2d_backprop_filter, depthwise_conv2d_backprop_input, depthwise_conv2d_native,
     depthwise_conv2d_native_backprop_filter, depthwise_conv2d_native_backprop_input,
 )
+from daskvars.ops.nn.convolution.quantized import quantized_conv2d
 from daskvars.ops.nn.ctc import ctc_beam_search_decoder, ctc_greedy_decoder, ctc_loss
 from daskvars.ops.nn.dropout import dropout
 from daskvars.ops.nn.embedding import embedding_lookup
@@ -69,8 +70,8 @@ __all__ = [
     "l2_normalize", "layer_norm", "leaky_relu", "local_response_normalization",
     "log_poisson_loss", "log_sigmoid", "log_softmax", "lrn", "max_pool", "max_pool1d",
     "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "normalize_moments", "pool",
-    "relu", "relu6", "relu_layer", "rnn_cell", "safe_embedding_lookup_sparse", "selu",
-    "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax",
+    "quantized_conv2d", "relu", "relu6", "relu_layer", "rnn_cell", "safe_embedding_lookup_sparse",
+    "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax",
     "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2", "softplus",
     "softsign", "space_to_batch", "space_to_depth", "sparse_softmax_cross_entropy_with_logits",
     "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn", "sufficient_statistics",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,6 +51,26 @@ def decode_raw(xp: ArrayModule, text: Any, *, dtype: DType, little_endian: bool)
     kind = numpy.dtype(dtype.np).newbyteorder("<" if little_endian else ">")
     found = numpy.frombuffer(b"".join(items), kind).astype(dtype.np)
     return found.reshape(*array.shape, length // size)
+
+
+# Name -> the bits of a window that zlib takes for its format.
+COMPRESSIONS = {"": 0, "ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
+
+
+def decode_compressed(xp: ArrayModule, text: Any, *, compression_type: str) -> numpy.ndarray:
+    """Give strings that were compressed, each by itself."""
+    array = numpy.asarray(text, object)
+    if not compression_type:
+        return array
+    found = numpy.empty(array.shape, object)
+    for place, item in enumerate(array.reshape(-1).tolist()):
+        try:
+            found.reshape(-1)[place] = zlib.decompress(item, COMPRESSIONS[compression_type])
+        except zlib.error as error:
+            raise _invalid(
+                f"string {place} is not compressed by {compression_type}: {error}"
+            ) from None
+    return found
 
 
 # -- comma-separated values ------------------------------------------------------------------------

@@ -73,6 +73,46 @@ def decode_raw(
     return apply(DECODE_RAW, bytes, name=name, dtype=dtype, little_endian=bool(little_endian))
 
 
+DECODE_COMPRESSED = OpDef(
+    "DecodeCompressed",
+    "bytes:S",
+    infer=lambda inputs, **attrs: inputs[0],
+    pattern=Elementwise(),
+    kernel=kernels.decode_compressed,
+    gradient=NO_GRADIENT,
+    attributes={"compression_type": kinds_of.TEXT},
+)
+
+
+def decode_compressed(
+    bytes: TensorLike, compression_type: str = "", name: str | None = None
+) -> Tensor:
+    """Return strings that were compressed, each by itself.
+
+    Args:
+      bytes: [...] string.
+      compression_type: "ZLIB", "GZIP", or "" for strings that were not.
+      name: name of the operation, by default "DecodeCompressed".
+
+    Returns:
+      [...] string.
+
+    Raises:
+      ValueError: there is no such compression.
+      InvalidArgumentError: (when run) a string was not compressed so.
+
+    Source: TensorFlow 1.15, ``tf.io.decode_compressed``.
+
+    >>> import zlib
+    >>> decode_compressed([zlib.compress(b"AB")], "ZLIB").numpy().tolist()
+    [b'AB']
+    """
+    if compression_type not in kernels.COMPRESSIONS:
+        known = ", ".join(map(repr, kernels.COMPRESSIONS))
+        raise ValueError(f"compression_type must be one of {known}; got {compression_type!r}")
+    return apply(DECODE_COMPRESSED, bytes, name=name, compression_type=compression_type)
+
+
 # -- comma-separated values ------------------------------------------------------------------------
 
 

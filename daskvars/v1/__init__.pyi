@@ -167,10 +167,12 @@ from daskvars import custom_gradient as custom_gradient
 from daskvars import data as data
 from daskvars import debugging as debugging
 from daskvars import decode_base64 as decode_base64
+from daskvars import decode_compressed as decode_compressed
 from daskvars import decode_csv as decode_csv
 from daskvars import decode_json_example as decode_json_example
 from daskvars import decode_raw as decode_raw
 from daskvars import depth_to_space as depth_to_space
+from daskvars.ops.math.quantization import dequantize as dequantize
 from daskvars.ops.sparse.serializing import deserialize_many_sparse as deserialize_many_sparse
 from daskvars import device as device
 from daskvars import diag as diag
@@ -256,6 +258,7 @@ from daskvars.v1 import graph_util as graph_util
 from daskvars import greater as greater
 from daskvars import greater_equal as greater_equal
 from daskvars import group as group
+from daskvars.v1.names.old_names import guarantee_const as guarantee_const
 from daskvars import half as half
 from daskvars import hessians as hessians
 from daskvars import histogram_fixed_width as histogram_fixed_width
@@ -382,6 +385,8 @@ from daskvars import qint32 as qint32
 from daskvars import qint8 as qint8
 from daskvars import qr as qr
 from daskvars import quantization as quantization
+from daskvars.ops.math.quantization import quantize as quantize
+from daskvars.v1.names.old_names import quantize_v2 as quantize_v2
 from daskvars import quint16 as quint16
 from daskvars import quint8 as quint8
 from daskvars import random as random

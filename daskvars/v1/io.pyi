@@ -10,6 +10,7 @@ from daskvars.v1.names.io import VarLenFeature as VarLenFeature
 from daskvars.v1.names.io import decode_and_crop_jpeg as decode_and_crop_jpeg
 from daskvars.v1.names.io import decode_base64 as decode_base64
 from daskvars.v1.names.io import decode_bmp as decode_bmp
+from daskvars.v1.names.io import decode_compressed as decode_compressed
 from daskvars.v1.names.io import decode_csv as decode_csv
 from daskvars.v1.names.io import decode_gif as decode_gif
 from daskvars.v1.names.io import decode_image as decode_image

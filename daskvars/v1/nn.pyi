@@ -60,6 +60,7 @@ from daskvars.nn import max_pool_with_argmax as max_pool_with_argmax
 from daskvars.nn import moments as moments
 from daskvars.nn import normalize_moments as normalize_moments
 from daskvars.nn import pool as pool
+from daskvars.nn import quantized_conv2d as quantized_conv2d
 from daskvars.nn import relu as relu
 from daskvars.nn import relu6 as relu6
 from daskvars.nn import relu_layer as relu_layer

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import zlib
 
 import numpy as np
 
@@ -88,6 +89,11 @@ SAMPLES = [
     Sample("WriteFile", written, (np.array(RAW[0], object),)),
     Sample("MatchingFiles", lambda x: dv.matching_files(x), (HERE,)),
     Sample("DecodeRaw", lambda x: dv.decode_raw(x, dv.int16), (RAW,)),
+    Sample(
+        "DecodeCompressed",
+        lambda x: dv.decode_compressed(x, "ZLIB"),
+        (np.array([zlib.compress(b"ab"), zlib.compress(b"cde")], object),),
+    ),
     Sample("DecodeCSV", lambda x: dv.decode_csv(x, [[0], [1.5], [""]]), (LINES,)),
     Sample("ParseExample", parsed, (ROWS,)),
     Sample("ParseSingleSequenceExample", parsed_sequence, (FRAMES,)),

@@ -98,6 +98,7 @@ def test_is_refused_when_the_graph_is_built(call, error, problem):
         (lambda x: tf.reverse_sequence(x, [1, 1], 0, 0), MATRIX, tf.float32, "== seq_dim"),
         (lambda x: tf.multinomial(x, 7), np.ones([5, 0]), tf.float32, "num_classes"),
         (tf.decode_base64, "YQ=", tf.string, "Invalid padding"),
+        (lambda x: tf.decode_compressed(x, "GZIP"), ["a"], tf.string, "not compressed by GZIP"),
         (lambda x: tf.decode_csv(x, [["a"]]), ['a"bc'], tf.string, "Unquoted fields"),
         (lambda x: tf.decode_csv(x, [[0.5]]), ["1.0a"], tf.string, "is not a valid float: 1.0a"),
         (lambda x: tf.decode_csv(x, [[0]]), ["1_0"], tf.string, "is not a valid int32: 1_0"),

@@ -13,10 +13,10 @@ NOT_HERE = {
         IndexedSlicesSpec LMDBReader LogMessage Module NameAttrList OptionalSpec QUANTIZED_DTYPES
         RaggedTensor RaggedTensorSpec SparseTensorSpec
         SummaryMetadata TensorArraySpec TensorInfo TensorSpec TypeSpec audio autograph
-        decode_compressed delete_session_tensor dequantize distribute
-        extract_volume_patches fingerprint get_session_handle get_session_tensor guarantee_const
+        delete_session_tensor distribute
+        extract_volume_patches fingerprint get_session_handle get_session_tensor
         lite load_file_system_library load_library load_op_library make_ndarray
-        make_tensor_proto profiler quantize quantize_v2
+        make_tensor_proto profiler
         quantized_concat ragged raw_ops required_space_to_batch_paddings resource_loader sysconfig
         timestamp tpu user_ops vectorized_map wrap_function xla
     """,
@@ -25,7 +25,7 @@ NOT_HERE = {
         non_max_suppression_with_scores
     """,
     "io": """
-        decode_compressed decode_proto encode_proto parse_sequence_example
+        decode_proto encode_proto parse_sequence_example
     """,
     "linalg": """
         LinearOperator LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorCirculant
@@ -40,10 +40,10 @@ NOT_HERE = {
         avg_pool_v2 collapse_repeated conv_transpose ctc_beam_search_decoder_v2 ctc_loss_v2
         ctc_unique_labels
         dilation2d erosion2d max_pool_v2 quantized_avg_pool
-        quantized_conv2d quantized_max_pool quantized_relu_x with_space_to_batch
+        quantized_max_pool quantized_relu_x with_space_to_batch
     """,
     "quantization": """
-        dequantize quantize quantize_and_dequantize quantized_concat
+        quantize_and_dequantize quantized_concat
     """,
     "random": "experimental",
     "strings": """

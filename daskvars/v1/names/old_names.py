@@ -11,6 +11,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.ops.array.reshaping import identity
 from daskvars.ops.image.patches import extract_image_patches
 from daskvars.ops.linalg.matrix_functions import sqrtm as matrix_square_root
 from daskvars.ops.math.casting import cast
@@ -22,6 +23,7 @@ from daskvars.ops.math.fake_quantization import (
     fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient,
 )
+from daskvars.ops.math.quantization import Quantized, dequantize, quantize
 from daskvars.ops.math.reduce import argmax, argmin
 from daskvars.ops.signal.spectra import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 from daskvars.ops.sparse.serializing import (
@@ -43,6 +45,7 @@ __all__ = [
     "arg_max",
     "arg_min",
     "convert_to_tensor_or_sparse_tensor",
+    "dequantize",
     "deserialize_many_sparse",
     "extract_image_patches",
     "fake_quant_with_min_max_args",
@@ -54,6 +57,7 @@ __all__ = [
     "fft",
     "fft2d",
     "fft3d",
+    "guarantee_const",
     "ifft",
     "ifft2d",
     "ifft3d",
@@ -62,6 +66,8 @@ __all__ = [
     "initialize_variables",
     "matrix_square_root",
     "op_scope",
+    "quantize",
+    "quantize_v2",
     "serialize_many_sparse",
     "serialize_sparse",
     "to_bfloat16",
@@ -251,3 +257,40 @@ def convert_to_tensor_or_sparse_tensor(
             f"Sparse dtype {found.dtype.name} is not {dtypes.as_dtype(dtype).name}: cast() it"
         )
     return found
+
+
+@with_arguments_of(quantize)
+def quantize_v2(
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    T: DTypeLike,
+    mode: str = "MIN_COMBINED",
+    name: str | None = None,
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+) -> Quantized:
+    """Return numbers as integers between two limits. See `quantize`, whose arguments it has.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.quantize_v2([0.0, 6.0], 0.0, 6.0, tf.quint8).output).tolist()
+    [0, 255]
+    """
+    return quantize(input, min_range, max_range, T, mode, round_mode, name)
+
+
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
+    """Return `input`: what is constant is computed once here without being told so.
+
+    Args:
+      input: [...] any dtype.
+      name: name of the operation, by default "GuaranteeConst".
+
+    Returns:
+      A tensor of the shape and dtype of `input`.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.guarantee_const(3).op.name
+    'GuaranteeConst'
+    """
+    return identity(input, name=name or "GuaranteeConst")

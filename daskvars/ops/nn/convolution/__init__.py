@@ -6,5 +6,6 @@ convolution and the other way round. The batch may be cut in all of them.
 - ``families``: a convolution with its gradients, as ops, in two and three dimensions;
 - ``functions``: these as functions, declared with what their arguments mean;
 - ``adjoints``: transposes of dilated and 1-D convolutions;
+- ``quantized``: of integers that stand for numbers;
 - ``composed``: separable, dilated, in one dimension, and by rank: made of the ops above.
 """
