@@ -73,13 +73,12 @@ def decode_raw(
     return apply(DECODE_RAW, bytes, name=name, dtype=dtype, little_endian=bool(little_endian))
 
 
-DECODE_COMPRESSED = OpDef(
+DECODE_COMPRESSED = without_gradient(
     "DecodeCompressed",
     "bytes:S",
-    infer=lambda inputs, **attrs: inputs[0],
+    like_first,
+    kernels.decode_compressed,
     pattern=Elementwise(),
-    kernel=kernels.decode_compressed,
-    gradient=NO_GRADIENT,
     attributes={"compression_type": kinds_of.TEXT},
 )
 

@@ -14,6 +14,7 @@ import six
 
 import daskvars.v1 as tf
 from daskvars.graph.scopes.default_graph import in_graph
+from daskvars.ops.nn.weighting import remove_squeezable_dimensions
 from daskvars.v1.graphs import meta_graph
 
 SHUFFLED = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}  # channels to their place before the sizes
@@ -223,6 +224,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     },
     "saver_test_utils": {"CheckpointedOp": CheckpointedTable},
     "variable_scope": {"variable": tf.Variable},
+    "confusion_matrix": {"remove_squeezable_dimensions": in_graph(remove_squeezable_dimensions)},
     "gen_state_ops": {"variable": uninitialized},
     "resources": {"initialize_resources": initialize_resources, "shared_resources": list},
     "resource_variable_ops": {"ResourceVariable": tf.Variable},

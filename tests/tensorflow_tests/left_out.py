@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import Path
 
-from tests.tensorflow_tests.shim import StandIn, counterpart
+from tests.tensorflow_tests.shim import Finder, StandIn, counterpart
 
 PRIVATE = "private names of TensorFlow"
 UNEXPORTED = "names that TensorFlow exports to no program, and that have no counterpart"
@@ -100,7 +100,7 @@ class Source:
     def used_by(self, class_name: str, test: str) -> list[ast.AST]:
         """Return the test, and the functions, methods and classes of its file that it uses."""
         methods = self.methods(class_name)
-        waiting = [methods[name] for name in (test, "setUp") if name in methods]
+        waiting = [methods[name] for name in (test, "setUp", "__init__") if name in methods]
         seen: dict[int, ast.AST] = {}
         while waiting:
             node = waiting.pop()
@@ -133,12 +133,17 @@ class Source:
 
     def is_unexported(self, node: ast.AST) -> bool:
         """Return whether a node is a name of TensorFlow's that neither it exports nor we have."""
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        if isinstance(node, ast.Name):
+            module, _, name = self.modules.get(node.id, "").rpartition(".")
+            if Finder.of_tensorflow(f"{module}.{name}"):
+                return False
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module, name = self.modules.get(node.value.id, ""), node.attr
+        else:
             return False
-        module = self.modules.get(node.value.id)
-        if module is None or node.attr in exported(self.root):
+        if not module or name in exported(self.root):
             return False
-        return isinstance(counterpart(module, node.attr), StandIn)
+        return isinstance(counterpart(module, name), StandIn)
 
     def is_private(self, node: ast.AST) -> bool:
         """Return whether a node is an attribute that is private to TensorFlow."""

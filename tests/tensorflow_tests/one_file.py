@@ -45,6 +45,7 @@ class Told(unittest.TestResult):
     def __init__(self, seconds: int) -> None:
         super().__init__()
         self._seconds = seconds
+        self.seen: set[str] = set()
         self._failure: str | None = None
         self._skipped: str | None = None
 
@@ -57,6 +58,7 @@ class Told(unittest.TestResult):
         signal.alarm(0)
         super().stopTest(test)
         name = name_of(test)
+        self.seen.add(name)
         if self._failure is not None:
             say(name, "failed", self._failure)
         elif self._skipped is not None:
@@ -114,15 +116,20 @@ def run(root: Path, file: Path, seconds: int, part: str) -> None:
     StandIn.is_loading = False
     source = Source(file, root)
     signal.signal(signal.SIGALRM, out_of_time)
-    told = Told(seconds)
+    told, counted = Told(seconds), []
     for test in tests_of(module):
         if part not in name_of(test):
             continue
         reason = source.reason(type(test).__name__, test._testMethodName)
-        if reason is not None:
+        if reason is None:
+            counted.append(test)
+        else:
             say(name_of(test), "left out", reason)
-            continue
-        test.run(told)
+    names = [name_of(test) for test in counted]
+    unittest.TestSuite(counted).run(told)
+    for name in names:
+        if name not in told.seen:
+            say(name, "failed", "its class could not be set up")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ NAMESPACES = {
 ELSEWHERE = (
     *("nn", "train", "math", "linalg", "strings", "data", "image", "sparse", "random"),
     *("nn.rnn_cell", "layers", "initializers", "losses", "test", "summary", "io", "saved_model"),
-    *("errors", "lookup", "contrib.lookup"),
+    *("errors", "lookup", "contrib.lookup", "contrib.nn"),
 )
 
 

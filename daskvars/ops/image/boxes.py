@@ -25,7 +25,7 @@ from daskvars.ops.array.padding import pad
 from daskvars.ops.nn.windows import full_shape, image_shape
 from daskvars.ops.random.distributions import drawn_with
 from daskvars.ops.rules import axes
-from daskvars.shapes import Shape
+from daskvars.shapes import RankedShape, Shape
 from daskvars.surface.accepted import accepts
 
 # -- crops that are resized --------------------------------------------------------------------
@@ -179,7 +179,7 @@ def crop_and_resize(
 # -- boxes that overlap ------------------------------------------------------------------------
 
 
-def _ranked(shape: Shape | None, rank: int, what: str) -> Shape:
+def _ranked(shape: Shape, rank: int, what: str) -> RankedShape:
     """Return a shape of some rank. Raises ValueError where it has another."""
     if shape is not None and len(shape) != rank:
         raise ValueError(f"Shape must be rank {rank} but is rank {len(shape)}: {what}")

@@ -324,6 +324,6 @@ def _of_batches(change: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
     flat = ensure_shape(reshape(images, concat([[-1], sizes[-3:]], 0)), (None, *known))
     changed = change(flat)
     result = reshape(changed, concat([sizes[:-3], shape_of(changed)[1:]], 0))
-    if images.spec.shape is None:
+    if images.spec.shape is None or changed.spec.shape is None:
         return result
     return ensure_shape(result, (*images.spec.shape[:-3], *changed.spec.shape[1:]))

@@ -260,7 +260,7 @@ def _wanted(size: TensorLike, found: tuple[Any, Any], preserve: bool) -> Any:
     """Return the new size: two numbers, or tensors, or a tensor of both."""
     sizes = axes.as_operand(size)
     if not _are_integers(sizes):
-        raise ValueError(f"'size' must be a 1-D int32 Tensor, got {size}")
+        raise ValueError(f"'size' must be a 1-D int32 Tensor, got {size!r}")
     if isinstance(sizes, tuple):
         if len(sizes) != 2:
             raise ValueError(f"'size' must be a 1-D Tensor of 2 elements: {len(sizes)} given")
