@@ -46,6 +46,10 @@ def test_what_is_left_out_is_found_in_the_source(tmp_path, monkeypatch):
     golden = tmp_path / "tensorflow" / "tools" / "api" / "golden"
     golden.mkdir(parents=True)
     (golden / "tensorflow.pbtxt").write_text('member_method { name: "quantize" }')
+    ops = tmp_path / "tensorflow" / "python" / "ops"
+    ops.mkdir(parents=True)
+    for module in ("array_ops", "data_flow_ops"):
+        (ops / f"{module}.py").write_text("")
     path = tmp_path / "some_test.py"
     path.write_text(
         "from tensorflow.python.layers import utils\n"
