@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -668,15 +669,25 @@ def _declared(key: str, feature: Any) -> tuple[str, DType, tuple[int, ...], Any]
                 f"(feature {key})"
             )
         value = feature.default_value
-        default = _empty(dtype) if value is None else to_numpy(value, dtype).reshape(())
+        default = _empty(dtype) if value is None else _default(key, value, dtype, ())
         return kernels.SEQUENCE, dtype, shape, default
     if feature.default_value is None:
         return kernels.DENSE, dtype, shape, _empty(dtype)
     default = feature.default_value
     if not isinstance(default, Tensor):
-        default = to_numpy(default, dtype)
-        default = default.reshape(shape)
+        default = _default(key, default, dtype, shape)
     return kernels.DENSE, dtype, shape, default
+
+
+def _default(key: str, value: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
+    """Return the default of a feature in its shape. Raises ValueError where it does not fill it."""
+    given = to_numpy(value, dtype)
+    if given.size != math.prod(shape):
+        raise ValueError(
+            f"Cannot reshape a tensor with {given.size} elements to shape {list(shape)}: the "
+            f"default_value of feature {key!r}"
+        )
+    return given.reshape(shape)
 
 
 def _full_shape(key: str, given: ShapeLike) -> tuple[int, ...]:

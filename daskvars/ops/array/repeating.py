@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -87,6 +89,10 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
 
 def _tiled(inputs: Sequence[Spec], *, multiples: Any, **attrs: Any) -> Spec:
     source, times = inputs[0].shape, axes.sizes_of(multiples, inputs[1:])
+    if any(isinstance(m, tuple) for m in times or ()):
+        raise ValueError(
+            f"Shape must be rank 1 but is rank {numpy.ndim(multiples)}: multiples {multiples}"
+        )
     if source is None or times is None:
         known = times if source is None else source
         return Spec(inputs[0].dtype, None if known is None else (None,) * len(known))
