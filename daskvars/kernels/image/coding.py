@@ -13,12 +13,15 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.image import png
 from daskvars.kernels.optional_packages import needing
 
 WHY = "files of images are read and written by Pillow"
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # channels -> Pillow's name
 SIGNATURES = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF", b"BM": "BMP"}
 CHANNELS = {"GIF": (3,), "JPEG": (1, 3)}
+ALPHA = (2, 4)  # numbers of channels of which the last is how opaque a pixel is
+GREY = np.array([0.299, 0.587, 0.114])  # shares of red, green and blue
 DEPTH_16 = {"I", "I;16", "I;16B", "I;16L", "I;16N"}
 
 
@@ -31,8 +34,34 @@ def _refuse(message: str) -> InvalidArgumentError:
     return InvalidArgumentError(None, None, message)
 
 
+def _data(contents: Any) -> bytes:
+    return contents if isinstance(contents, bytes) else contents.item()
+
+
+def _deep(data: bytes) -> np.ndarray:
+    try:
+        return png.read(data)
+    except ValueError as error:
+        raise _refuse(f"Invalid PNG data, size {len(data)}: {error}") from error
+
+
+def _with_channels(pixels: np.ndarray, channels: int) -> np.ndarray:
+    """Return pixels of 2, 3 or 4 channels with some number of channels, 0 for their own."""
+    given = pixels.shape[-1]
+    if channels in (0, given):
+        return pixels
+    colours, alpha = pixels[..., : 1 if given == 2 else 3], np.full_like(pixels[..., :1], 65535)
+    if given in ALPHA:
+        alpha = pixels[..., -1:]
+    if channels < 3 <= given:
+        colours = np.rint(colours @ GREY).astype(np.uint16)[..., None]
+    elif given < 3 <= channels:
+        colours = np.repeat(colours, 3, axis=-1)
+    return np.concatenate([colours, alpha], axis=-1) if channels in ALPHA else colours
+
+
 def _opened(contents: Any, formats: Sequence[str]) -> Any:
-    data = contents if isinstance(contents, bytes) else contents.item()
+    data = _data(contents)
     found = next((name for start, name in SIGNATURES.items() if data.startswith(start)), None)
     if found not in formats:
         raise _refuse(
@@ -62,6 +91,10 @@ def decode_image(
       frames: "one", an animation is refused; "first" of an animation; "own", a GIF has the
         dimension of frames; "all", every file has it.
     """
+    data = _data(contents)
+    if "PNG" in formats and png.is_deep(data):
+        pixels = _in_dtype(_with_channels(_deep(data), channels), dtype)
+        return pixels[None] if frames == "all" else pixels
     image = _opened(contents, formats)
     if channels and channels not in CHANNELS.get(image.format, (channels,)):
         raise _refuse(f"channels must be 0 or 3 for GIF, 0, 1 or 3 for JPEG; got {channels}")
@@ -176,7 +209,7 @@ def _each_file(
 
 def _file(pixels: np.ndarray, format: str, options: dict[str, Any]) -> bytes:
     if pixels.dtype == np.uint16 and pixels.shape[2] > 1:
-        raise _refuse("Pillow writes PNG files of 16 bits with 1 channel only: cast to uint8")
+        return png.write(pixels, options.get("compress_level", -1))
     given = np.ascontiguousarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
     stream = io.BytesIO()
     _pillow().fromarray(given).save(stream, format, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import zlib
 
 import numpy as np
 import PIL.Image
@@ -13,6 +14,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.image import png
 from tests.ops.image import cases
 
 # -- by chance ---------------------------------------------------------------------------------
@@ -222,6 +224,60 @@ def test_a_file_of_one_frame_is_an_animation_of_one():
     frames = dv.image.decode_gif(dv.image.encode_png(image))
     assert (frames.numpy() == image[None]).all()
     assert dv.image.decode_image(animation(3), expand_animations=False).numpy().shape == (1, 2, 3)
+
+
+def filtered(pixels, kind):
+    """Return a PNG file of pixels, all rows behind one filter, by the specification's formulas."""
+    _, width, channels = pixels.shape
+    step = 2 * channels
+    rows = pixels.astype(">u2").tobytes()
+    rows = [rows[i : i + width * step] for i in range(0, len(rows), width * step)]
+    told = b""
+    for number, row in enumerate(rows):
+        above = bytes(step) + (rows[number - 1] if number else bytes(len(row)))
+        now = bytes(step) + row
+        told += bytes([kind])
+        for i in range(step, len(now)):
+            a, b, c = now[i - step], above[i], above[i - step]
+            nearest = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+            guess = (0, a, b, (a + b) // 2, nearest)[kind]
+            told += bytes([(now[i] - guess) % 256])
+    plain = png.write(pixels, 0)
+    return plain[:33] + png.chunk(b"IDAT", zlib.compress(told)) + plain[-12:]
+
+
+@pytest.mark.parametrize("kind", range(5))
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_files_of_16_bits_come_back(channels, kind):
+    pixels = np.random.default_rng(kind).integers(0, 65536, (4, 5, channels), np.uint16)
+    file = dv.image.encode_png(pixels).numpy()
+    assert (dv.image.decode_png(file, dtype=dv.uint16).numpy() == pixels).all()
+    assert (dv.image.decode_image(filtered(pixels, kind), dtype=dv.uint16).numpy() == pixels).all()
+    assert (dv.image.decode_png(file).numpy() == pixels >> 8).all()
+    eight = (pixels >> 8).astype(np.uint8)
+    with PIL.Image.open(io.BytesIO(file)) as image:  # which reads the upper bits
+        assert image.size == (5, 4)
+        if channels > 2:
+            assert (np.array(image) == eight).all()
+
+
+@pytest.mark.parametrize("given", [2, 3, 4])
+@pytest.mark.parametrize("wanted", [1, 3, 4])
+def test_files_of_16_bits_have_the_channels_that_are_asked_for(given, wanted):
+    pixels = np.full((2, 2, given), 40000, np.uint16)
+    found = dv.image.decode_png(dv.image.encode_png(pixels), wanted, dv.uint16).numpy()
+    assert found.shape == (2, 2, wanted)
+    assert (found[..., :3] == 40000).all()
+    assert (found[..., 3:] == (40000 if given in (2, 4) else 65535)).all()
+
+
+def test_a_damaged_file_of_16_bits_is_refused():
+    file = bytearray(dv.image.encode_png(np.zeros((3, 3, 3), np.uint16)).numpy())
+    file[45] ^= 1
+    with pytest.raises(InvalidArgumentError, match=r"Invalid PNG data.*checksum of b'IDAT'"):
+        dv.image.decode_png(bytes(file), dtype=dv.uint16).numpy()
+    with pytest.raises(InvalidArgumentError, match="Invalid PNG data"):
+        dv.image.decode_png(bytes(file[:50]), dtype=dv.uint16).numpy()
 
 
 def test_a_part_by_chance_is_not_smaller_than_it_may_be():
