@@ -271,6 +271,15 @@ def test_files_of_16_bits_have_the_channels_that_are_asked_for(given, wanted):
     assert (found[..., 3:] == (40000 if given in (2, 4) else 65535)).all()
 
 
+def test_smooth_images_of_16_bits_are_small_files():
+    ramp = np.stack(np.meshgrid(np.arange(64) * 900, np.arange(64) * 500), axis=-1).astype(
+        np.uint16
+    )
+    file = dv.image.encode_png(ramp).numpy()
+    assert len(file) < 1000
+    assert (dv.image.decode_png(file, dtype=dv.uint16).numpy() == ramp).all()
+
+
 def test_a_damaged_file_of_16_bits_is_refused():
     file = bytearray(dv.image.encode_png(np.zeros((3, 3, 3), np.uint16)).numpy())
     file[45] ^= 1
