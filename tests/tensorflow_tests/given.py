@@ -129,7 +129,8 @@ def uninitialized(
     shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = ""
 ) -> Any:
     """Return a variable as the op makes it: in no collection."""
-    return tf.Variable(tf.zeros(shape, dtype), trainable=False, collections=[], name=name)
+    with tf.container(container) if container else contextlib.nullcontext():
+        return tf.Variable(tf.zeros(shape, dtype), trainable=False, collections=[], name=name)
 
 
 def initialize_resources(resources: Any, name: str = "init") -> Any:
