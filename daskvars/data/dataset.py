@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy
 
@@ -567,23 +567,8 @@ class Dataset:
             return make()
 
 
-class _OfCompressedFiles(Dataset):
-    """What is in files, one after the other; these may be compressed."""
-
-    _node_of: ClassVar[type[Lines | Records]]
-
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-    ) -> None:
-        super().__init__(self._node_of(_names(filenames), _compression(compression_type)))
-
-
 @accepts("buffer_size", "num_parallel_reads")
-class TextLineDataset(_OfCompressedFiles):
+class TextLineDataset(Dataset):
     """The lines of text files, as strings without the ends of lines.
 
     Batches for a session on a cluster are read by the workers that use them: each must see the
@@ -603,7 +588,14 @@ class TextLineDataset(_OfCompressedFiles):
     [b'1,2', b'3,4']
     """
 
-    _node_of = Lines
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+    ) -> None:
+        super().__init__(Lines(_names(filenames), _compression(compression_type)))
 
 
 @accepts("buffer_size", "num_parallel_reads")
@@ -640,7 +632,7 @@ class FixedLengthRecordDataset(Dataset):
 
 
 @accepts("buffer_size", "num_parallel_reads")
-class TFRecordDataset(_OfCompressedFiles):
+class TFRecordDataset(Dataset):
     """The records of TFRecord files, as strings.
 
     Args:
@@ -658,7 +650,14 @@ class TFRecordDataset(_OfCompressedFiles):
     [b'one', b'one']
     """
 
-    _node_of = Records
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+    ) -> None:
+        super().__init__(Records(_names(filenames), _compression(compression_type)))
 
 
 # -- arguments -------------------------------------------------------------------------------------

@@ -42,9 +42,9 @@ def truth(pred: Any) -> bool:
     Raises:
       InvalidArgumentError: it is no scalar.
     """
-    if numpy.ndim(pred):
+    if getattr(pred, "ndim", 0):
         raise InvalidArgumentError(
-            None, None, f"the condition must be a scalar bool, but has shape {numpy.shape(pred)}"
+            None, None, f"the condition must be a scalar bool, but has shape {pred.shape}"
         )
     return bool(pred)
 

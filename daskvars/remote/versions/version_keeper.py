@@ -312,6 +312,10 @@ class VersionKeeper(SchedulerPlugin):
         self._on_graph(state, pending)
         return True
 
+    def epoch(self, name: str, session: str) -> int:
+        """Return how often runs of a session were undone."""
+        return self.states[name].versions.epochs[session]
+
     def locate(self, keys: Sequence[Any]) -> dict[Any, list[str] | None]:
         """Return the workers that have each key; None for one that is lost."""
         return locations(self.scheduler, keys)
@@ -458,6 +462,7 @@ REQUESTS = {
         VersionKeeper.leave,
         VersionKeeper.records,
         VersionKeeper.put,
+        VersionKeeper.epoch,
         VersionKeeper.locate,
         VersionKeeper.pin,
         VersionKeeper.pin_newest,

@@ -338,7 +338,9 @@ def test_what_while_loop_refuses():
     with pytest.raises(ValueError, match=r"must be a scalar, saw shape: \(1,\)"):
         loop(maximum_iterations=tf.constant([3]))
     with pytest.raises(ValueError, match=r"has shape \(2,\) after one iteration"):
-        loop(lambda i: tf.concat([i, i], 0), tf.constant([1]))
+        tf.while_loop(lambda i: i[0] < 3, lambda i: tf.concat([i, i], 0), [tf.constant([1])])
+    with pytest.raises(ValueError, match=r"must be a scalar bool .* has shape \(1,\)"):
+        loop(start=tf.constant([1]))
     with pytest.raises(ValueError, match="same number of elements"):
         loop(lambda i: (i, i))
 

@@ -10,6 +10,7 @@ Where data is lost, ``lost`` sends them again.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -37,6 +38,7 @@ from daskvars.remote.versions.shared_versions import StaleViewError
 from daskvars.state.format.manifest import VersionId
 
 POLL_S = 1.0  # how often whoever waits makes sure that the cluster is there
+HEAR_S = 10.0  # that what the scheduler has told is waited for, which is on its way
 
 
 class SealedState(StateClient, Protocol):
@@ -285,8 +287,10 @@ class InFlight:
         Raises:
           OpError: a run failed that nobody waits for.
         """
-        if self.lost_runs.is_pending and not any("reset" in message for message in self.messages):
-            self.lost_runs.repeat_pending()
+        if self.lost_runs.is_pending:
+            self._hear_all()
+            if not any("reset" in message for message in self.messages):
+                self.lost_runs.repeat_pending()
         error: Exception | None = None
         while self.messages:
             message = self.messages.popleft()
@@ -302,6 +306,21 @@ class InFlight:
                 self._resend_from(message["undone"])
         if error is not None:
             raise error
+
+    def _hear_all(self) -> None:
+        """Wait for what the scheduler has told and has not arrived: another client may have set the
+        state back, and what is still to be repeated with it."""
+        executor = self.executor
+        said = executor.call_scheduler("epoch", name=executor.name, session=executor.token)
+
+        def has_arrived() -> bool:
+            return said <= max([self.epoch, *(m.get("epoch", 0) for m in self.messages)])
+
+        until = time.monotonic() + HEAR_S
+        while not has_arrived() and time.monotonic() < until:
+            executor.check_connected()
+            with self.changed:
+                self.changed.wait_for(has_arrived, timeout=POLL_S)
 
     def _resend_from(self, number: int) -> None:
         to_resend = [run for sent, run in sorted(self.runs.items()) if sent >= number]
