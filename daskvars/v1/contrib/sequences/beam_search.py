@@ -202,6 +202,7 @@ class BeamSearchDecoder(Decoder):
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     tf.set_random_seed(1)
     ...     cell, state = tf.nn.rnn_cell.GRUCell(4), tf.zeros([2 * 3, 4])
     ...     decoder = tf.contrib.seq2seq.BeamSearchDecoder(
     ...         cell, tf.eye(4), [0, 0], 1, state, beam_width=3)
