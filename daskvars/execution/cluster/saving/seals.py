@@ -164,7 +164,8 @@ class Sealer:
           reset: ``reset(store, head)`` sets the state to the store's head.
         """
         executor, store = self.executor, self.store
-        if store is None or self._is_of(store.head()):
+        head = None if store is None else store.head()
+        if store is None or head is None or head.id == self.version:
             return
         session = {"name": executor.name, "session": executor.token}
         while True:
@@ -173,11 +174,10 @@ class Sealer:
                 break
             time.sleep(WAIT_S)  # what another client writes is the state's own
         try:
-            _, changed, self.version = granted
+            _, changed, base = granted
             head = store.head()
-            if self._is_of(head):
+            if head is None or head.id == base:
                 return
-            assert head is not None
             if changed:
                 warnings.warn(
                     f"the store {store.path!r} was written by a process without this cluster "
@@ -192,9 +192,6 @@ class Sealer:
             executor.call_scheduler(
                 "end_seal", durable=None, reload_tasks={}, pause_s=0.0, **session
             )
-
-    def _is_of(self, head: Manifest | None) -> bool:
-        return head is None or head.id == self.version
 
     # -- the store ------------------------------------------------------------------------------
 
