@@ -10,6 +10,9 @@ of data, ``core/lib`` are read. With it, a group is run and its rate printed by
   `daskvars.v1` that its module is called after (``nn_ops``: ``tf.nn``), at the top, in any other.
   What has no counterpart is a stand-in that raises when a test uses it: only this test fails.
 - ``given``: what tests need of TensorFlow's modules and programs do not, above all ``test_util``.
+- ``of_their_day``: what NumPy 1 and Python 3.5 gave them: removed names (``numpy.float``),
+  arguments that were renamed, lists of slices as indices, the dtype of a scalar with a number. Only
+  the checkout's files get it: for `daskvars` NumPy is as it is.
 - ``groups``: which files are a group, and the goal of each.
 - ``left_out``: tests that do not count, found by what their source uses, with the reason.
 - ``one_file``: runs the tests of one file; ``running`` starts such a process for each.

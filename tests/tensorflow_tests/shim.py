@@ -17,6 +17,7 @@ from daskvars.execution import config_proto
 from daskvars.graph.scopes.default_graph import in_graph
 from daskvars.v1.graphs import importer, meta_graph
 from tests.tensorflow_tests.given import GIVEN
+from tests.tensorflow_tests.of_their_day import Loader
 
 # Words of TensorFlow's module names, and the namespace that has their names first.
 NAMESPACES = {
@@ -187,7 +188,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         file = self.file_of_tests(fullname)
         if file is not None:
-            return importlib.util.spec_from_file_location(fullname, file)
+            return importlib.util.spec_from_loader(fullname, Loader(fullname, str(file)))
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: Any) -> types.ModuleType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -40,7 +39,7 @@ class Assertions(absltest.TestCase):
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
         """Fail unless two numbers are equal or differ by at most `err`."""
         about = f" ({msg})" if msg is not None else ""
-        self.assertTrue(f1 == f2 or math.fabs(f1 - f2) <= err, f"{f1} != {f2} +/- {err}{about}")
+        self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1} != {f2} +/- {err}{about}")
 
     def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: Any = None) -> None:
         """Fail unless two lists have the same length and their numbers are within `err`."""

@@ -118,6 +118,7 @@ Point = collections.namedtuple("Point", "x y")
 
 PASS = {
     "near": lambda t: t.assertNear(1.0, 1.05, 0.1),
+    "near array": lambda t: t.assertNear(1.0, np.array([1.05]), 0.1),
     "near infinite": lambda t: t.assertNear(float("inf"), float("inf"), 0.1),
     "array near": lambda t: t.assertArrayNear([1.0, 2.0], [1.05, 2.0], 0.1),
     "ndarray near": lambda t: t.assertNDArrayNear(np.ones(2), np.ones(2), 1e-9),
