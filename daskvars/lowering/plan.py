@@ -148,6 +148,22 @@ class RegionInput:
         """How many partial results have the rows of a block among them, each its own."""
         return math.prod(self.grid[a] for a in self.merged) if self.has_own_rows else 1
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether a block takes another as it is."""
+        return self.kind == "block" or (self.kind == "partial" and self.layout is None)
+
+    @property
+    def is_sliced(self) -> bool:
+        """Whether blocks take slices of one and the same partial result."""
+        return self.kind == "partial" and self.layout is not None
+
+    def index(self, block: Index) -> Index:
+        """Return what identifies what a block takes among what others take."""
+        if self.kind == "partial" and self.layout is None:
+            return block[: len(self.grid) - len(self.merged)]
+        return tuple([block[axis] if axis >= 0 else 0 for axis in self.axes])  # asked for by pairs
+
     def take(self, block: Index) -> Any:
         """Return a BlockId, a Cut, Rows or a dict: what block `block` gets."""
         if self.attrs is not None:
@@ -157,7 +173,7 @@ class RegionInput:
             return Rows(tuple(map(self.value.block_id, self.value.indices())))
         if self.kind == "partial":
             return self._partial_block(self.value, block)
-        index = tuple(block[axis] if axis >= 0 else 0 for axis in self.axes)
+        index = self.index(block)
         if self.kind == "block":
             return self.value.block_id(index)
         return self._cut(self.value, index, self.value.block_id)
@@ -168,8 +184,7 @@ class RegionInput:
         numbers = dict(zip(self.merged, found, strict=True))
         if self.layout is not None:
             whole = BlockId(value.origin, tuple(n for _, n in sorted(numbers.items())))
-            index = tuple(block[axis] if axis >= 0 else 0 for axis in self.axes)
-            return self._cut(value, index, lambda _: whole)
+            return self._cut(value, self.index(block), lambda _: whole)
         rest = iter(block)
         full = [numbers[axis] if axis in numbers else next(rest) for axis in range(len(self.grid))]
         return BlockId(value.origin, tuple(full))

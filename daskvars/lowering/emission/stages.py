@@ -15,8 +15,8 @@ only (`split_update`) is a stage of its own, as it is sent later. So is what one
 hold at once.
 
 Nothing here knows Dask or addresses: workers are numbers, and whoever has fewer, or more, asks
-again. What many blocks take alike (the whole of a weight) is looked at once, so a plan for a
-thousand workers is laid out in the time of its blocks, not of their pairs.
+again. What many blocks take alike is looked at once: the whole of a weight, and of a gradient's
+partial result the slices of all owners. What is left for each pair of blocks is a reference.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from daskvars.lowering.garbage_collection import paused_collector
 from daskvars.lowering.plan import BlockId, Index, Plan, PlanValue, Region, RegionInput
 from daskvars.lowering.program import STATE
 from daskvars.remote.task_outputs import MAX_SHOWN_BYTES
@@ -59,40 +60,42 @@ class StageBlock(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is taken of one block: the slices, None for all of it, and their bytes."""
+    """What is taken of one block, and the bytes of it."""
 
     block_id: BlockId
-    source: tuple[slice, ...] | None
     nbytes: int
 
 
 @dataclass(eq=False, slots=True)
 class Taking:
-    """What blocks take alike, looked at once.
+    """What blocks take alike, looked at once; which slices of it, `RegionInput.take` tells.
 
     Attributes:
-      value: as `RegionInput.take` gives it.
-      parts: the blocks in it that are no attributes.
+      parts: the blocks in it; none in attributes.
       by_worker: worker -> highest level of what it has of it, ANYWHERE for variables and feeds.
       bytes_by_worker: worker -> bytes of the parts that it has.
       nbytes: of the parts of which that is known.
+      num_slices: how many slices there are that blocks take, each as large as its parts say.
       stages: the stages that results come from, once they are known.
       takers: (worker, whether late, whether last) of the blocks that take it.
     """
 
-    value: Any
     parts: tuple[Part, ...]
     by_worker: dict[int, int]
     bytes_by_worker: Counter[int]
     nbytes: int
+    num_slices: int = 1
     stages: frozenset[int] = frozenset()
     takers: set[tuple[int, bool, bool]] = field(default_factory=set)
 
     def level_on(self, worker: int) -> int:
         """Return the first level on which a worker can have it."""
-        return max(
-            (level + (there != worker) for there, level in self.by_worker.items()), default=0
-        )
+        levels = [level + (there != worker) for there, level in self.by_worker.items()]
+        return max(levels, default=0)
+
+
+NOTHING = Taking((), {}, Counter(), 0)
+"""What is taken of attributes, which are plain data."""
 
 
 @dataclass(eq=False, slots=True)
@@ -208,8 +211,8 @@ class StagePlan:
         """Return the bytes that each worker receives in a run, and those that each sends."""
         takers: dict[Taking, Counter[int]] = defaultdict(Counter)
         for stage in self.stages:
-            for taking in dict.fromkeys(itertools.chain(*stage.takings)):
-                takers[taking][stage.worker] += 1
+            for taking, num_slices in taken_by(self.plan, stage).items():
+                takers[taking][stage.worker] += num_slices
         received, sent = Counter[int](), Counter[int]()
         for taking, counts in takers.items():
             total = counts.total()
@@ -244,6 +247,18 @@ class StagePlan:
                 f"worker, {found.num_pairs} pairs{', by a barrier' if found.has_barrier else ''}"
             )
         return lines
+
+
+def taken_by(plan: Plan, stage: Stage) -> Counter[Taking]:
+    """Return what a stage takes: how many slices of each."""
+    found: Counter[Taking] = Counter(dict.fromkeys(itertools.chain(*stage.takings), 1))
+    sliced: dict[Taking, set[Index]] = defaultdict(set)
+    for (region, _, block), takings in zip(stage.blocks, stage.takings, strict=True):
+        for region_input, taking in zip(plan.regions[region].inputs, takings, strict=True):
+            if taking.num_slices > 1:
+                sliced[taking].add(region_input.index(block))
+    found.update({taking: len(indices) - 1 for taking, indices in sliced.items()})
+    return found
 
 
 def block_number(grid: Index, block: Index) -> int:
@@ -286,6 +301,7 @@ def described(plan: Plan, num_workers: int) -> StagePlan:
     return stages(plan, num_workers, worker_of, state_worker_of)
 
 
+@paused_collector()
 def stages(
     plan: Plan,
     num_workers: int,
@@ -378,12 +394,14 @@ class _Staging:
                     if taking.takers != {own}:
                         is_last[region][number] = False
             for found, takings in self.blocks[region]:
-                where = self.workers[region][found.number], self.late[region]
+                worker, late = self.workers[region][found.number], self.late[region]
+                taker = worker, late, is_last[region][found.number]
                 for taking in takings:
-                    taking.takers.add((*where, is_last[region][found.number]))
+                    taking.takers.add(taker)
         results = [t for t in self.takings.values() if t.by_worker]
         for taking in results:
-            self.result_bytes.update(taking.bytes_by_worker)
+            for worker, nbytes in taking.bytes_by_worker.items():
+                self.result_bytes[worker] += nbytes * taking.num_slices
         for region, workers in enumerate(self.workers):
             for number, worker in enumerate(workers):
                 is_last[region][number] &= self._is_split(worker)
@@ -525,11 +543,11 @@ class _Staging:
         pairs: Counter[int] = Counter()
         for stage in self.stages:
             owners: dict[int, set[int]] = defaultdict(set)
-            for taking in dict.fromkeys(itertools.chain(*stage.takings)):
+            for taking, num_slices in taken_by(self.plan, stage).items():
                 nbytes = taking.nbytes - taking.bytes_by_worker.get(stage.worker, 0)
                 if nbytes:
                     level = stage.level if taking.stages else 0
-                    received[level][stage.worker] += nbytes
+                    received[level][stage.worker] += nbytes * num_slices
                     owners[level].update(taking.bytes_by_worker)
             for level, found in owners.items():
                 pairs[level] += len(found - {stage.worker, ANYWHERE})
@@ -553,11 +571,6 @@ class _Taker:
     def __init__(self, staging: _Staging, region_input: RegionInput) -> None:
         self.staging, self.input = staging, region_input
         self.known: dict[Index, Taking] = {}
-        if region_input.kind == "partial" and region_input.layout is None:
-            rest = [a for a in range(len(region_input.grid)) if a not in region_input.merged]
-            self.axes: tuple[int, ...] = tuple(range(len(rest)))
-        else:
-            self.axes = region_input.axes
         self.value: Any = region_input.value  # None for attributes, of which there are no parts
         self.nbytes = 0
         if self.value is not None:
@@ -565,23 +578,29 @@ class _Taker:
 
     def __call__(self, block: Index) -> Taking:
         if self.input.kind == "attrs":
-            return Taking(self.input.take(block), (), {}, Counter(), 0)
-        index = tuple(block[axis] if axis >= 0 else 0 for axis in self.axes)
-        found = self.known.get(index)
+            return NOTHING
+        index = self.input.index(block)
+        # Slices of one partial result come from one place, and those of a size are as many bytes.
+        alike = self._shape(index) if self.input.is_sliced else index
+        found = self.known.get(alike)
         if found is None:
             value = self.input.take(block)
-            identity: Any = self.value.origin, self.input.layout, self.input.partial, index
+            identity: Any = self.value.origin, self.input.layout, self.input.partial, alike
             if isinstance(value, BlockId):
                 identity = value
             elif isinstance(value, Rows):
                 identity = id(self.input)
             found = self.staging.takings.get(identity)
             if found is None:
-                found = self.staging.takings[identity] = self._taking(value)
-            self.known[index] = found
+                found = self.staging.takings[identity] = self._taking(value, alike)
+            self.known[alike] = found
         return found
 
-    def _taking(self, value: Any) -> Taking:
+    def _shape(self, index: Index) -> Index:
+        assert self.input.layout is not None
+        return tuple([sizes[i] for sizes, i in zip(self.input.layout, index, strict=True)])
+
+    def _taking(self, value: Any, alike: Index) -> Taking:
         parts = tuple(self._parts(value))
         by_worker: dict[int, int] = {}
         nbytes: Counter[int] = Counter()
@@ -591,21 +610,24 @@ class _Taker:
                 by_worker[worker] = max(by_worker.get(worker, 0), level)
             nbytes[worker] += part.nbytes
         known = nbytes.total() - nbytes[ANYWHERE]
-        return Taking(value, parts, by_worker, nbytes, known)
+        num_slices = 1
+        if self.input.is_sliced:
+            counts = zip(self.input.layout or (), alike, strict=True)
+            num_slices = math.prod(sizes.count(size) for sizes, size in counts)
+        return Taking(parts, by_worker, nbytes, known, num_slices)
 
     def _parts(self, value: Any) -> Iterator[Part]:
         if isinstance(value, BlockId):
-            yield Part(value, None, self.nbytes)
+            yield Part(value, self.nbytes)
             return
         if isinstance(value, Rows):
             for block_id in value.parts:
-                yield Part(block_id, None, self.input.nbytes // len(value.parts))
+                yield Part(block_id, self.input.nbytes // len(value.parts))
             return
         dtype = self.value.spec.dtype
         itemsize = dtype.np.itemsize if dtype is not None else 0
         for block_id, source, _ in value.parts:
-            size = math.prod(s.stop - s.start for s in source)
-            yield Part(block_id, source, itemsize * size)
+            yield Part(block_id, itemsize * math.prod(s.stop - s.start for s in source))
 
     def _where(self, block_id: BlockId) -> tuple[int, int]:
         staging, ((region, position), block) = self.staging, block_id

@@ -1,5 +1,6 @@
 """Stages: how many tasks, how many exchanges of how many bytes, for workers that are described."""
 
+import itertools
 import time
 
 import numpy as np
@@ -164,6 +165,20 @@ def test_a_thousand_workers_are_laid_out_in_seconds(graph):
     assert time.perf_counter() - begun < 10
     assert found.num_tasks <= 2 * 1000 + 2
     assert f"{found.num_tasks} Dask tasks on 1000 workers" in found.summary()[0]
+
+
+@pytest.mark.parametrize("parts", [4, 32])
+def test_pairs_of_parts_and_chunks_are_looked_at_once_for_each_part(graph, parts):
+    x, _, step = dense_step(1, shards=32)
+    found = described(plan_of(x, step, parts=parts), parts)
+    takings = {t for stage in found.stages for t in itertools.chain(*stage.takings)}
+    assert max(t.num_slices for t in takings) == 32
+    assert len(takings) < 10 * parts + 4 * 32  # of parts, and of chunks; 1,024 pairs are more
+    pairs = 4 * 32 * parts * UNITS * UNITS // 32  # bytes of gradients, all of one part
+    gradients = sum(t.nbytes * t.num_slices for t in takings if t.num_slices > 1)
+    assert gradients == pairs
+    received, sent = found.traffic()
+    assert received.total() == sent.total() == found.exchanged_bytes
 
 
 def test_a_plan_says_what_its_stages_cost(graph):

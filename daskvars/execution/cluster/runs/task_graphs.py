@@ -12,13 +12,14 @@ with a digit, since Dask appends words of letters to the first one.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from daskvars.execution.engine.plans.steps import updated_inputs
-from daskvars.lowering.emission.stages import ANYWHERE, Stage, StagePlan, Taking
-from daskvars.lowering.plan import BlockId, Plan, PlanValue
+from daskvars.lowering.emission.stages import ANYWHERE, Stage, StageBlock, StagePlan, Taking
+from daskvars.lowering.plan import BlockId, Index, Plan, PlanValue, RegionInput
 from daskvars.lowering.program import STATE
 from daskvars.remote.dask_internals import Task, TaskRef
 from daskvars.remote.task_keys import outputs_key
@@ -155,9 +156,8 @@ class Template:
         }
         for number, stage in enumerate(self.stages.stages):
             found.update(map(self.stages.stage_number, stage.passed))
-            for takings in stage.takings:
-                for taking in takings:
-                    found.update(taking.stages - {number})
+            for taking in set(itertools.chain(*stage.takings)):
+                found.update(taking.stages - {number})
         return found
 
     def _sinks(self) -> list[int]:
@@ -250,13 +250,14 @@ class _StageBuilder:
         self.state_argument = -1
         self.regions: dict[int, int] = {}
         self.calls: list[BlockCall] = []
-        self.cuts: dict[Taking, Cut] = {}
-        self.joins: dict[tuple[Taking, str], Join] = {}
+        self.cuts: dict[tuple[Taking, Index], Cut] = {}
+        self.joins: dict[tuple[Taking, Index, str], Join] = {}
         self.num_slots = 0
         wanted = self._wanted()
         for found, takings in zip(stage.blocks, stage.takings, strict=True):
             region = self.regions.setdefault(found.region, len(self.regions))
-            steps = tuple(self._step(taking, found.region) for taking in takings)
+            inputs = self.plan.regions[found.region].inputs
+            steps = tuple(map(self._step, itertools.repeat(found), inputs, takings))
             outputs = []
             for position in wanted[found.region, found.number]:
                 slot = self.slots[found.region, found.number, position] = self._new_slot()
@@ -281,29 +282,30 @@ class _StageBuilder:
         self.num_slots += 1
         return self.num_slots - 1
 
-    def _step(self, taking: Taking, region: int) -> Any:
-        if isinstance(taking.value, BlockId):
-            return Take(self._slot(taking.value, None, taking.parts[0].nbytes), None)
-        if isinstance(taking.value, Rows):
+    def _step(self, found: StageBlock, region_input: RegionInput, taking: Taking) -> Any:
+        if region_input.kind == "attrs":
+            return region_input.take(found.block)
+        if region_input.is_whole:
+            part = taking.parts[0]
+            return Take(self._slot(part.block_id, None, part.nbytes), None)
+        if region_input.kind == "rows":
             slots = [self._slot(part.block_id, BY_ROWS, 0) for part in taking.parts]
             return Rows(tuple(Take(slot, None) for slot in slots))
-        if not isinstance(taking.value, Cut):
-            return taking.value
-        if taking not in self.cuts:
+        which = taking, region_input.index(found.block)
+        if which not in self.cuts:
+            value = region_input.take(found.block)
             parts = [
-                (Take(self._slot(part.block_id, part.source, part.nbytes), None), source, target)
-                for part, (_, source, target) in zip(taking.parts, taking.value.parts, strict=True)
+                (Take(self._slot(block_id, source, part.nbytes), None), source, target)
+                for part, (block_id, source, target) in zip(taking.parts, value.parts, strict=True)
             ]
-            self.cuts[taking] = Cut(taking.value.shape, tuple(parts))
-        cut = self.cuts[taking]
-        return cut if len(cut.parts) < 2 else Take(self._join(taking, cut, region).slot, None)
-
-    def _join(self, taking: Taking, cut: Cut, region: int) -> Join:
-        """Return the slot in which what a region takes is put together, in its memory."""
-        where = taking, self.plan.regions[region].place
-        if where not in self.joins:
-            self.joins[where] = Join(self._new_slot(), self.regions[region], cut)
-        return self.joins[where]
+            self.cuts[which] = Cut(value.shape, tuple(parts))
+        cut = self.cuts[which]
+        if len(cut.parts) < 2:
+            return cut
+        where = *which, self.plan.regions[found.region].place
+        if where not in self.joins:  # it is put together in the memory of the region's device
+            self.joins[where] = Join(self._new_slot(), self.regions[found.region], cut)
+        return Take(self.joins[where].slot, None)
 
     def _slot(self, block_id: BlockId, source: Any, nbytes: int) -> int:
         worker, own = self.stage.worker, None
