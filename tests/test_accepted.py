@@ -180,8 +180,8 @@ def test_what_mattered_warns_once(nothing_said):
 
 
 def test_a_class_warns_as_its_constructor(nothing_said):
-    with pytest.warns(UserWarning, match="GradientTape: watch_accessed_variables=False has no"):
-        dv.GradientTape(watch_accessed_variables=False)
+    with pytest.warns(UserWarning, match="EvalSpec: start_delay_secs=7 has no effect"):
+        tf.estimator.EvalSpec(lambda: None, start_delay_secs=7)
 
 
 def test_positions_count(nothing_said):

@@ -17,9 +17,10 @@ all before it: filters, functions after a batch, functions with effects, with ra
 with results whose shapes are not known, sparse and padded batches, ``cache``, files that are
 compressed.
 
-Steps and what goes through them are in ``nodes``; ``dataset`` has their public form, ``iterators``
-what users hold and the position, ``records`` files of TFRecords and what is in them as a rule,
-``experimental`` what TensorFlow calls so.
+Steps and what goes through them are in ``nodes``; ``dataset`` has their public form, ``arguments``
+what its methods are given, ``options`` what a program may say of one, ``iterators`` what users hold
+and the position, ``records`` files of TFRecords and what is in them as a rule, ``experimental``
+what TensorFlow calls so.
 
 *Batches* (`batches`, in ``rows``) are simpler: rows of arrays, shuffled by a seed, larger than
 memory, the same again whenever asked for; with a Dask client it is workers that read and shuffle
@@ -47,6 +48,7 @@ from daskvars.data.dataset import (
 )
 from daskvars.data.iterators.eager import DatasetIterator
 from daskvars.data.iterators.graph import Iterator
+from daskvars.data.options import Options
 from daskvars.data.records.examples import (
     BytesList,
     Example,
@@ -80,6 +82,7 @@ __all__ = [
     "FloatList",
     "Int64List",
     "Iterator",
+    "Options",
     "SequenceExample",
     "TFRecordCompressionType",
     "TFRecordDataset",

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import numpy
-
-from daskvars import dtypes, shapes
+from daskvars.data.arguments import (
+    LAST,
+    as_compression,
+    as_integer,
+    as_strings,
+    padded_shapes_of,
+    padding_of,
+    path_text,
+    seeds_of,
+)
 from daskvars.data.iterators.eager import DatasetIterator
 from daskvars.data.iterators.graph import Iterator
+from daskvars.data.iterators.single import single_element
 from daskvars.data.nodes.batches import Batched, PaddedBatched, Unbatched
 from daskvars.data.nodes.caching import CachedInFile
 from daskvars.data.nodes.elements import (
@@ -19,7 +27,6 @@ from daskvars.data.nodes.elements import (
     flatten,
     is_tuple,
     map_structure,
-    nest_like,
     shapes_of,
     structure_of,
     types_of,
@@ -38,20 +45,18 @@ from daskvars.data.nodes.ordering import (
     Zipped,
 )
 from daskvars.data.nodes.prefetch import Prefetched
+from daskvars.data.nodes.scanning import Reduced
 from daskvars.data.nodes.sources import Generated, Range, Slices, Tensors
-from daskvars.dtypes import int64, string
-from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.static_values import constant_value
+from daskvars.data.nodes.windows import Windowed
+from daskvars.data.options import Options
+from daskvars.dtypes import string
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.random.distributions import get_seed
 from daskvars.remote.tasks.record_files import PathName
-from daskvars.shapes import Shape
 from daskvars.surface.accepted import accepts
 
 CYCLE_LENGTH = 4  # of an interleave for which nobody says it: the same on every machine
-_LAST = 2**63 - 1
 
 
 class Dataset:
@@ -79,12 +84,19 @@ class Dataset:
         self._builder = builder_for(())
         self._num_iterators = 0
         self._caches: dict[Node, Any] = {}
+        self._options = Options()
 
     def _with(self, make: Callable[[], Node]) -> Dataset:
         """Return the dataset of a further step, made in the mode in which this one was."""
+        with self._entered():
+            found = Dataset(make())
+        found._options = self._options
+        return found
+
+    def _entered(self) -> AbstractContextManager[Any]:
+        """Return a block in the mode in which this dataset was made."""
         is_graph = not self._builder.is_eager and scopes.current_builder() is None
-        with scopes.entered(self._builder) if is_graph else nullcontext():
-            return Dataset(make())
+        return scopes.entered(self._builder) if is_graph else nullcontext()
 
     # -- what elements are ------------------------------------------------------------------------
 
@@ -199,9 +211,9 @@ class Dataset:
         """
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Invalid arguments to range: {args!r}")
-        given = [_integer(arg) for arg in args]
-        start, stop = (_integer(0), given[0]) if len(given) == 1 else given[:2]
-        return Dataset(Range(start, stop, given[2] if len(given) > 2 else _integer(1)))
+        given = [as_integer(arg) for arg in args]
+        start, stop = (as_integer(0), given[0]) if len(given) == 1 else given[:2]
+        return Dataset(Range(start, stop, given[2] if len(given) > 2 else as_integer(1)))
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
@@ -239,8 +251,8 @@ class Dataset:
         Raises:
           InvalidArgumentError: (when iterated) nothing matches.
         """
-        dataset = Dataset(Matching(_strings(_path_text(file_pattern))))
-        return dataset if shuffle is False else dataset.shuffle(_LAST, seed)
+        dataset = Dataset(Matching(as_strings(path_text(file_pattern))))
+        return dataset if shuffle is False else dataset.shuffle(LAST, seed)
 
     # -- elements made of others ------------------------------------------------------------------
 
@@ -265,7 +277,7 @@ class Dataset:
         >>> [int(x) for x in Dataset.range(3).map(lambda x: x + 1)]
         [1, 2, 3]
         """
-        calls = None if num_parallel_calls is None else _integer(num_parallel_calls)
+        calls = None if num_parallel_calls is None else as_integer(num_parallel_calls)
         return self._with(lambda: Mapped(self.node, map_func, calls))
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
@@ -280,7 +292,7 @@ class Dataset:
         >>> [int(x) for x in Dataset.range(4).flat_map(lambda n: Dataset.range(n))]
         [0, 0, 1, 0, 1, 2]
         """
-        one = _integer(1)
+        one = as_integer(1)
         return self._with(lambda: Interleaved(self.node, map_func, one, one, "flat_map"))
 
     @accepts("num_parallel_calls")
@@ -303,10 +315,10 @@ class Dataset:
         >>> [int(x) for x in pairs]
         [1, 1, 2, 2, 1, 2, 3, 3, 3]
         """
-        cycle = _integer(cycle_length)
+        cycle = as_integer(cycle_length)
         if not isinstance(cycle, Tensor) and cycle == -1:
-            cycle = _integer(CYCLE_LENGTH)
-        block = _integer(block_length)
+            cycle = as_integer(CYCLE_LENGTH)
+        block = as_integer(block_length)
         return self._with(lambda: Interleaved(self.node, map_func, cycle, block, "interleave"))
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
@@ -337,7 +349,7 @@ class Dataset:
         >>> [x.numpy().tolist() for x in Dataset.range(5).batch(2, drop_remainder=True)]
         [[0, 1], [2, 3]]
         """
-        size = _integer(batch_size)
+        size = as_integer(batch_size)
         return self._with(lambda: Batched(self.node, size, bool(drop_remainder)))
 
     def padded_batch(
@@ -366,9 +378,9 @@ class Dataset:
         >>> [x.numpy().tolist() for x in rows.padded_batch(3, [None])]
         [[[1, 0, 0], [2, 2, 0], [3, 3, 3]]]
         """
-        size = _integer(batch_size)
-        padded = _padded_shapes(self.node, padded_shapes)
-        values = _padding(self.node, padding_values)
+        size = as_integer(batch_size)
+        padded = padded_shapes_of(self.node, padded_shapes)
+        values = padding_of(self.node, padding_values)
         return self._with(
             lambda: PaddedBatched(self.node, size, bool(drop_remainder), padded, values)
         )
@@ -380,6 +392,91 @@ class Dataset:
         [1, 2, 3, 4]
         """
         return self._with(lambda: Unbatched(self.node))
+
+    def window(
+        self,
+        size: TensorLike,
+        shift: TensorLike | None = None,
+        stride: TensorLike = 1,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Return a dataset of datasets, each of some elements that follow one another.
+
+        Args:
+          size: how many elements are in a window.
+          shift: how far it is from the first element of a window to that of the next; by default
+            `size`.
+          stride: how far it is from one element of a window to the next.
+          drop_remainder: leave out windows at the end that have fewer elements.
+
+        Returns:
+          A dataset whose elements have the structure of those of this one, with a dataset for each
+          component: for `flat_map` and `map`, or to be gone through in eager code.
+
+        Raises:
+          InvalidArgumentError: (when iterated) a number is below 1.
+
+        >>> windows = Dataset.range(7).window(3, shift=2, drop_remainder=True)
+        >>> [row.numpy().tolist() for row in windows.flat_map(lambda window: window.batch(3))]
+        [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+        >>> [[int(x) for x in window] for window in Dataset.range(5).window(2)]
+        [[0, 1], [2, 3], [4]]
+        """
+        number, by = as_integer(size), as_integer(size if shift is None else shift)
+        every, drops = as_integer(stride), bool(drop_remainder)
+        return self._with(lambda: Windowed(self.node, number, by, every, drops, Dataset))
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+        """Return what a function makes of all elements, one after the other.
+
+        Args:
+          initial_state: the state at first: a tensor, or tuples and dicts of tensors.
+          reduce_func: takes a state and an element, each as one argument, and returns the next
+            state, of the same structure and dtypes; traced as that of `map`.
+
+        Returns:
+          The last state. In a graph, tensors, for which each run goes through the elements anew.
+
+        Raises:
+          TypeError: the states' structures or dtypes differ.
+
+        >>> import numpy as np
+        >>> int(Dataset.range(5).reduce(np.int64(0), lambda total, x: total + x))
+        10
+        """
+        initial = map_structure(as_component, initial_state)
+        reduced = self._with(lambda: Reduced(self.node, initial, reduce_func))
+        return reduced._only_element()
+
+    def _only_element(self) -> Any:
+        """Return the only element, as tensors."""
+        with self._entered():
+            return single_element(self.node, self._caches)
+
+    def with_options(self, options: Options) -> Dataset:
+        """Return a dataset of the same elements, with options set.
+
+        Args:
+          options: what it sets is set; of two, what the second one sets.
+
+        Raises:
+          TypeError: it is no `Options`.
+
+        >>> options = Options()
+        >>> options.experimental_deterministic = True
+        >>> Dataset.range(3).with_options(options).options().experimental_deterministic
+        True
+        """
+        if not isinstance(options, Options):
+            raise TypeError(f"with_options() takes `Options`, found {options!r}")
+        found = Dataset(self.node)
+        found._builder, found._caches = self._builder, self._caches
+        found._options = self.options().merge(options)
+        return found
+
+    def options(self) -> Options:
+        """Return the options that were set, here and in what it is made of."""
+        return self._options
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """Return what a function makes of this dataset.
@@ -421,8 +518,8 @@ class Dataset:
         >>> sorted(int(x) for x in Dataset.range(4).shuffle(4, seed=1))
         [0, 1, 2, 3]
         """
-        size, is_anew = _integer(buffer_size), reshuffle_each_iteration is not False
-        return self._with(lambda: Shuffled(self.node, size, _seeds(seed), is_anew))
+        size, is_anew = as_integer(buffer_size), reshuffle_each_iteration is not False
+        return self._with(lambda: Shuffled(self.node, size, seeds_of(seed), is_anew))
 
     def repeat(self, count: TensorLike | None = None) -> Dataset:
         """Return a dataset of all elements again and again.
@@ -433,7 +530,7 @@ class Dataset:
         >>> [int(x) for x in Dataset.range(2).repeat(2)]
         [0, 1, 0, 1]
         """
-        times = _integer(-1 if count is None else count)
+        times = as_integer(-1 if count is None else count)
         return self._with(lambda: Repeated(self.node, times))
 
     def take(self, count: TensorLike) -> Dataset:
@@ -442,7 +539,7 @@ class Dataset:
         Args:
           count: how many; -1 for all.
         """
-        first = _integer(count)
+        first = as_integer(count)
         return self._with(lambda: Taken(self.node, first))
 
     def skip(self, count: TensorLike) -> Dataset:
@@ -451,7 +548,7 @@ class Dataset:
         Args:
           count: how many are left out; -1 for all.
         """
-        first = _integer(count)
+        first = as_integer(count)
         return self._with(lambda: Skipped(self.node, first))
 
     def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
@@ -467,7 +564,7 @@ class Dataset:
         >>> [int(x) for x in Dataset.range(7).shard(3, 1)]
         [1, 4]
         """
-        numbers = _integer(num_shards), _integer(index)
+        numbers = as_integer(num_shards), as_integer(index)
         return self._with(lambda: Sharded(self.node, *numbers))
 
     def concatenate(self, dataset: Dataset) -> Dataset:
@@ -487,7 +584,7 @@ class Dataset:
         Args:
           start: the first number.
         """
-        numbers = Range(_integer(start), _integer(_LAST), _integer(1))
+        numbers = Range(as_integer(start), as_integer(LAST), as_integer(1))
         return self._with(lambda: Zipped((numbers, self.node)))
 
     def cache(self, filename: Any = "") -> Dataset:
@@ -501,7 +598,7 @@ class Dataset:
         Raises:
           AlreadyExistsError: (when iterated) the file is being written.
         """
-        prefix = _strings(_path_text("" if filename is None else filename))
+        prefix = as_strings(path_text("" if filename is None else filename))
         if not isinstance(prefix, Tensor) and not prefix[()]:
             return self._with(lambda: Cached(self.node))
         return self._with(lambda: CachedInFile(self.node, prefix))
@@ -512,7 +609,7 @@ class Dataset:
         Args:
           buffer_size: how many; `experimental.AUTOTUNE` for two.
         """
-        size = _integer(buffer_size)
+        size = as_integer(buffer_size)
         return self._with(lambda: Prefetched(self.node, size))
 
     # -- iterators --------------------------------------------------------------------------------
@@ -595,7 +692,7 @@ class TextLineDataset(Dataset):
         buffer_size: Any = None,
         num_parallel_reads: Any = None,
     ) -> None:
-        super().__init__(Lines(_names(filenames), _compression(compression_type)))
+        super().__init__(Lines(file_names(filenames), as_compression(compression_type)))
 
 
 @accepts("buffer_size", "num_parallel_reads")
@@ -627,8 +724,8 @@ class FixedLengthRecordDataset(Dataset):
         buffer_size: Any = None,
         num_parallel_reads: Any = None,
     ) -> None:
-        sizes = [_integer(n or 0) for n in (record_bytes, header_bytes, footer_bytes)]
-        super().__init__(FixedLength(_names(filenames), *sizes))
+        sizes = [as_integer(n or 0) for n in (record_bytes, header_bytes, footer_bytes)]
+        super().__init__(FixedLength(file_names(filenames), *sizes))
 
 
 @accepts("buffer_size", "num_parallel_reads")
@@ -657,42 +754,15 @@ class TFRecordDataset(Dataset):
         buffer_size: Any = None,
         num_parallel_reads: Any = None,
     ) -> None:
-        super().__init__(Records(_names(filenames), _compression(compression_type)))
+        super().__init__(Records(file_names(filenames), as_compression(compression_type)))
 
 
-# -- arguments -------------------------------------------------------------------------------------
-
-
-def _integer(value: Any) -> Any:
-    """Return a number as an int64 array, or the tensor that it is."""
-    found = as_component(value)
-    return found if isinstance(found, Tensor) else dtypes.to_numpy(found, int64)
-
-
-def _seeds(seed: TensorLike | None) -> tuple[Any, Any]:
-    """Return the seeds of the graph and of a shuffle."""
-    if seed is None:
-        return get_seed(None)
-    found = as_component(seed)
-    # A seed of one's own has that of the graph beside it, whatever it is.
-    return (get_seed(1)[0], found) if isinstance(found, Tensor) else get_seed(int(found))
-
-
-def _strings(value: Any) -> Any:
-    found = as_component(value)
-    return found if isinstance(found, Tensor) else dtypes.to_numpy(found, string)
-
-
-def _compression(kind: Any) -> Any:
-    return _strings("" if kind is None else kind)
-
-
-def _names(filenames: PathName | Dataset | Any) -> Node:
+def file_names(filenames: PathName | Dataset | Any) -> Node:
     """Return the names of files as a node of scalar strings."""
     if isinstance(filenames, Dataset):
         node = filenames.node
     else:
-        found = _strings(_path_text(filenames))
+        found = as_strings(path_text(filenames))
         shape = found.spec.shape if isinstance(found, Tensor) else found.shape
         node = Tensors(found) if shape == () else Slices(found)
     spec = node.structure
@@ -702,62 +772,6 @@ def _names(filenames: PathName | Dataset | Any) -> Node:
             f"found elements {spec}"
         )
     return node
-
-
-def _path_text(given: Any) -> Any:
-    """Return paths as text, where they are objects."""
-    if isinstance(given, list | tuple):
-        return [_path_text(item) for item in given]
-    return str(given) if hasattr(given, "__fspath__") else given
-
-
-def _padded_shapes(node: Node, given: Any) -> list[Shape | Tensor]:
-    specs = flatten(node.structure)
-    if given is None:
-        return [spec.shape for spec in specs]
-    single = not is_tuple(node.structure) and not isinstance(node.structure, dict)
-    items = [given] if single else nest_like(node.structure, given, "padded_shapes")
-    return [_padded_shape(item) for item in items]
-
-
-def _padded_shape(item: Any) -> Shape | Tensor:
-    if isinstance(item, Tensor) or hasattr(item, "_as_graph_element"):
-        tensor = convert_to_tensor(item)
-        known = constant_value(tensor)
-        if known is None:
-            return tensor
-        item = known
-    if isinstance(item, list | tuple):
-        item = [None if n == -1 else n for n in item]
-    elif isinstance(item, numpy.ndarray):
-        item = [None if n == -1 else int(n) for n in item]
-    return shapes.as_tuple(item)
-
-
-def _padding(node: Node, given: Any) -> list[Any]:
-    specs = flatten(node.structure)
-    if given is None:
-        values: list[Any] = [None] * len(specs)
-    else:
-        values = nest_like(node.structure, given, "padding_values")
-    found = []
-    for spec, value in zip(specs, values, strict=True):
-        if value is None:
-            value = b"" if spec.dtype is string else 0
-            found.append(value if spec.dtype is string else spec.dtype.np.type(value))
-            continue
-        array = numpy.asarray(as_component(value))
-        if array.shape != ():
-            raise ValueError(f"Padding value should be a scalar, but is {value!r}")
-        if isinstance(value, numpy.ndarray | numpy.generic) and (
-            dtypes.as_dtype(array.dtype) is not spec.dtype
-        ):
-            raise TypeError(
-                f"Padding value type ({dtypes.as_dtype(array.dtype).name}) does not match the type "
-                f"of the corresponding component ({spec.dtype.name})."
-            )
-        found.append(dtypes.to_numpy(value, spec.dtype)[()])
-    return found
 
 
 # -- as functions ----------------------------------------------------------------------------------

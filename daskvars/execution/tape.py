@@ -10,8 +10,9 @@ from daskvars.backpropagation import Gradient, UnconnectedGradients, gradients
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.eager_records import History
 from daskvars.graph import nest
-from daskvars.graph.tensor import TensorLike, WithOperators
-from daskvars.surface.accepted import accepts
+from daskvars.graph.by_identity import is_among
+from daskvars.graph.tensor import Tensor, TensorLike, WithOperators
+from daskvars.ops.array.constant import constant
 from daskvars.surface.one_line import ShownByArguments
 
 F = TypeVar("F", bound=WithOperators)
@@ -20,12 +21,13 @@ Targets: TypeAlias = WithOperators | Sequence[WithOperators]
 Seeds: TypeAlias = TensorLike | None
 
 
-@accepts("watch_accessed_variables")
 class GradientTape(ShownByArguments):
     """Remembers operations, to differentiate what they computed.
 
     Args:
       persistent: `gradient` may be called more than once.
+      watch_accessed_variables: whether there are gradients with respect to every tensor and variable
+        that was used; otherwise to those that were given to `watch`, and to what depends on them.
 
     >>> import daskvars as dv
     >>> x = dv.constant(3.0)
@@ -39,6 +41,8 @@ class GradientTape(ShownByArguments):
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._history = History()
         self._persistent = persistent
+        self._watches_all = watch_accessed_variables
+        self._watched: list[WithOperators] = []
         self._used = False
 
     def __enter__(self) -> Self:
@@ -56,9 +60,23 @@ class GradientTape(ShownByArguments):
         if self._is_recording:
             EAGER_CONTEXT.here.histories.remove(self._history)
 
-    @accepts("tensor")
     def watch(self, tensor: WithOperators | Sequence[WithOperators]) -> None:
-        """Accepted: the record of operations covers every tensor."""
+        """Have gradients with respect to tensors and variables, which others are not needed for.
+
+        Args:
+          tensor: one, or several. With ``watch_accessed_variables`` there are gradients to all.
+
+        >>> import daskvars as dv
+        >>> v, w = dv.Variable(2.0), dv.Variable(3.0)
+        >>> with dv.GradientTape(watch_accessed_variables=False) as tape:
+        ...     tape.watch(v)
+        ...     y = v * w
+        >>> dv_, dw = tape.gradient(y, [v, w])
+        >>> float(dv_), dw
+        (3.0, None)
+        """
+        if not self._watches_all:
+            self._watched += nest.flatten(tensor)
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -73,9 +91,17 @@ class GradientTape(ShownByArguments):
         """Forget everything recorded."""
         was_recording = self._is_recording
         self._leave()
-        self._history = History()
+        self._history, self._watched = History(), []
         if was_recording:
             EAGER_CONTEXT.here.histories.append(self._history)
+
+    def _has_watched(self, source: WithOperators) -> bool:
+        """Return whether something is watched, or depends on what is."""
+        if is_among(source, self._watched):
+            return True
+        if not isinstance(source, Tensor) or not self._watched:
+            return False
+        return any(dx is not None for dx in gradients(source, self._watched))
 
     @overload
     def gradient(
@@ -146,6 +172,10 @@ class GradientTape(ShownByArguments):
         ys = nest.flatten(target)
         seeds = None if output_gradients is None else nest.flatten(output_gradients)
         found = gradients(ys, flat, seeds, unconnected_gradients=unconnected_gradients)
+        if not self._watches_all:
+            none = gradients(constant(0.0), flat, unconnected_gradients=unconnected_gradients)
+            pairs = zip(flat, found, none, strict=True)
+            found = [dx if self._has_watched(x) else nothing for x, dx, nothing in pairs]
         if not self._persistent and not self._is_recording:
             self.reset()
         return nest.pack(sources, found)

@@ -61,8 +61,6 @@ ACCEPTED = {
     "TensorArray.colocate_with_first_write_call": Accepted("elements are where they are made"),
     # -- what holds, whatever is asked for
     "argsort.stable": Accepted("equal elements always keep their order"),
-    "GradientTape.watch_accessed_variables": Accepted("variables are always watched", warns=True),
-    "GradientTape.watch.tensor": Accepted("the record of operations covers every tensor"),
     "get_local_variable.trainable": Accepted("local variables are never trained", warns=True),
     "astype.copy": Accepted("a tensor never changes, so nobody sees whether it is a copy"),
     "reshape.copy": Accepted("a tensor never changes, so nobody sees whether it is a copy"),
@@ -126,6 +124,13 @@ ACCEPTED = {
             ("num_parallel_reads", Accepted("files are read one after another, in their order")),
         )
     },
+    "CsvDataset.buffer_size": Accepted("files are read as the system buffers them"),
+    "copy_to_device.source_device": Accepted("elements are made in the session's process"),
+    "copy_to_device.target_device": Accepted("a run moves elements to the devices that use them"),
+    "prefetch_to_device.device": Accepted("a run moves elements to the devices that use them"),
+    "make_batched_features_dataset.sloppy_ordering": Accepted(
+        "elements come in their order, always"
+    ),
     "buffer_output_elements": Accepted("elements are made when they are asked for"),
     "prefetch_input_elements": Accepted("datasets are opened in their turn"),
     "sloppy": Accepted("elements come in their order, always"),

@@ -10,8 +10,17 @@ import numpy
 from numpy.typing import NDArray
 
 from daskvars.data.iterators.cursor import Cursor
-from daskvars.data.nodes.elements import Element, flatten, pack, shapes_of, types_of
+from daskvars.data.nodes.elements import (
+    ComponentSpec,
+    DatasetSpec,
+    Element,
+    flatten,
+    pack,
+    shapes_of,
+    types_of,
+)
 from daskvars.data.nodes.node import Node
+from daskvars.data.nodes.sources import Kept
 from daskvars.dtypes import as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.execution.eager import EAGER_CONTEXT
@@ -55,14 +64,7 @@ class DatasetIterator(Trackable, Iterator[Any]):
 
     def __next__(self) -> Any:
         element = self._cursor.take()
-        parts = element if self._as_numpy else self._tensors(element)
-        return pack(self._structure, parts)
-
-    def _tensors(self, element: Element) -> list[Any]:
-        return [
-            _tensor(part, spec.dtype)
-            for part, spec in zip(element, flatten(self._structure), strict=True)
-        ]
+        return pack(self._structure, tensors_here(self._structure, element, self._as_numpy))
 
     def state(self) -> dict[str, int]:
         """Return where it is, to be stored: numbers from which `restore` goes on."""
@@ -91,6 +93,24 @@ class DatasetIterator(Trackable, Iterator[Any]):
     def close(self) -> None:
         """End its threads and close its files; it ends with its last reference as well."""
         self._cursor.close()
+
+
+def tensors_here(structure: Any, element: Element, as_numpy: bool = False) -> list[Any]:
+    """Return the components of an element as eager code has them.
+
+    Args:
+      structure: of the element.
+      element: its components.
+      as_numpy: whether those that are no datasets stay arrays.
+    """
+    pairs = zip(element, flatten(structure), strict=True)
+    return [_component(part, spec, as_numpy) for part, spec in pairs]
+
+
+def _component(part: Any, spec: ComponentSpec, as_numpy: bool) -> Any:
+    if isinstance(spec, DatasetSpec):
+        return spec.kind(Kept(spec.structure, part))
+    return part if as_numpy else _tensor(part, spec.dtype)
 
 
 def _tensor(part: Any, dtype: Any) -> Any:

@@ -19,6 +19,7 @@ from daskvars.data.iterators.cursor import Cursor
 from daskvars.data.nodes.elements import (
     classes_of,
     flatten,
+    no_datasets,
     pack,
     shapes_of,
     structure_of,
@@ -299,6 +300,7 @@ class Iterator(Trackable):
 
     @classmethod
     def _kept(cls, structure: Any, shared_name: str | None) -> Iterator:
+        no_datasets(structure, "an iterator of a graph")
         graph = builder_for(())
         key = f"iterator {shared_name}" if shared_name else graph.unique_name("Iterator")
         # Sessions that share what they keep may run several graphs, in which names are the same.

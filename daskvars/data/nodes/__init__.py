@@ -15,7 +15,8 @@ Two decisions:
   so it need not be; see `daskvars.data.iterators.cursor`.
 
 Files: ``elements`` (structures and components), ``node`` (the three words above), ``sources``,
-``files``, ``ordering`` (shuffle, repeat, take, zip, cache, ...), ``batches``, ``functions``
-(tracing) and ``mapping`` (what calls them), ``caching`` (in files), ``prefetch`` (elements made
-ahead), ``ignoring`` (errors).
+``files``, ``ordering`` (shuffle, repeat, take, zip, cache, ...), ``choosing`` (of several inputs,
+by numbers or draws), ``batches``, ``functions`` (tracing), ``mapping`` (what calls them) and
+``scanning`` (with a state), ``windows`` (elements that are datasets), ``caching`` (in files),
+``prefetch`` (elements made ahead), ``ignoring`` (errors).
 """

@@ -250,6 +250,67 @@ def _fill_up(parts: Sequence[numpy.ndarray], shape: Shape, value: Any) -> numpy.
     return found
 
 
+class SparseBatched(Batched):
+    """Elements of one component and different shapes, as one sparse tensor.
+
+    Args:
+      input: the elements.
+      size: how many are in a batch.
+      shape: [rank], what a row is to have; -1 for the largest size of the batch. Or a tensor.
+    """
+
+    def __init__(self, input: Node, size: Any, shape: Any) -> None:
+        specs = flatten(input.structure)
+        rank = (shape.spec.shape or (None,))[0] if isinstance(shape, Tensor) else len(shape)
+        if len(specs) != 1 or not isinstance(specs[0], Spec):
+            raise ValueError(
+                "dense_to_sparse_batch() takes elements of one dense component, found "
+                f"{input.structure}"
+            )
+        known = specs[0].shape
+        if known is not None and rank not in (None, len(known)):
+            raise ValueError(
+                f"`row_shape` is of rank {rank}, but elements have shape {shapes.show(known)}"
+            )
+        super().__init__(input, size, False)
+        self.operands = (size, shape)
+        row: Shape = None if rank is None else (None,) * rank
+        if not isinstance(shape, Tensor):
+            row = _sizes(shape)
+        self.structure = SparseSpec(specs[0].dtype, None if row is None else (None, *row))
+
+    def _together(self, pass_: Pass) -> Callable[[Sequence[Element]], Element]:
+        wanted = numpy.asarray(pass_.value(self.operands[1]))
+
+        def together(elements: Sequence[Element]) -> Element:
+            parts = [part for (part,) in elements]
+            largest = numpy.max([part.shape for part in parts], axis=0)
+            sizes = numpy.where(wanted < 0, largest, wanted)
+            if (largest > sizes).any():
+                raise DataLossError(
+                    None,
+                    None,
+                    f"dense_to_sparse_batch(): an element of shape {largest.tolist()} does not fit "
+                    f"into rows of shape {sizes.tolist()}",
+                )
+            indices = [_places(number, part.shape) for number, part in enumerate(parts)]
+            value = SparseTensorValue(
+                numpy.concatenate(indices),
+                numpy.concatenate([part.ravel() for part in parts]),
+                numpy.array([len(parts), *sizes], numpy.int64),
+            )
+            return (value,)
+
+        return together
+
+
+def _places(number: int, shape: Sequence[int]) -> numpy.ndarray:
+    """Return the indices of all elements of a row, in their order."""
+    found = numpy.indices((1, *shape)).reshape(1 + len(shape), -1).T
+    found[:, 0] = number
+    return found.astype(numpy.int64)
+
+
 class Unbatched(Node):
     """The rows of elements, one after the other."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import fsspec
 import numpy
 
-from daskvars.data.nodes.elements import Element, flatten
+from daskvars.data.nodes.elements import Element, flatten, no_datasets
 from daskvars.data.nodes.functions import arrays_of, components_of, tensors_of
 from daskvars.data.nodes.node import Elements, Node, Pass, elements_here
 from daskvars.data.nodes.ordering import Cached
@@ -31,6 +31,7 @@ class CachedInFile(Cached):
     """
 
     def __init__(self, input: Node, prefix: Any) -> None:
+        no_datasets(input.structure, "cache() in a file")
         super().__init__(input, prefix)
 
     def rows_in(self, pass_: Pass) -> None:

@@ -2,12 +2,14 @@
 
 An element goes through a pipeline as a tuple of components, NumPy arrays or `SparseTensorValue`;
 its structure (tuples, named tuples and dicts, not lists: these are arrays, as in TensorFlow) is
-known before anything is read, with a `Spec` for each component.
+known before anything is read, with a `Spec` for each component. A component may be a dataset, of a
+`Window` of elements that went by before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import dask.array
@@ -33,7 +35,41 @@ class SparseSpec(NamedTuple):
     shape: Shape
 
 
-ComponentSpec = Spec | SparseSpec
+@dataclass(frozen=True)
+class DatasetSpec:
+    """Structure of a component that is a dataset itself: a window of elements.
+
+    Attributes:
+      structure: of its elements.
+      kind: makes what functions are given of a node.
+    """
+
+    structure: Any
+    kind: Callable[[Any], Any]
+
+    @property
+    def dtype(self) -> DatasetSpec:
+        """Itself, where others have a dtype."""
+        return self
+
+    @property
+    def shape(self) -> Shape:
+        """None."""
+        return None
+
+
+@dataclass(frozen=True)
+class Window:
+    """A component that is a dataset.
+
+    Attributes:
+      elements: they, in their order.
+    """
+
+    elements: list[Element]
+
+
+ComponentSpec = Spec | SparseSpec | DatasetSpec
 
 
 def flatten(structure: Any) -> list[Any]:
@@ -161,10 +197,23 @@ def shapes_of(structure: Any) -> Any:
 
 
 def classes_of(structure: Any) -> Any:
-    """Return whether components are tensors or sparse tensors, as ``output_classes`` has it."""
-    return map_structure(
-        lambda spec: SparseTensor if isinstance(spec, SparseSpec) else Tensor, structure
-    )
+    """Return which components are tensors, sparse tensors, datasets: ``output_classes``."""
+    return map_structure(_class_of, structure)
+
+
+def _class_of(spec: ComponentSpec) -> Any:
+    if isinstance(spec, DatasetSpec):
+        return spec.kind
+    return SparseTensor if isinstance(spec, SparseSpec) else Tensor
+
+
+def no_datasets(structure: Any, what: str) -> None:
+    """Raise TypeError where components are datasets, which a step cannot take."""
+    if any(isinstance(spec, DatasetSpec) for spec in flatten(structure)):
+        raise TypeError(
+            f"{what} takes tensors, but elements have components that are datasets: windows, which "
+            "flat_map(lambda window: window.batch(size)), for one, makes tensors of"
+        )
 
 
 def structure_of(types: Any, found: Any = None, classes: Any = None) -> Any:
@@ -206,7 +255,10 @@ def most_specific(first: Any, second: Any, what: str) -> Any:
         raise TypeError(
             f"{what} have different classes {classes_of(first)} and {classes_of(second)}"
         )
-    merged = [type(x)(x.dtype, shapes_common(x.shape, y.shape)) for x, y in zip(a, b, strict=True)]
+    merged = [
+        x if isinstance(x, DatasetSpec) else type(x)(x.dtype, shapes_common(x.shape, y.shape))
+        for x, y in zip(a, b, strict=True)
+    ]
     return pack(first, merged)
 
 
@@ -223,6 +275,8 @@ def shapes_common(a: Shape, b: Shape) -> Shape:
 
 def row_of(spec: ComponentSpec) -> ComponentSpec:
     """Return the spec of a row of a component."""
+    no_datasets(spec, "unbatch()")
+    assert not isinstance(spec, DatasetSpec)
     if spec.shape is None:
         return type(spec)(spec.dtype, None)
     if not spec.shape:
@@ -235,6 +289,8 @@ def row_of(spec: ComponentSpec) -> ComponentSpec:
 
 def batch_of(spec: ComponentSpec, size: int | None) -> ComponentSpec:
     """Return the spec of several of a component."""
+    no_datasets(spec, "batch()")
+    assert not isinstance(spec, DatasetSpec)
     return type(spec)(spec.dtype, None if spec.shape is None else (size, *spec.shape))
 
 

@@ -15,15 +15,17 @@ import numpy
 
 from daskvars.data.nodes.elements import (
     ComponentSpec,
+    DatasetSpec,
     Element,
     SparseSpec,
+    Window,
     flatten,
     is_tuple,
     map_structure,
     pack,
     spec_of,
 )
-from daskvars.data.nodes.node import Node, Pass
+from daskvars.data.nodes.node import Elements, InTurn, Node, Pass
 from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import UnimplementedError
 from daskvars.execution.eager import has_effect
@@ -87,6 +89,8 @@ _ENGINES = _Engines()
 
 def tensors_of(spec: ComponentSpec) -> list[Spec]:
     """Return the specs of the tensors that a component is made of."""
+    if isinstance(spec, DatasetSpec):
+        return []
     if not isinstance(spec, SparseSpec):
         return [spec]
     rank = None if spec.shape is None else len(spec.shape)
@@ -98,17 +102,78 @@ def arrays_of(element: Element) -> list[Any]:
     return [
         array
         for part in element
+        if not isinstance(part, Window)
         for array in (part if isinstance(part, SparseTensorValue) else (part,))
     ]
 
 
-def components_of(specs: Sequence[ComponentSpec], arrays: Sequence[Any], kind: Any) -> list[Any]:
-    """Return components of what they are made of, a sparse one as `kind` of three parts."""
-    rest = iter(arrays)
-    return [
-        kind(next(rest), next(rest), next(rest)) if isinstance(spec, SparseSpec) else next(rest)
-        for spec in specs
-    ]
+def components_of(
+    specs: Sequence[ComponentSpec],
+    arrays: Sequence[Any],
+    kind: Any,
+    nodes: Sequence[Node] = (),
+) -> list[Any]:
+    """Return components of what they are made of.
+
+    Args:
+      specs: of the components.
+      arrays: what dense and sparse ones are made of.
+      kind: makes a sparse one of three parts.
+      nodes: of those that are datasets.
+    """
+    rest, datasets = iter(arrays), iter(nodes)
+
+    def component(spec: ComponentSpec) -> Any:
+        if isinstance(spec, DatasetSpec):
+            return spec.kind(next(datasets))
+        if isinstance(spec, SparseSpec):
+            return kind(next(rest), next(rest), next(rest))
+        return next(rest)
+
+    return [component(spec) for spec in specs]
+
+
+class ElementGraph(FuncGraph):
+    """The body of a function of elements: it runs in this process, one element after the other."""
+
+
+class Given(Node):
+    """What a function of elements is given where a component is a dataset.
+
+    Args:
+      spec: of the component.
+      here: the windows that the function has been given, of the thread that runs it.
+      place: which of these it is.
+    """
+
+    def __init__(self, spec: DatasetSpec, here: threading.local, place: int) -> None:
+        self.structure, self._here, self._place = spec.structure, here, place
+
+    def count(self, pass_: Pass) -> float:
+        return len(self._window(pass_).elements)
+
+    def elements(self, pass_: Pass) -> Elements:
+        return InTurn(self._window(pass_).elements)
+
+    def _window(self, pass_: Pass) -> Window:
+        found: Window = pass_.given(self)
+        return found
+
+    def now(self) -> Window:
+        """Return the window that the function which runs now has been given.
+
+        Raises:
+          UnimplementedError: another function runs.
+        """
+        windows: list[Window] | None = getattr(self._here, "windows", None)
+        if windows is None:
+            raise UnimplementedError(
+                None,
+                None,
+                "a window is gone through in a function inside of the one that was given it: "
+                "reduce it before, and use the result",
+            )
+        return windows[self._place]
 
 
 class Traced:
@@ -122,14 +187,18 @@ class Traced:
     Attributes:
       returned: what the function returned.
       operands: tensors around that it uses.
+      given: the nodes that it was given where components are datasets.
     """
 
     def __init__(self, function: Callable[..., Any], structure: Any, what: str) -> None:
         builder = builder_for(())
-        self.graph = FuncGraph(what, None if builder.is_eager else builder, parameter)
+        self.graph = ElementGraph(what, None if builder.is_eager else builder, parameter)
         if builder.is_eager:
             self.graph.seed, self.graph.place = builder.seed, 1 + next_stream(builder)
         specs = flatten(structure)
+        self._here = threading.local()
+        windows = [spec for spec in specs if isinstance(spec, DatasetSpec)]
+        self.given = [Given(spec, self._here, place) for place, spec in enumerate(windows)]
         with self.graph.as_default():
             self._parameters = [
                 apply(PARAMETER, name="argument", spec=spec)
@@ -137,12 +206,11 @@ class Traced:
                 for spec in tensors_of(component)
             ]
             self.graph.inputs.extend(self._parameters)
-            parts = components_of(specs, self._parameters, SparseTensor)
+            parts = components_of(specs, self._parameters, SparseTensor, self.given)
             given = pack(structure, parts)
             # What has names is given whole, as TensorFlow does.
             is_plain = is_tuple(structure) and not hasattr(structure, "_fields")
             self.returned = function(*given) if is_plain else function(given)
-        self._here = threading.local()
         self._executable: Executable | None = None
         self._making = threading.Lock()
 
@@ -184,7 +252,11 @@ class Traced:
                 for array, (dtype, name) in zip(arrays_of(element), parameters, strict=True)
             ]
             here.draw = number, pass_.entropy
-            found = executable(arrays + captured)
+            here.windows = [part for part in element if isinstance(part, Window)]
+            try:
+                found = executable(arrays + captured)
+            finally:
+                del here.windows
             return [to_numpy(value, dtype) for value, dtype in zip(found, dtypes, strict=True)]
 
         return run
@@ -264,7 +336,7 @@ class ElementFunction(Traced):
         specs = [tensor.spec for tensor in self._parameters]
         if self.graph.effects or not all(is_known(spec.shape) for spec in specs):
             return None
-        if any(isinstance(spec, SparseSpec) for spec in self._specs):
+        if self.given or any(isinstance(spec, SparseSpec) for spec in self._specs):
             return None
         captured = self._captured_values(pass_)
         given = [numpy.empty(spec.shape, spec.dtype.base_dtype.np) for spec in specs]
@@ -333,7 +405,10 @@ class DatasetFunction(Traced):
         run = self.bound(pass_)
 
         def inside(element: Element, number: int) -> Pass:
-            values = dict(zip(self._inner, run(element, number), strict=True))
-            return pass_.inside(values, number)
+            values = dict(
+                zip(self._inner, run(element, number) if self._inner else (), strict=True)
+            )
+            windows = [part for part in element if isinstance(part, Window)]
+            return pass_.inside(values, number, dict(zip(self.given, windows, strict=True)))
 
         return inside

@@ -107,6 +107,10 @@ class Pass:
             return SparseTensorValue(*[self._values[tensor] for tensor in tensors_in(operand)])
         return self._values[operand] if isinstance(operand, Tensor) else operand
 
+    def given(self, node: Node) -> Any:
+        """Return the elements of a node that a function was given, as a `Window`."""
+        return self._values[node]
+
     def check(self, node: Node) -> None:
         """Raise InvalidArgumentError where operands of a node, or one before it, cannot be."""
         node.check(self)
@@ -143,10 +147,16 @@ class Pass:
             self._kept[node, what] = make()
         return self._kept[node, what]
 
-    def inside(self, values: Mapping[Any, Any], number: int) -> Pass:
-        """Return a pass through what a function made of an element, for its tensors' values."""
+    def inside(self, values: Mapping[Any, Any], number: int, given: Mapping[Node, Any]) -> Pass:
+        """Return a pass through what a function made of an element.
+
+        Args:
+          values: its tensors -> arrays.
+          number: that no other element has.
+          given: nodes that the function was given -> their elements.
+        """
         return Pass(
-            ByIdentity([*self._values.items(), *values.items()]),
+            ByIdentity([*self._values.items(), *values.items(), *given.items()]),
             self.entropy,
             self.iteration,
             path=f"{self.path}/{number}",

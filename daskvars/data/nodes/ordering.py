@@ -77,19 +77,32 @@ class Shuffled(OfOne):
             )
 
     def elements(self, pass_: Pass) -> Elements:
-        begun = pass_.begin(self)
-        seed: Any = pass_.entropy
-        if self._seeds[0] is not None:
-            given = [pass_.value(each) for each in self._seeds]
-            seed = tuple(int(each) for each in given)
-        times = (pass_.iteration, begun) if self._is_anew else (0, 0)
-        digest = hashlib.blake2b(f"{seed} {times}".encode(), digest_size=16).digest()
-        draws = numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest, "little")))
+        draws = draws_of(pass_, pass_.begin(self), self._seeds, self._is_anew)
         rows, size = self.rows_in(pass_), self.number(pass_)
         if rows is None:
             return _Shuffle(read_elements(self.input, pass_), size, draws, False)
         pass_.reader(rows).mix(size)
         return _Shuffle(self.input.elements(pass_), size, draws, not rows.may_fail)
+
+
+def draws_of(
+    pass_: Pass, begun: int, seeds: tuple[Any, Any], is_anew: bool
+) -> numpy.random.Generator:
+    """Return the random numbers of one time through a node.
+
+    Args:
+      pass_: which it belongs to.
+      begun: how often the node was gone through before in it.
+      seeds: of the graph and of the node, which may be a tensor; (None, None) for those of the
+        pass.
+      is_anew: whether each time through has numbers of its own.
+    """
+    seed: Any = pass_.entropy
+    if seeds[0] is not None:
+        seed = tuple(int(pass_.value(each)) for each in seeds)
+    times = (pass_.iteration, begun) if is_anew else (0, 0)
+    digest = hashlib.blake2b(f"{seed} {times}".encode(), digest_size=16).digest()
+    return numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest, "little")))
 
 
 class _Shuffle(Elements):

@@ -14,6 +14,7 @@ from distributed import Client
 from daskvars.data.nodes.elements import (
     STORED,
     Element,
+    Window,
     flatten,
     map_structure,
     nest_like,
@@ -21,7 +22,7 @@ from daskvars.data.nodes.elements import (
     spec_of,
     types_of,
 )
-from daskvars.data.nodes.node import Elements, InTurn, Node, Pass, Rows
+from daskvars.data.nodes.node import INFINITE, Elements, InTurn, Node, Pass, Rows
 from daskvars.data.rows.on_workers import (
     FOLLOWING_KEPT,
     Make,
@@ -56,6 +57,41 @@ class Tensors(Node):
 
     def elements(self, pass_: Pass) -> Elements:
         return InTurn([tuple(numpy_of(pass_.value(operand)) for operand in self.operands)])
+
+
+class Cardinality(Node):
+    """One element: how many the input has, -1 for without end, -2 where only reading tells."""
+
+    structure = Spec(int64, ())
+
+    def __init__(self, input: Node) -> None:
+        self.inputs = (input,)
+
+    def count(self, pass_: Pass) -> float:
+        return 1
+
+    def elements(self, pass_: Pass) -> Elements:
+        count = self.inputs[0].count(pass_)
+        number = -2 if count is None else -1 if count == INFINITE else count
+        return InTurn([(numpy.array(number, numpy.int64),)])
+
+
+class Kept(Node):
+    """Elements that went by before.
+
+    Args:
+      structure: of the elements.
+      window: they.
+    """
+
+    def __init__(self, structure: Any, window: Window) -> None:
+        self.structure, self._window = structure, window
+
+    def count(self, pass_: Pass) -> float:
+        return len(self._window.elements)
+
+    def elements(self, pass_: Pass) -> Elements:
+        return InTurn(self._window.elements)
 
 
 def numpy_of(value: Any) -> Any:

@@ -270,8 +270,12 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     "data": {
         **_of(
             experimental,
-            "ignore_errors make_saveable_from_iterator map_and_batch parallel_interleave "
-            "shuffle_and_repeat unbatch",
+            "Counter CsvDataset RandomDataset Reducer bucket_by_sequence_length "
+            "choose_from_datasets dense_to_sparse_batch enumerate_dataset get_single_element "
+            "group_by_reducer group_by_window ignore_errors make_batched_features_dataset "
+            "make_csv_dataset make_saveable_from_iterator map_and_batch parallel_interleave "
+            "prefetch_to_device rejection_resample sample_from_datasets scan shuffle_and_repeat "
+            "unbatch unique",
         ),
         **_of(transformations, "batch_and_drop_remainder padded_batch_and_drop_remainder"),
         **_of(dataset, "Dataset FixedLengthRecordDataset TFRecordDataset TextLineDataset"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.data.dataset import Dataset
-from daskvars.data.experimental import Transformation
+from daskvars.data.experimental.transformations import Transformation
 from daskvars.graph.tensor import TensorLike
 
 

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import daskvars as dv
-from daskvars.data import Dataset
+from daskvars.data import Dataset, experimental
 from daskvars.data.experimental import AUTOTUNE
 from daskvars.errors import InvalidArgumentError
 
+SUM = experimental.Reducer(lambda key: key, lambda total, x: total + x, lambda total: total)
 STEPS = {
     "map": lambda d: d.map(lambda x: x + 1),
     "parallel map": lambda d: d.map(lambda x: x * 3 % 64, num_parallel_calls=2),
@@ -35,6 +36,24 @@ STEPS = {
     "interleave": lambda d: d.interleave(lambda n: Dataset.range(n % 4).shuffle(3, seed=5), 2),
     "batch": lambda d: d.batch(2).unbatch(),
     "batch and map": lambda d: d.batch(3).map(dv.reduce_sum),
+    "windows": lambda d: d.window(3, 2).flat_map(lambda w: w.batch(3)).map(dv.reduce_sum),
+    "sparse windows": lambda d: d.window(2, 1, 3, True).flat_map(lambda w: w),
+    "groups": lambda d: d.apply(
+        experimental.group_by_window(lambda x: x % 3, lambda k, w: w.shuffle(3, seed=6), 4)
+    ),
+    "sums": lambda d: d.apply(
+        experimental.scan(np.int64(0), lambda total, x: ((total + x) % 64, total))
+    ),
+    "take while": lambda d: d.apply(experimental.take_while(lambda x: x < 40)),
+    "unique": lambda d: d.apply(experimental.unique()),
+    "sample": lambda d: experimental.sample_from_datasets([d, Dataset.range(9)], [2, 1], seed=8),
+    "choose": lambda d: experimental.choose_from_datasets(
+        [d, d.map(lambda x: x + 1)], Dataset.range(2).repeat()
+    ),
+    "resample": lambda d: d.apply(
+        experimental.rejection_resample(lambda x: x % 2, [0.5, 0.5], seed=9)
+    ).map(lambda kind, x: x),
+    "reducer": lambda d: d.apply(experimental.group_by_reducer(lambda x: x % 4, SUM)),
     "whole batches": lambda d: d.batch(3, drop_remainder=True).map(dv.reduce_max),
 }
 SOURCES = {

@@ -51,16 +51,17 @@ def stored_and_shuffled(folder):
     return dataset.map(lambda x, word: (x * 2.0, word), 2).repeat().batch(BATCH)
 
 
-def records(folder):
-    def parsed(record):
-        word = tf.decode_raw(tf.substr(record, 0, 8), tf.int64)[0]
-        x = tf.reshape(tf.decode_raw(tf.substr(record, 8, 4 * COLUMNS), tf.float32), [COLUMNS])
-        return x + tf.random_uniform([COLUMNS], seed=4), word
+def parsed_record(record):
+    word = tf.decode_raw(tf.substr(record, 0, 8), tf.int64)[0]
+    x = tf.reshape(tf.decode_raw(tf.substr(record, 8, 4 * COLUMNS), tf.float32), [COLUMNS])
+    return x + tf.random_uniform([COLUMNS], seed=4), word
 
+
+def records(folder):
     names = [str(folder / f"{number}.tfrecord") for number in range(3)]
     dataset = tf.data.Dataset.from_tensor_slices(names)
     dataset = dataset.interleave(tf.data.TFRecordDataset, cycle_length=3, block_length=2)
-    return dataset.shuffle(30, seed=1).map(parsed, 2).repeat().batch(BATCH)
+    return dataset.shuffle(30, seed=1).map(parsed_record, 2).repeat().batch(BATCH)
 
 
 def lines(folder):
@@ -74,7 +75,17 @@ def lines(folder):
     return dataset.map(parsed, 2).shuffle(30, seed=1).batch(BATCH).repeat()
 
 
-PIPELINES = [lines, stored_in_order, stored_and_shuffled, records]
+def drawn_windows_of_records(folder):
+    names = [str(folder / f"{number}.tfrecord") for number in range(3)]
+    several = [tf.data.TFRecordDataset(name).map(parsed_record, 2).repeat() for name in names]
+    drawn = tf.data.experimental.sample_from_datasets(several, [0.5, 0.3, 0.2], seed=1)
+    windows = drawn.window(BATCH, shift=BATCH // 2, drop_remainder=True)
+    return windows.flat_map(
+        lambda x, word: tf.data.Dataset.zip((x.batch(BATCH), word.batch(BATCH)))
+    )
+
+
+PIPELINES = [lines, stored_in_order, stored_and_shuffled, records, drawn_windows_of_records]
 
 
 def trained(pipeline, folder, between=lambda step, session, saver: None, restored=None):

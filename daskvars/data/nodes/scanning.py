@@ -1,0 +1,296 @@
+"""Functions that go through elements with a state: running results, one result, an early end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from daskvars import dtypes
+from daskvars.data.nodes.elements import (
+    Element,
+    flatten,
+    map_structure,
+    most_specific,
+    no_datasets,
+    spec_of,
+    types_of,
+)
+from daskvars.data.nodes.functions import ElementFunction
+from daskvars.data.nodes.mapping import EPOCH_DRAWS
+from daskvars.data.nodes.node import Elements, Node, Pass, elements_here
+from daskvars.graph.definitions.opdef import Spec
+
+
+class StateFunction:
+    """A function of a state and an element that gives the next state, and maybe more.
+
+    Args:
+      function: ``function(state, element)``.
+      initial: the structure of the state at first.
+      structure: of elements.
+      what: how it is called in errors.
+      state_of: takes the structure of what the function gives to that of the state.
+
+    Raises:
+      TypeError: the state that it gives is of another structure, or other dtypes.
+
+    Attributes:
+      state: the structure of the state: its shapes are those that all turns have.
+      structure: of what the function gives.
+      operands: tensors around that it uses.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        initial: Any,
+        structure: Any,
+        what: str,
+        state_of: Callable[[Any], Any] = lambda given: given,
+    ) -> None:
+        state = initial
+        while True:
+            traced = ElementFunction(function, (state, structure), what)
+            following = state_of(traced.structure)
+            if types_of(state) != types_of(following):
+                raise TypeError(
+                    "The element types for the new state must match the initial state. Expected "
+                    f"{types_of(state)}; got {types_of(following)}."
+                )
+            common = most_specific(state, following, f"{what}: two states")
+            if common == state:
+                break
+            state = common  # a size that changes: traced again without it
+        self._traced, self.state, self.structure = traced, state, traced.structure
+        self.operands, self.elements_of = traced.operands, traced.elements_of
+
+
+class Scanned(Node):
+    """What a function gives for each element and a state, which it gives too.
+
+    Args:
+      input: the elements.
+      initial: the state at first, nested.
+      function: ``function(state, element)``, gives the next state and what comes out.
+    """
+
+    def __init__(self, input: Node, initial: Any, function: Callable[..., Any]) -> None:
+        self.inputs, self._initial = (input,), flatten(initial)
+        structure = map_structure(spec_of, initial)
+        self._function = StateFunction(function, structure, input.structure, "scan", _first_of_two)
+        self.operands = (*self._initial, *self._function.operands)
+        self.structure = self._function.structure[1]
+
+    def count(self, pass_: Pass) -> float | None:
+        return self.inputs[0].count(pass_)
+
+    def elements(self, pass_: Pass) -> Elements:
+        source, call = elements_here(self.inputs[0], pass_), self._function.elements_of(pass_)
+        first = pass_.begin(self) * EPOCH_DRAWS
+        state = tuple(pass_.value(operand) for operand in self._initial)
+        return _Scan(source, state, lambda parts, at: call(parts, pass_.number(first + at)))
+
+
+def _first_of_two(structure: Any) -> Any:
+    if not isinstance(structure, tuple) or isinstance(structure, Spec) or len(structure) != 2:
+        raise TypeError(
+            "The scan function must return a pair: the new state, and the output value."
+        )
+    return structure[0]
+
+
+class _Scan(Elements):
+    def __init__(
+        self, source: Elements, state: Element, call: Callable[[Element, int], Element]
+    ) -> None:
+        self._source, self._state, self._call, self._at = source, state, call, 0
+
+    def __next__(self) -> Element:
+        element = next(self._source)
+        self._at += 1
+        found = self._call((*self._state, *element), self._at - 1)
+        self._state = found[: len(self._state)]
+        return found[len(self._state) :]
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class TakenWhile(Node):
+    """The elements until a function says of one that it is not wanted."""
+
+    def __init__(self, input: Node, function: Callable[..., Any]) -> None:
+        self.inputs, self.structure = (input,), input.structure
+        self._function = ElementFunction(function, input.structure, "take_while")
+        self.operands = self._function.operands
+        found = flatten(self._function.structure)
+        if len(found) != 1 or found[0].dtype is not dtypes.bool or found[0].shape not in ((), None):
+            raise ValueError("`predicate` must return a scalar boolean tensor.")
+
+    def elements(self, pass_: Pass) -> Elements:
+        source, call = elements_here(self.inputs[0], pass_), self._function.elements_of(pass_)
+        first = pass_.begin(self) * EPOCH_DRAWS
+        return _While(source, lambda element, at: call(element, pass_.number(first + at)))
+
+
+class _While(Elements):
+    def __init__(self, source: Elements, call: Callable[[Element, int], Element]) -> None:
+        self._source, self._call, self._at = source, call, 0
+        self._is_ended = False
+
+    def __next__(self) -> Element:
+        if self._is_ended:
+            raise StopIteration
+        element = next(self._source)
+        self._at += 1
+        (is_wanted,) = self._call(element, self._at - 1)
+        if not is_wanted:
+            self._is_ended = True
+            raise StopIteration
+        return element
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class Unique(Node):
+    """The elements that were not there before."""
+
+    def __init__(self, input: Node) -> None:
+        self.inputs, self.structure = (input,), input.structure
+        found = flatten(input.structure)
+        if len(found) != 1 or found[0].dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
+            raise TypeError(
+                "unique() takes elements of one component, of tf.int32, tf.int64 or tf.string, "
+                f"found {types_of(input.structure)}"
+            )
+
+    def elements(self, pass_: Pass) -> Elements:
+        return _Unique(elements_here(self.inputs[0], pass_))
+
+
+class _Unique(Elements):
+    def __init__(self, source: Elements) -> None:
+        self._source = source
+        self._seen: set[Any] = set()
+
+    def __next__(self) -> Element:
+        while True:
+            (found,) = next(self._source)
+            key = found.shape, tuple(found.ravel().tolist())
+            if key not in self._seen:
+                self._seen.add(key)
+                return (found,)
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class GroupedByReducer(Node):
+    """One result for each key: what functions make of all elements that have it.
+
+    Args:
+      input: the elements.
+      key: gives the key of one, a scalar int64.
+      first: gives the state at first, of a key.
+      reduce: gives the next state, of a state and an element.
+      last: gives the result, of a state.
+    """
+
+    def __init__(
+        self,
+        input: Node,
+        key: Callable[..., Any],
+        first: Callable[..., Any],
+        reduce: Callable[..., Any],
+        last: Callable[..., Any],
+    ) -> None:
+        what = "group_by_reducer"
+        no_datasets(input.structure, f"{what}()")
+        self.inputs = (input,)
+        number = Spec(dtypes.int64, ())
+        self._key = ElementFunction(key, input.structure, f"{what}_key")
+        found = flatten(self._key.structure)
+        if (
+            len(found) != 1
+            or found[0].dtype is not dtypes.int64
+            or found[0].shape not in ((), None)
+        ):
+            raise ValueError("`key_func` must return a single tf.int64 scalar tensor.")
+        self._first = ElementFunction(first, number, f"{what}_init")
+        self._reduce = StateFunction(reduce, self._first.structure, input.structure, what)
+        self._last = ElementFunction(_of_one(last), (self._reduce.state,), f"{what}_finalize")
+        self.structure = self._last.structure
+        functions = (self._key, self._first, self._reduce, self._last)
+        self.operands = [operand for each in functions for operand in each.operands]
+
+    def elements(self, pass_: Pass) -> Elements:
+        first = pass_.begin(self) * EPOCH_DRAWS
+        return _Results(self._results(pass_, first))
+
+    def _results(self, pass_: Pass, number: int) -> Iterator[Element]:
+        key, begin = self._key.elements_of(pass_), self._first.elements_of(pass_)
+        reduce, last = self._reduce.elements_of(pass_), self._last.elements_of(pass_)
+        states: dict[int, Element] = {}
+        source = elements_here(self.inputs[0], pass_)
+        try:
+            for at, element in enumerate(source):
+                place = pass_.number(number + at)
+                found = key(element, place)
+                state = states.get(int(found[0]))
+                if state is None:
+                    state = begin(found, place)
+                states[int(found[0])] = reduce((*state, *element), place)
+        finally:
+            source.close()
+        for at, each in enumerate(sorted(states)):
+            yield last(states[each], pass_.number(number + at))
+
+
+def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a state, which is one argument however it is nested."""
+    return lambda state: function(state)
+
+
+class _Results(Elements):
+    """Results that are made when the first is asked for."""
+
+    def __init__(self, results: Iterator[Element]) -> None:
+        self._results = results
+
+    def __next__(self) -> Element:
+        return next(self._results)
+
+
+class Reduced(Node):
+    """One element: the state after all elements of the input.
+
+    Args:
+      input: the elements.
+      initial: the state at first, nested.
+      function: gives the next state, of a state and an element.
+    """
+
+    def __init__(self, input: Node, initial: Any, function: Callable[..., Any]) -> None:
+        self.inputs, self._initial = (input,), flatten(initial)
+        structure = map_structure(spec_of, initial)
+        self._function = StateFunction(function, structure, input.structure, "reduce")
+        self.operands = (*self._initial, *self._function.operands)
+        self.structure = self._function.state
+
+    def count(self, pass_: Pass) -> float:
+        return 1
+
+    def elements(self, pass_: Pass) -> Elements:
+        return _Results(self._result(pass_, pass_.begin(self) * EPOCH_DRAWS))
+
+    def _result(self, pass_: Pass, first: int) -> Iterator[Element]:
+        call = self._function.elements_of(pass_)
+        state = tuple(pass_.value(operand) for operand in self._initial)
+        source = elements_here(self.inputs[0], pass_)
+        try:
+            for at, element in enumerate(source):
+                state = call((*state, *element), pass_.number(first + at))
+        finally:
+            source.close()
+        yield state

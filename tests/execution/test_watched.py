@@ -1,0 +1,52 @@
+"""A tape that watches what it is told, and no more."""
+
+import pytest
+
+import daskvars as dv
+
+
+def test_gradients_are_to_what_is_watched_and_what_depends_on_it():
+    v, w, x = dv.Variable(2.0), dv.Variable(3.0), dv.constant(5.0)
+    with dv.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+        tape.watch([v])
+        inner, other = v * w, w * x
+        y = inner * inner + other
+    dv_, dw, dx, d_inner, d_other = tape.gradient(y, [v, w, x, inner, other])
+    assert (float(dv_), float(d_inner)) == (36.0, 12.0)
+    assert (dw, dx, d_other) == (None, None, None)
+    zero = tape.gradient(y, w, unconnected_gradients="zero")
+    assert float(zero) == 0.0
+
+
+def test_a_tape_that_watches_nothing_has_no_gradients():
+    v = dv.Variable(2.0)
+    with dv.GradientTape(watch_accessed_variables=False) as tape:
+        y = v * v
+    assert tape.gradient(y, [v, y]) == [None, None]
+
+
+def test_a_function_trains_what_is_watched():
+    v, w = dv.Variable([1.0, 2.0]), dv.Variable(3.0)
+
+    @dv.function
+    def step():
+        with dv.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(v)
+            loss = dv.reduce_sum(v * w)
+        gradients = tape.gradient(loss, [v, w])
+        assert gradients[1] is None
+        v.assign_sub(gradients[0])
+
+    step()
+    assert v.numpy().tolist() == [-2.0, -1.0]
+
+
+def test_what_is_forgotten_is_not_watched():
+    v = dv.Variable(2.0)
+    with dv.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(v)
+        tape.reset()
+        y = v * v
+    assert tape.gradient(y, v) is None
+    with pytest.raises(RuntimeError, match="non-persistent"):
+        tape.gradient(y, v)
