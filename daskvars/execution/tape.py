@@ -26,7 +26,7 @@ class GradientTape(ShownByArguments):
 
     Args:
       persistent: `gradient` may be called more than once.
-      watch_accessed_variables: whether there are gradients with respect to every tensor and variable
+      watch_accessed_variables: whether there are gradients with respect to each tensor and variable
         that was used; otherwise to those that were given to `watch`, and to what depends on them.
 
     >>> import daskvars as dv
