@@ -108,7 +108,10 @@ def test_unfit_weights_fail_when_run():
     check = tf.losses.compute_weighted_loss(x, w)
     with tf.Session() as sess:
         assert sess.run(check, {x: LABELS, w: WEIGHTS}) == 0.5
-        with pytest.raises(tf.errors.InvalidArgumentError):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match=r"weights can not be broadcast to values .*values.rank=2. weights.rank=1.",
+        ):
             sess.run(check, {x: np.ones((2, 3)), w: [1.0, 1.0, 1.0]})
 
 

@@ -131,9 +131,9 @@ def shape_problem(
 ) -> str:
     """Return the text of an `infer` that failed, with the operation named as TensorFlow does."""
     problem, _, more = str(error).partition(". ")
-    inputs = ", ".join(map(in_brackets, given))
+    inputs = f" with input shapes: {', '.join(map(in_brackets, given))}" if given else ""
     return (
-        f"{problem.rstrip('.')} for '{name}' (op: '{opdef.type}') with input shapes: {inputs}"
+        f"{problem.rstrip('.')} for '{name}' (op: '{opdef.type}'){inputs}"
         f"{key and f', of which the first is variable {key!r}'}." + (more and f" {more}")
     )
 

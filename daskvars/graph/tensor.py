@@ -177,8 +177,9 @@ class Tensor(WithOperators, ShownInNotebooks):
 
     def __iter__(self) -> Iterator[Tensor]:
         raise TypeError(
-            f"{self.name} is not iterable while a graph is built. Use unstack(t) or "
-            "while_loop(...)."
+            "Tensor objects are not iterable when eager execution is not enabled: iterating over "
+            f"`tf.Tensor` is not allowed while a graph is built, here over {self.name}. Use "
+            "unstack(t), map_fn(...) or while_loop(...)."
         )
 
     def __len__(self) -> int:

@@ -7,7 +7,7 @@ import math
 import re
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -153,22 +153,42 @@ def _field(text: str, dtype: DType, default: Any, missing: str, column: int, num
 # -- examples --------------------------------------------------------------------------------------
 
 
+class About(NamedTuple):
+    """Which example an error is about: its name, b"" where it has none, and its number."""
+
+    name: bytes
+    number: int
+
+    def __str__(self) -> str:
+        return f"Name: {self.name.decode(errors='replace') or '<unknown>'}, "
+
+
 def parse_example(
     xp: ArrayModule,
     serialized: Any,
+    names: Any,
     *defaults: Any,
     keys: Sequence[str],
     kinds: Sequence[str],
     dtypes: Sequence[DType],
     shapes: Sequence[tuple[int, ...]],
 ) -> tuple[numpy.ndarray, ...]:
-    """Give the features of examples: one array of a dense one, three of a sparse one."""
+    """Give the features of examples: one array of a dense one, three of a sparse one.
+
+    `names` has one for each, for errors, or none.
+    """
     array = numpy.asarray(serialized, object)
-    features = [_features(item, number) for number, item in enumerate(array.reshape(-1).tolist())]
+    abouts = _abouts(numpy.asarray(names, object), array.shape)
+    features = [
+        _features(item, about) for item, about in zip(array.reshape(-1), abouts, strict=True)
+    ]
     rest = iter(defaults)
     found: list[numpy.ndarray] = []
     for key, kind, dtype, shape in zip(keys, kinds, dtypes, shapes, strict=True):
-        rows = [_values(feature, key, dtype, number) for number, feature in enumerate(features)]
+        rows = [
+            _values(feature, key, dtype, about)
+            for feature, about in zip(features, abouts, strict=True)
+        ]
         if kind == SPARSE:
             parts = _sparse(rows, dtype)
             if not array.ndim:
@@ -177,9 +197,21 @@ def parse_example(
             continue
         default = numpy.asarray(next(rest))
         combine = _dense if kind == DENSE else _sequence
-        whole = combine(rows, key, dtype, shape, default)
+        whole = combine(rows, key, dtype, shape, default, abouts)
         found.append(whole if array.ndim else whole[0])
     return tuple(found)
+
+
+def _abouts(names: numpy.ndarray, shape: tuple[int, ...]) -> list[About]:
+    """Return how errors call each of some examples."""
+    known = names.reshape(-1).tolist()
+    count = math.prod(shape)
+    if known and len(known) != count:
+        raise _invalid(
+            f"Expected len(names) == len(serialized), but got: {len(known)} vs. {count}: give a "
+            "name for each example, or none"
+        )
+    return [About(name, number) for number, name in enumerate(known or [b""] * count)]
 
 
 def parse_single_sequence_example(
@@ -200,17 +232,18 @@ def parse_single_sequence_example(
         raise _invalid(
             f"Could not parse sequence example, value: {serialized.item()[:64]!r}"
         ) from None
-    about = f"Name: {name.item().decode(errors='replace') or '<unknown>'}, "
+    about = About(name.item(), 0)
     declared = list(zip(keys, kinds, dtypes, shapes, strict=True))
     rest = iter(defaults)
     found: list[numpy.ndarray] = []
     for key, kind, dtype, shape in declared[:num_context]:
-        row = _values(message.context.feature, key, dtype, 0)
+        row = _values(message.context.feature, key, dtype, about)
         if kind == SPARSE:
             indices, values, size = _sparse([row], dtype)
             found += [indices[:, 1:], values, size[1:]]
         else:
-            found.append(_dense([row], key, dtype, shape, numpy.asarray(next(rest)))[0])
+            default = numpy.asarray(next(rest))
+            found.append(_dense([row], key, dtype, shape, default, [about])[0])
     lists = message.feature_lists.feature_list
     for key, kind, dtype, shape in declared[num_context:]:
         if key not in lists and kind == SEQUENCE:
@@ -227,7 +260,7 @@ def parse_single_sequence_example(
     return tuple(found)
 
 
-def _frame(feature: Any, key: str, dtype: DType, place: int, about: str) -> Any:
+def _frame(feature: Any, key: str, dtype: DType, place: int, about: About) -> Any:
     """Return the values of one frame, none where it has no list."""
     kind = feature.WhichOneof("kind")
     if kind is None:
@@ -241,7 +274,7 @@ def _frame(feature: Any, key: str, dtype: DType, place: int, about: str) -> Any:
 
 
 def _frames(
-    rows: Sequence[Any], key: str, dtype: DType, shape: tuple[int, ...], about: str
+    rows: Sequence[Any], key: str, dtype: DType, shape: tuple[int, ...], about: About
 ) -> numpy.ndarray:
     size = math.prod(shape)
     found = numpy.empty((len(rows), size), dtype.np)
@@ -267,16 +300,16 @@ def decode_json_example(xp: ArrayModule, text: Any) -> numpy.ndarray:
     return found
 
 
-def _features(item: bytes, number: int) -> Any:
+def _features(item: bytes, about: About) -> Any:
     try:
         return message_class("Example").FromString(item).features.feature
     except decode_error():
         raise _invalid(
-            f"Could not parse example input, value: {item[:64]!r} (example {number})"
+            f"{about}Could not parse example input, value: {item[:64]!r} (example {about.number})"
         ) from None
 
 
-def _values(features: Any, key: str, dtype: DType, number: int) -> Any:
+def _values(features: Any, key: str, dtype: DType, about: About) -> Any:
     """Return the values of a feature, None where the example has none."""
     if key not in features:
         return None
@@ -286,8 +319,8 @@ def _values(features: Any, key: str, dtype: DType, number: int) -> Any:
         return None
     if kind != _MEMBERS[dtype.name]:
         raise _invalid(
-            f"Key: {key}, Index: {number}.  Data types don't match. Data type: {_LISTS[kind]} but "
-            f"expected type: {_SHOWN[dtype.name]}"
+            f"{about}Key: {key}, Index: {about.number}.  Data types don't match. Data type: "
+            f"{_LISTS[kind]} but expected type: {_SHOWN[dtype.name]}"
         )
     return _as_array(getattr(feature, kind).value, dtype)
 
@@ -301,7 +334,12 @@ def _as_array(values: Any, dtype: DType) -> numpy.ndarray:
 
 
 def _dense(
-    rows: Sequence[Any], key: str, dtype: DType, shape: tuple[int, ...], default: numpy.ndarray
+    rows: Sequence[Any],
+    key: str,
+    dtype: DType,
+    shape: tuple[int, ...],
+    default: numpy.ndarray,
+    abouts: Sequence[About],
 ) -> numpy.ndarray:
     size = math.prod(shape)
     found = numpy.empty((len(rows), size), dtype.np)
@@ -309,26 +347,33 @@ def _dense(
         if row is None:
             if not default.size and size:
                 raise _invalid(
-                    f"Name: <unknown>, Feature: {key} (data type: {_SHOWN[dtype.name]}) is "
+                    f"{abouts[number]}Feature: {key} (data type: {_SHOWN[dtype.name]}) is "
                     f"required but could not be found (example {number})."
                 )
             row = default.reshape(-1)
         elif len(row) != size:
-            raise _wrong_size(f"Key: {key}, Index: {number}", row, dtype, shape)
+            raise _wrong_size(f"{abouts[number]}Key: {key}, Index: {number}", row, dtype, shape)
         found[number] = row
     return found.reshape(len(rows), *shape)
 
 
 def _sequence(
-    rows: Sequence[Any], key: str, dtype: DType, shape: tuple[int, ...], default: numpy.ndarray
+    rows: Sequence[Any],
+    key: str,
+    dtype: DType,
+    shape: tuple[int, ...],
+    default: numpy.ndarray,
+    abouts: Sequence[About],
 ) -> numpy.ndarray:
     size = math.prod(shape)
     counts = [0 if row is None else len(row) for row in rows]
     for number, count in enumerate(counts):
         if count % size if size else count:
+            kind = "bytes" if dtype is string else _SHOWN[dtype.name]
             raise _invalid(
-                f"Key: {key}, Index: {number}.  Number of {_SHOWN[dtype.name]} values is not a "
-                f"multiple of stride length. Saw {count} values but output shape is: {list(shape)}"
+                f"{abouts[number]}Key: {key}, Index: {number}.  Number of {kind} values is not "
+                f"a multiple of stride length. Saw {count} values but output shape is: "
+                f"{list(shape)}"
             )
     longest = max(counts, default=0)
     found = numpy.empty((len(rows), longest), dtype.np)

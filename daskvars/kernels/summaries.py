@@ -101,13 +101,14 @@ def as_bytes(pixels: numpy.ndarray) -> numpy.ndarray:
     """
     if pixels.dtype == numpy.uint8:
         return pixels
-    values = pixels.astype(numpy.float64)
+    # Rounded as TensorFlow rounds: in float64, a lowest value of -128 + 1 comes out below 1.
+    values = pixels.astype(numpy.float64 if pixels.dtype == numpy.float64 else numpy.float32)
     finite = numpy.isfinite(values)
     known = values[finite]
-    largest, offset, room = known.max(initial=0.0), 0.0, 255.0
-    if known.min(initial=0.0) < 0:
-        largest, offset, room = numpy.abs(known).max(), 128.0, 127.0
-    scale = room / largest if largest >= 1e-6 else 0.0
+    largest, offset, room = known.max(initial=0), 0, 255
+    if known.min(initial=0) < 0:
+        largest, offset, room = numpy.abs(known).max(), 128, 127
+    scale = room / largest if largest >= 1e-6 else 0
     shown = (numpy.where(finite, values, 0.0) * scale + offset).astype(numpy.uint8)
     shown[~finite.all(axis=-1)] = (255, 0, 0, 255)[: pixels.shape[-1]]
     return shown

@@ -22,7 +22,6 @@ from daskvars.kernels import parsing as kernels
 from daskvars.ops.rules.shapes import like_first
 from daskvars.ops.sparse.arranging import merge
 from daskvars.shapes import Shape, ShapeLike
-from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import with_arguments_of
 
 _PARSED = (float32, int64, string)
@@ -320,10 +319,11 @@ def _parsed(
 
 
 def _valid(inputs: Sequence[Spec], attrs: Mapping[str, Any]) -> None:
+    _, _, *defaults = inputs
     lengths = {len(attrs[name]) for name in ("keys", "kinds", "dtypes", "shapes")}
     known = {kernels.DENSE, kernels.SPARSE, kernels.SEQUENCE}
     dense = sum(kind != kernels.SPARSE for kind in attrs["kinds"])
-    if len(lengths) > 1 or not known.issuperset(attrs["kinds"]) or dense != len(inputs) - 1:
+    if len(lengths) > 1 or not known.issuperset(attrs["kinds"]) or dense != len(defaults):
         raise ValueError("keys, kinds, dtypes, shapes and defaults of features do not go together")
     if not set(_PARSED).issuperset(attrs["dtypes"]):
         raise ValueError("features are float32, int64 or string")
@@ -337,7 +337,7 @@ _OF_FEATURES = {
 }
 PARSE_EXAMPLE = without_gradient(
     "ParseExample",
-    "serialized:S, *dense_defaults:A",
+    "serialized:S, names:S, *dense_defaults:A",
     infer=_parsed,
     kernel=kernels.parse_example,
     attributes=_OF_FEATURES,
@@ -345,7 +345,6 @@ PARSE_EXAMPLE = without_gradient(
 )
 
 
-@accepts("example_names")
 def parse_example(
     serialized: TensorLike,
     features: Mapping[str, Any],
@@ -359,6 +358,7 @@ def parse_example(
       features: name -> `FixedLenFeature`, `FixedLenSequenceFeature`, `VarLenFeature` or
         `SparseFeature`.
       name: name of the operation, by default "ParseExample".
+      example_names: [n] string, what errors call the examples; by default they give the number.
 
     Returns:
       Name -> tensor: [n, *shape] of a feature of fixed length, [n, most items, *shape] of a
@@ -384,18 +384,22 @@ def parse_example(
     >>> found["label"].numpy().tolist()
     [7]
     """
-    return _parse(serialized, features, name, 1)
+    return _parse(serialized, features, name, example_names, 1)
 
 
 @with_arguments_of(parse_example)
 def parse_single_example(
-    serialized: TensorLike, features: Mapping[str, Any], name: str | None, **accepted: Any
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None,
+    example_names: TensorLike | None,
 ) -> dict[str, Any]:
     """Return the features of one serialized example.
 
     Args:
       serialized: scalar string, an ``Example``.
       name: name of the operation, by default "ParseSingleExample".
+      example_names: scalar string, what errors call the example.
 
     Returns:
       Name -> tensor: as `parse_example` gives them, without the first dimension.
@@ -409,11 +413,15 @@ def parse_single_example(
     >>> int(parse_single_example(example.SerializeToString(), features)["label"])
     3
     """
-    return _parse(serialized, features, name or "ParseSingleExample", 0)
+    return _parse(serialized, features, name or "ParseSingleExample", example_names, 0)
 
 
 def _parse(
-    serialized: TensorLike, features: Mapping[str, Any], name: str | None, rank: int
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None,
+    example_names: TensorLike | None,
+    rank: int,
 ) -> dict[str, Any]:
     if not features:
         raise ValueError("Missing features: give at least one, as name -> FixedLenFeature(...)")
@@ -431,6 +439,7 @@ def _parse(
         apply(
             PARSE_EXAMPLE,
             text,
+            convert_to_tensor([] if example_names is None else example_names, string, name="names"),
             *defaults,
             name=name,
             keys=tuple(keys),

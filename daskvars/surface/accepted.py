@@ -42,7 +42,6 @@ ONE_RUN = Accepted("every run is a transaction, there are no races to lock out")
 IN_TURN = Accepted("iterations run one after another", warns=True)
 IN_PLACE = Accepted("nothing is moved to another memory between iterations", warns=True)
 CHECKED = Accepted("indices are always checked")
-ANY_ORDER = Accepted("places may be in any order")
 DENSE = Accepted("the product is that of dense matrices", warns=True)
 OF_THE_OP = Accepted("the op says it")
 AS_WRITTEN = Accepted("a file has all attributes and nothing else")
@@ -67,10 +66,6 @@ ACCEPTED = {
     "sort.stable": Accepted("equal elements always keep their order"),
     "top_k.sorted": Accepted("the result is in descending order either way"),
     "embedding_lookup.validate_indices": CHECKED,
-    "set_difference.validate_indices": ANY_ORDER,
-    "set_intersection.validate_indices": ANY_ORDER,
-    "set_size.validate_indices": ANY_ORDER,
-    "set_union.validate_indices": ANY_ORDER,
     "gather.validate_indices": CHECKED,
     # -- what there is nothing of
     "all_candidate_sampler.seed": Accepted("nothing is drawn"),
@@ -137,7 +132,6 @@ ACCEPTED = {
     "checkpoint_v2": Accepted("no name of a save operation is drawn"),
     "hash_table_shared_name": Accepted("no name of a table is drawn"),
     "is_gpu_available.cuda_only": Accepted("all GPUs are CUDA's"),
-    "example_names": Accepted("errors give the number of the example"),
     # -- what only TensorFlow-1 scripts call
     "ChiefQueueRunner.create_threads.coord": Accepted("there are no queues and no threads"),
     "ChiefQueueRunner.create_threads.daemon": Accepted("there are no queues and no threads"),

@@ -39,7 +39,8 @@ def asserted(x):
 
 def weighed(x):
     w = dv.reshape(dv.shape(x), [-1])
-    with dv.control_dependencies([apply_op(weighting.ASSERT_BROADCASTABLE, w, w)]):
+    check = apply_op(weighting.ASSERT_BROADCASTABLE, weights_shape=w, values_shape=w)
+    with dv.control_dependencies([check]):
         return dv.identity(x)
 
 

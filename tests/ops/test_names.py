@@ -273,6 +273,9 @@ def test_checks_of_a_whole_graph_name_the_tensor():
             sess.run(checks, {x: 0.0})
     with pytest.raises(RuntimeError, match="eager"):
         dv.add_check_numerics_ops()
+    for numbers, kind in (([np.inf], "Inf"), ([np.nan], "NaN"), ([np.nan, -np.inf], "Inf and NaN")):
+        with pytest.raises(InvalidArgumentError, match=f"the sum : Tensor had {kind} values"):
+            dv.check_numerics(numbers, "the sum").numpy()
 
 
 def test_a_python_function_of_tensors():

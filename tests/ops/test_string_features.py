@@ -205,3 +205,26 @@ def test_a_derivative_of_a_power_stays_within_half_precision():
         y = dv.pow(dv.constant([6.0, 6.0], dv.float16), x)
     gradient = tape.gradient(y, x, output_gradients=dv.constant([0.0, 0.5], dv.float16))
     assert gradient.numpy().tolist() == [0.0, 41792.0]
+
+
+def test_errors_name_the_example_that_is_wrong():
+    def example(*numbers):
+        feature = dv.data.Feature(float_list=dv.data.FloatList(value=numbers))
+        features = dv.data.Features(feature={"a": feature} if numbers else {})
+        return dv.data.Example(features=features).SerializeToString()
+
+    def parse(rows, **kwargs):
+        features = {"a": dv.FixedLenFeature([1, 3], dv.float32)}
+        return dv.parse_example(rows, features, **kwargs)["a"].numpy()
+
+    rows, names = [example(1, 1, 3), example(-1, -1)], ["passing", "failing"]
+    wrong = r"Name: failing, Key: a, Index: 1\.  Number of float values != expected"
+    with pytest.raises(dv.errors.InvalidArgumentError, match=wrong):
+        parse(rows, example_names=names)
+    with pytest.raises(dv.errors.InvalidArgumentError, match="Name: <unknown>, Key: a, Index: 1"):
+        parse(rows)
+    absent = r"Name: it, Feature: a \(data type: float\) is required"
+    with pytest.raises(dv.errors.InvalidArgumentError, match=absent):
+        parse([example()], example_names=["it"])
+    with pytest.raises(dv.errors.InvalidArgumentError, match=r"1 vs\. 2: give a name for each"):
+        parse(rows, example_names=["one"])

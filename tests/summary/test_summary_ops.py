@@ -134,6 +134,16 @@ def test_images_of_numbers_are_scaled(dtype, numbers, shown):
     assert pixels_of(value).ravel().tolist() == shown
 
 
+def test_the_number_farthest_below_zero_is_one():
+    image = np.array([-0.7, -1.3, -2.3, -2.6, 0.1], "f4")  # in float64 some come out below 1
+    for lowest in image[:4]:
+        (value,) = values_of(
+            tf.summary.image("i", np.array([lowest, 0.1], "f4").reshape(1, 1, 2, 1))
+        )
+        scaled = np.float32(127) / np.abs(lowest) * lowest + np.float32(128)
+        assert pixels_of(value).ravel()[0] == int(scaled)
+
+
 def test_pixels_that_are_not_finite_are_red():
     image = tf.constant(np.array([[[[np.nan, 0, 0], [0, 1, 0]]]], "f4"))
     (value,) = values_of(tf.summary.image("i", image))

@@ -47,11 +47,12 @@ class Stage(NamedTuple):
     """A part of a run.
 
     Attributes:
-      ready: host-side ops whose inputs are known when it begins.
+      ready: host-side ops whose inputs are known when it begins, and that wait for none of those
+        that come after.
       fed: tensors given to what is run then,
       run: which is None where there is nothing to compute,
       fetched: and what it gives.
-      waiting: host-side ops that need some of that.
+      waiting: host-side ops that need some of that, and those that may wait for these.
     """
 
     ready: tuple[Operation, ...]
@@ -71,10 +72,13 @@ def host_calls(ops: Iterable[Operation], fed: Collection[Tensor]) -> list[Operat
 
 
 def _is_free(op: Operation) -> bool:
-    """Return whether an operation is known without a run: a constant or a variable's handle."""
+    """Return whether an operation is known without a run: a constant or a variable's handle.
+
+    A constant that waits for something, an assertion say, is not.
+    """
     if op.outputs and op.outputs[0].spec.dtype.is_ref:
         return True
-    return not op.inputs and "value" in op.attrs
+    return not op.inputs and "value" in op.attrs and not op._control_inputs
 
 
 def stages_of(
@@ -128,16 +132,24 @@ def stages_of(
         run = None
         if fetched or any((op.outputs or op.inputs) and not _is_free(op) for op in running):
             run = compiled((signature, number), fetched, waited_for, used, done=before)
+        waiting = {op for op, wanted in waits.items() if any(wanted)}
+        if waiting:  # what another op may wait for, so that one has to stand beside them
+            waiting.update(op for op in here if _may_wait(op))
         stages.append(
             Stage(
-                tuple(op for op, wanted in waits.items() if not any(wanted)),
+                tuple(op for op in here if op not in waiting),
                 used,
                 run,
                 tuple(fetched),
-                tuple(op for op, wanted in waits.items() if any(wanted)),
+                tuple(op for op in here if op in waiting),
             )
         )
     return stages
+
+
+def _may_wait(op: Operation) -> bool:
+    """Return whether a host-side op may wait for what another one does."""
+    return getattr(op.opdef.pattern, "waits", False)
 
 
 def _wanted_by(
@@ -207,7 +219,7 @@ class StagedExecutable:
 
     def _do(self, ops: Sequence[Operation], slots: Slots, waiting: Waiting) -> None:
         """Do the ops of one level: those that may wait at the same time."""
-        beside = [op for op in ops if getattr(op.opdef.pattern, "waits", False)]
+        beside = [op for op in ops if _may_wait(op)]
         beside = beside if len(beside) > 1 else []
         for op in ops:
             if op not in beside:

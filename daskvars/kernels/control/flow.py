@@ -168,9 +168,9 @@ def weights_problem(weights: Sequence[Any], values: Sequence[Any]) -> str | None
     return None
 
 
-def broadcastable(xp: ArrayModule, weights_shape: Any, values_shape: Any) -> tuple:
+def broadcastable(xp: ArrayModule, *, weights_shape: Any, values_shape: Any) -> tuple:
     """Raise InvalidArgumentError unless weights of one shape can weigh values of the other."""
-    problem = weights_problem(weights_shape.tolist(), values_shape.tolist())
+    problem = weights_problem(weights_shape, values_shape)
     if problem:
         raise InvalidArgumentError(None, None, problem)
     return ()
@@ -286,6 +286,7 @@ def _result(result: Any, dtype: DType) -> Array:
 def finite(xp: ArrayModule, x: Array, *, message: str) -> Array:
     """Give `x`. Raises InvalidArgumentError when it holds a NaN or an infinity."""
     if not bool(xp.isfinite(x).all()):
-        kind = "NaN" if bool(xp.isnan(x).any()) else "Inf"
+        found = {"Inf": xp.isinf(x), "NaN": xp.isnan(x)}
+        kind = " and ".join(name for name, places in found.items() if bool(places.any()))
         raise InvalidArgumentError(None, None, f"{message} : Tensor had {kind} values")
     return x

@@ -17,6 +17,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter.rows import combine_rows, last_rows, put_rows
 from daskvars.kernels.math.precision import extremes, float_work
+from daskvars.shapes import in_brackets
 
 # What each mode does with the old row and the combination of the new ones; the combination itself.
 MODES = {
@@ -415,13 +416,14 @@ def flat_index(xp: ArrayModule, indices: Array, shape: tuple, *, gathers: bool =
         place = np.unravel_index(number, wrong.shape)
         found = f"{indices[place].tolist()} does not index into"
         position = ",".join(map(str, (*map(int, place), 0)))
+        target = in_brackets(shape)
         if gathers:
-            said = f"flat indices[{number}, :] = {found} param (shape: {list(shape)})"
+            said = f"flat indices[{number}, :] = {found} param (shape: {target})"
             empty = "Requested more than 0 entries, but params is empty."
         else:
-            said = f"Invalid indices: [{position}] = {found} {list(shape)}"
+            said = f"Invalid indices: [{position}] = {found} {target}"
             empty = "Indices and updates specified for empty output."
-        said += "" if math.prod(shape) else f". {empty} Its shape is {list(shape)}"
+        said += "" if math.prod(shape) else f". {empty} Its shape is {target}"
         raise InvalidArgumentError(None, None, said)
     strides = xp.asarray([math.prod(shape[axis + 1 : depth]) for axis in range(depth)], np.int64)
     return (indices * strides).sum(axis=-1)

@@ -31,16 +31,28 @@ def single_axis(axis: TensorLike, function: str) -> Any:
 
     Raises:
       ValueError: it is no scalar.
+      TypeError: it is no integer.
     """
     if not axes.is_symbolic(axis):
         return operator.index(axes.as_operand(axis))
     tensor = convert_to_tensor(axis)
+    if not tensor.dtype.is_integer:
+        raise TypeError(f"{function}() takes an integer axis, got one of {tensor.dtype.name}")
+    if tensor.spec.shape not in (None, ()):
+        raise ValueError(f"{function}() takes a scalar axis, got one of shape {tensor.shape}")
     value = constant_value(tensor)
     if value is not None:
         return int(value)
-    if tensor.spec.shape not in (None, ()):
-        raise ValueError(f"{function}() takes a scalar axis, got one of shape {tensor.shape}")
     return tensor
+
+
+def check_axis(inputs: Sequence[Spec], operands: Sequence[str]) -> None:
+    """Raise ValueError for an axis that comes as a tensor, as the last input, and is no scalar."""
+    if "axis" in operands and inputs[-1].shape not in (None, ()):
+        raise ValueError(
+            "the axis must have exactly one element and be a scalar; got one of shape "
+            f"{shapes.in_brackets(inputs[-1].shape)}"
+        )
 
 
 def _without_operands(inputs: Sequence[Spec], operands: Sequence[str]) -> Sequence[Spec]:
@@ -51,6 +63,7 @@ def _without_operands(inputs: Sequence[Spec], operands: Sequence[str]) -> Sequen
 
 
 def _concatenated(inputs: Sequence[Spec], *, axis: Any, operands: Sequence[str] = ()) -> Spec:
+    check_axis(inputs, operands)
     inputs = _without_operands(inputs, operands)
     known = [spec.shape for spec in inputs if spec.shape is not None]
     if not known:
@@ -146,14 +159,16 @@ def _with_size(spec: Spec, place: int, size: int | None) -> Spec:
 def _split_evenly(
     inputs: Sequence[Spec], *, num_split: Any, axis: Any, operands: Sequence[str] = ()
 ) -> Spec:
+    check_axis(inputs, operands)
     if inputs[0].shape is None or operands:
         return (_unsized(inputs[0]),) * num_split
     place = shapes.normalize_axis(axis, len(inputs[0].shape), "split axis")
     size = inputs[0].shape[place]
     if size is not None and size % num_split:
         raise ValueError(
-            f"Dimension size must be evenly divisible by {num_split} but is {size}: cannot split "
-            f"{shapes.show(inputs[0].shape)} along axis {axis}"
+            f"Dimension size must be evenly divisible by {num_split} but is {size}: the number of "
+            f"ways to split should evenly divide the split dimension, and {num_split} parts of "
+            f"shape {shapes.show(inputs[0].shape)} along axis {axis} do not"
         )
     part = _with_size(inputs[0], place, None if size is None else size // num_split)
     return (part,) * num_split
@@ -166,6 +181,7 @@ def _unsized(spec: Spec) -> Spec:
 def _split_by_size(
     inputs: Sequence[Spec], *, size_splits: Any, axis: Any, _num: Any, operands: Sequence[str] = ()
 ) -> tuple[Spec, ...]:
+    check_axis(inputs, operands)
     sizes = size_splits if isinstance(size_splits, tuple) else (None,) * _num
     for given in inputs[1:2] if "size_splits" in operands else ():
         if not shapes.compatible(given.shape, (_num,)):

@@ -32,7 +32,11 @@ class _Rows:
         static = self.tensors[0].spec.shape
         for tensor in self.tensors:
             if tensor.spec.shape == ():
-                raise ValueError("elements in elems must be 1+ dimensional Tensors, not a scalar")
+                found = "a scalar" if len(self.tensors) == 1 else "scalars"
+                raise ValueError(
+                    f"elements in elems must be 1+ dimensional Tensors, not {found}: {tensor.name} "
+                    "has no rows. Put the numbers into one tensor, as constant([1, 2])."
+                )
         self.length = static[0] if static and static[0] is not None else shape(self.tensors[0])[0]
         self._arrays = [_read_often(t.dtype, self.length).unstack(t) for t in self.tensors]
 

@@ -332,7 +332,7 @@ def _while(
         return results if isinstance(results, list | tuple) else [results]
 
     loop, results = subgraphs.trace(step, specs, f"{full}/body", outer)
-    _check_results(full, parts, results, specs, loop.results)
+    _check_results(full, parts, results, start, specs, loop.results)
     written = subgraphs.keys_written([*test.get_operations(), *loop.get_operations()])
     subgraphs.read_inside(test, written)
     kept = subgraphs.read_inside(loop, written)
@@ -399,7 +399,9 @@ def _with_invariants(name: str, specs: list[Spec], given: list[shapes.Shape]) ->
     ]
 
 
-def _check_results(name: str, structure: Any, results: Any, specs: list[Spec], found: list) -> None:
+def _check_results(
+    name: str, structure: Any, results: Any, start: list[Tensor], specs: list[Spec], found: list
+) -> None:
     nest.assert_same_structure(list(structure), list(results), f"loop variables of {name!r}")
     for i, (spec, new) in enumerate(zip(specs, found, strict=True)):
         if new.spec.dtype.base_dtype is not spec.dtype:
@@ -409,11 +411,11 @@ def _check_results(name: str, structure: Any, results: Any, specs: list[Spec], f
             )
         if not _within(spec.shape, new.spec.shape):
             raise ValueError(
-                f"The shape for variable {i} of loop {name!r} is not an invariant for the loop. It "
-                f"enters the loop with shape {shapes.TensorShape(spec.shape)}, but has shape "
-                f"{shapes.TensorShape(new.spec.shape)} after one iteration. Provide shape "
-                "invariants using either the `shape_invariants` argument of tf.while_loop or "
-                "set_shape() on the loop variables."
+                f"loop {name!r}, variable {i}: Input tensor {start[i].name!r} enters the loop "
+                f"with shape {shapes.TensorShape(spec.shape)}, but has shape "
+                f"{shapes.TensorShape(new.spec.shape)} after one iteration. To allow the shape to "
+                "vary across iterations, use the `shape_invariants` argument of tf.while_loop to "
+                "specify a less-specific shape."
             )
 
 

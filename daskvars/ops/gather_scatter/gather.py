@@ -30,7 +30,7 @@ from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.kernels.gather_scatter import row_shards
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops.array import constant
-from daskvars.ops.array.joining import concat, single_axis
+from daskvars.ops.array.joining import check_axis, concat, single_axis
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.array.slicing import slice
 from daskvars.ops.rules import axes
@@ -102,12 +102,19 @@ def _picked(
     inputs: Sequence[Spec], *, axis: Any, batch_dims: int, operands: Sequence[str] = ()
 ) -> Spec:
     params, indices = inputs[0].shape, inputs[1].shape
+    check_axis(inputs, operands)
     if params is None or indices is None:
         return Spec(inputs[0].dtype, None)
     if operands:
         return Spec(inputs[0].dtype, (None,) * (len(params) + len(indices) - 1 - batch_dims))
-    axis += len(params) if axis < 0 else 0
-    if not batch_dims <= axis < len(params) or batch_dims > len(indices):
+    rank = len(params)
+    if not -rank <= axis < rank:
+        raise ValueError(
+            f"Shape must be at least rank {axis + 1 if axis >= 0 else -axis} but is rank {rank}: "
+            f"Expected axis in the range [{-rank}, {rank}), but got {axis}"
+        )
+    axis %= rank
+    if not batch_dims <= axis or batch_dims > len(indices):
         raise ValueError(
             f"gather: axis {axis} and batch_dims {batch_dims} do not fit params of shape "
             f"{shapes.show(params)} and indices of shape {shapes.show(indices)}"
@@ -228,8 +235,9 @@ def gather(
         return apply(GATHER, params, indices, name=name)
     with name_scope(name, "GatherV2", [params, indices]) as scope:
         params, indices = convert_to_tensor(params), convert_to_tensor(indices)
-        if known and axis < 0 and params.spec.shape is not None:
-            axis = shapes.normalize_axis(axis, len(params.spec.shape))
+        rank = params.shape.ndims
+        if known and rank is not None and -rank <= axis < 0:
+            axis += rank
         if batch_dims < 0:
             if indices.spec.shape is None:
                 raise ValueError("gather: negative batch_dims need indices of known rank")

@@ -114,14 +114,25 @@ def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     return apply(MATRIX_DIAG_PART, input, name=name)
 
 
+def _received(shape: shapes.Shape, diagonal: shapes.Shape) -> str:
+    return (
+        ", which must be the input's without its last two sizes, and the smaller of these, but "
+        f"received input shape: {shapes.in_brackets(shape)} and diagonal shape: "
+        f"{shapes.in_brackets(diagonal)}"
+    )
+
+
 def _with_diagonal(inputs: Sequence[Spec]) -> Spec:
     shape, diagonal = _matrix_shape(inputs[0].shape), inputs[1].shape
     if diagonal == ():
-        raise ValueError("Shape must be at least rank 1 but is rank 0: the diagonal is a scalar")
+        raise ValueError(
+            "Shape must be at least rank 1 but is rank 0: the diagonal is a scalar"
+            + _received(shape, diagonal)
+        )
     if shape is not None and not shapes.compatible((*shape[:-2], _least(*shape[-2:])), diagonal):
         raise ValueError(
             f"a diagonal of shape {shapes.show(diagonal)} does not fit matrices of shape "
-            f"{shapes.show(shape)}"
+            f"{shapes.show(shape)}{_received(shape, diagonal)}"
         )
     return inputs[0]
 

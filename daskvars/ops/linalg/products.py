@@ -287,7 +287,9 @@ def _tensordot_of_run(a: Tensor, b: Tensor, axes: Any) -> Tensor:
     with control_dependencies(
         [
             assert_equal(
-                summed, other, message="tensordot: the axes that are summed must have equal sizes"
+                summed,
+                other,
+                message="Matrix size-incompatible: tensordot() sums over axes of equal sizes",
             )
         ]
     ):

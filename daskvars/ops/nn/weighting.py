@@ -6,13 +6,15 @@ and they take labels, predictions and weights that differ by a last dimension of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import without_gradient
+from daskvars.graph.definitions.opdef import Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
+from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import flow as control_kernels
@@ -22,14 +24,27 @@ from daskvars.ops.control.cond import cond
 from daskvars.ops.control.dependencies import control_dependencies, no_op
 from daskvars.ops.math.arithmetic import multiply, subtract
 from daskvars.ops.math.comparison import equal
-from daskvars.ops.rules.shapes import no_results
 
+
+def _broadcastable(
+    inputs: Sequence[Spec], *, weights_shape: Any, values_shape: Any, operands: Sequence[str] = ()
+) -> tuple[Spec, ...]:
+    problem = None if operands else control_kernels.weights_problem(weights_shape, values_shape)
+    if problem:
+        raise ValueError(problem)
+    return ()
+
+
+# The shapes are attributes, so that a run whose feeds do not fit is told of the weights, and not
+# of the product that comes after.
 ASSERT_BROADCASTABLE = without_gradient(
     "AssertBroadcastable",
-    "weights_shape:I, values_shape:I",
-    infer=no_results,
+    "",
+    infer=_broadcastable,
     kernel=control_kernels.broadcastable,
     pattern=Opaque(pure=False),
+    operands=("weights_shape", "values_shape"),
+    attributes={"weights_shape": kinds_of.SIZES, "values_shape": kinds_of.SIZES},
 )
 
 
@@ -59,7 +74,8 @@ def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
                 raise ValueError(problem)
             if shapes.is_known(ours) and shapes.is_known(theirs):
                 return no_op(name="static_dims_check_success")
-        return apply_op(ASSERT_BROADCASTABLE, shape(weights), shape(values), name=scope)
+        sizes = {"weights_shape": shape(weights), "values_shape": shape(values)}
+        return apply_op(ASSERT_BROADCASTABLE, name=scope, **sizes)
 
 
 def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:

@@ -14,8 +14,8 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.sparse import sets as kernels
+from daskvars.ops.gather_scatter.spreading import inside
 from daskvars.ops.sparse.indices import SparseLike, as_sparse, parts
-from daskvars.surface.accepted import accepts
 
 
 def _rank(spec: Spec, form: str) -> int | None:
@@ -62,26 +62,37 @@ def _is_sparse(value: Any) -> bool:
     return isinstance(value, SparseTensor | SparseTensorValue)
 
 
-def _combined(a: SetLike, b: SetLike, operation: str) -> SparseTensor:
+def _checked_parts(value: SetLike, validate_indices: bool) -> list[Tensor]:
+    """Return the tensors of a sparse tensor; a run fails where its places are not in order."""
+    sp = as_sparse(value)
+    if not validate_indices:
+        return parts(sp)
+    return [inside(sp.indices, sp.dense_shape, True), sp.values, sp.dense_shape]
+
+
+def _combined(a: SetLike, b: SetLike, operation: str, validate_indices: bool) -> SparseTensor:
     if _is_sparse(a) and not _is_sparse(b):
         a, b, operation = b, a, _TURNED.get(operation, operation)
     tensors: list[Tensor] = []
     forms = []
     for value in (a, b):
         forms.append("sparse" if _is_sparse(value) else "dense")
-        tensors += parts(as_sparse(value)) if _is_sparse(value) else [convert_to_tensor(value)]
+        if _is_sparse(value):
+            tensors += _checked_parts(value, validate_indices)
+        else:
+            tensors.append(convert_to_tensor(value))
     definition = _OPS[forms[0], forms[1]]
     found = apply(definition, *tensors, forms=tuple(forms), operation=operation)
     return SparseTensor(*found)
 
 
-@accepts("validate_indices")
 def set_intersection(a: SetLike, b: SetLike, validate_indices: bool = True) -> SparseTensor:
     """Return what is in both of two sets, for each row.
 
     Args:
       a: [..., n] tensor or sparse tensor, integer or string; elements may be there several times.
       b: [..., m] of the dtype of `a` and, but for the last dimension, of its shape.
+      validate_indices: check that the places of sparse tensors are in order and none occurs twice.
 
     Returns:
       [..., size of the largest] sparse, each row in ascending order.
@@ -89,24 +100,23 @@ def set_intersection(a: SetLike, b: SetLike, validate_indices: bool = True) -> S
     Raises:
       ValueError: the ranks differ or are below 2.
       TypeError: the dtypes differ.
-      InvalidArgumentError: (when run) the other dimensions differ.
+      InvalidArgumentError: (when run) the other dimensions differ, or places are not in order.
 
     Source: TensorFlow 1.15, ``tf.sets.set_intersection``.
 
     >>> set_intersection([[3, 1, 2]], [[2, 3, 3]]).values.numpy().tolist()
     [2, 3]
     """
-    return _combined(a, b, "intersection")
+    return _combined(a, b, "intersection", validate_indices)
 
 
-@accepts("validate_indices")
 def set_difference(
     a: SetLike, b: SetLike, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
     """Return what is in one of two sets and not in the other. See `set_intersection`.
 
     Args:
-      a: see `set_intersection`, also for `b`.
+      a: see `set_intersection`, also for `b` and `validate_indices`.
       aminusb: what is in `a`; else what is in `b`.
 
     Source: TensorFlow 1.15, ``tf.sets.set_difference``.
@@ -114,10 +124,9 @@ def set_difference(
     >>> set_difference([[3, 1, 2]], [[2, 3, 3]]).values.numpy().tolist()
     [1]
     """
-    return _combined(a, b, "a-b" if aminusb else "b-a")
+    return _combined(a, b, "a-b" if aminusb else "b-a", validate_indices)
 
 
-@accepts("validate_indices")
 def set_union(a: SetLike, b: SetLike, validate_indices: bool = True) -> SparseTensor:
     """Return what is in any of two sets. See `set_intersection`.
 
@@ -126,7 +135,7 @@ def set_union(a: SetLike, b: SetLike, validate_indices: bool = True) -> SparseTe
     >>> set_union([[3, 1]], [[2, 3]]).values.numpy().tolist()
     [1, 2, 3]
     """
-    return _combined(a, b, "union")
+    return _combined(a, b, "union", validate_indices)
 
 
 def _sizes(inputs: Sequence[Spec]) -> Spec:
@@ -141,25 +150,26 @@ SET_SIZE = without_gradient(
 )
 
 
-@accepts("validate_indices")
 def set_size(a: SparseLike, validate_indices: bool = True) -> Tensor:
     """Return how many distinct elements each row of a sparse tensor has.
 
     Args:
       a: [..., n] sparse integer or string.
+      validate_indices: check that its places are in order and none occurs twice.
 
     Returns:
       [...] int32.
 
     Raises:
       TypeError: `a` is no sparse tensor.
+      InvalidArgumentError: (when run) its places are not in order.
 
     Source: TensorFlow 1.15, ``tf.sets.set_size``.
 
     >>> set_size(set_union([[3, 1]], [[2, 3]])).numpy().tolist()
     [3]
     """
-    return apply(SET_SIZE, *parts(as_sparse(a)))
+    return apply(SET_SIZE, *_checked_parts(a, validate_indices))
 
 
 # -- how they differ ---------------------------------------------------------------------------

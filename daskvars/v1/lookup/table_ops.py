@@ -17,7 +17,7 @@ from daskvars.graph.definitions.patterns import HostCall, Opaque
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.ops.rules.shapes import no_results
+from daskvars.ops.rules.shapes import merged_shape, no_results
 from daskvars.shapes import in_brackets
 from daskvars.v1.lookup.contents import Table, table_of
 from daskvars.v1.lookup.files import pairs_of_lines
@@ -149,9 +149,25 @@ HASH_TABLE, MUTABLE = (
     _op(type, "", lambda inputs, **attrs: _HANDLE, _make)
     for type in ("HashTableV2", "MutableHashTableV2")
 )
-FILL = _op("InitializeTableV2", "handle:S, keys:A, values:A", no_results, _fill)
+
+
+def _pairs(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, ...]:
+    merged_shape(inputs[1].shape, inputs[2].shape)
+    return ()
+
+
+def _of_file(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, ...]:
+    if inputs[1].shape not in (None, ()):
+        raise ValueError(
+            f"a table is filled from one file, whose name is a scalar; got names of shape "
+            f"{in_brackets(inputs[1].shape)}"
+        )
+    return ()
+
+
+FILL = _op("InitializeTableV2", "handle:S, keys:A, values:A", _pairs, _fill)
 FILL_FROM_FILE = _op(
-    "InitializeTableFromTextFileV2", "handle:S, filename:S", no_results, _fill_from_file
+    "InitializeTableFromTextFileV2", "handle:S, filename:S", _of_file, _fill_from_file
 )
 INSERT = _op("LookupTableInsertV2", "handle:S, keys:A, values:A", no_results, _insert)
 REMOVE = _op("LookupTableRemoveV2", "handle:S, keys:A", no_results, _remove)

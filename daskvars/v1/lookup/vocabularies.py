@@ -6,6 +6,7 @@ from typing import Any
 
 from daskvars.dtypes import DTypeLike, as_dtype, int64, string
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import size
@@ -69,11 +70,7 @@ def index_table_from_file(
     vocabulary_file = _checked_file(vocabulary_file)
     dtype = as_dtype(key_dtype)
     _check_keys(num_oov_buckets, dtype)
-    if vocab_size is not None and vocab_size < 1:
-        of = vocabulary_file if isinstance(vocabulary_file, str) else "?"
-        raise ValueError(
-            f"vocab_size must be greater than 0, got {vocab_size}. vocabulary_file: {of}"
-        )
+    _check_size(vocab_size, vocabulary_file)
     with name_scope(name, "string_to_index") as scope:
         with name_scope(None, "hash_table") as inner:
             pairs = TextFileIdTableInitializer(
@@ -92,6 +89,17 @@ def index_table_from_file(
         if not num_oov_buckets:
             return table
         return IdTableWithHashBuckets(table, num_oov_buckets, hasher_spec, scope, dtype)
+
+
+def _check_size(vocab_size: int | None, vocabulary_file: Any) -> None:
+    if vocab_size is None or vocab_size > 0:
+        return
+    if isinstance(vocabulary_file, Tensor):
+        known = constant_value(vocabulary_file)
+        vocabulary_file = vocabulary_file.name if known is None else known.item().decode()
+    raise ValueError(
+        f"vocab_size must be greater than 0, got {vocab_size}. vocabulary_file: {vocabulary_file}"
+    )
 
 
 def _named(vocabulary_file: Any) -> str:
@@ -163,8 +171,7 @@ def index_to_string_table_from_file(
     Source: TensorFlow 1.15, ``tf.contrib.lookup.index_to_string_table_from_file``.
     """
     vocabulary_file = _checked_file(vocabulary_file)
-    if vocab_size is not None and vocab_size < 1:
-        raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}.")
+    _check_size(vocab_size, vocabulary_file)
     with name_scope(name, "index_to_string") as scope:
         pairs = TextFileStringTableInitializer(
             vocabulary_file,

@@ -398,6 +398,21 @@ def test_eager_values():
         (lambda p: tf.gather_nd([1, 2], p), [[0], [7]], r"flat indices\[1, :\] = \[7\] does not"),
         (lambda p: tf.scatter_nd(p, [1], [2]), [[-1]], r"\[0,0\] = \[-1\] does not index into \[2"),
         (lambda p: tf.scatter_nd(p, [1], [0]), [[0]], "Indices and updates specified for empty"),
+        (lambda p: tf.gather_nd([[0, 1, 2]], p), [[1]], r"param \(shape: \[1,3\]\)"),
+        (
+            lambda p: tf.gather(p, 0, axis=-2),
+            [1],
+            r"Expected axis in the range \[-1, 1\), but got -2",
+        ),
+        (lambda p: tf.split(np.zeros([2, 2]), [1, 1], axis=p), [], "have exactly one element"),
+        (lambda p: tf.split(np.zeros([2, 2]), 2, axis=p), [0, 1], r"element .* of shape \[2\]"),
+        (lambda p: tf.concat([[1], [2]], p), [0], "have exactly one element"),
+        (
+            lambda p: tf.matrix_set_diag([[0]], p),
+            0,
+            r"input shape: \[1,1\] and diagonal shape: \[\]",
+        ),
+        (lambda p: tf.tensordot([[1, 2]], [[1]], p), [[1], [0]], "Matrix size-incompatible"),
     ],
 )
 def test_what_a_run_finds_wrong_is_said_as_tensorflow_says_it(call, fed, words):
@@ -417,6 +432,11 @@ def test_what_a_run_finds_wrong_is_said_as_tensorflow_says_it(call, fed, words):
         (lambda: tf.transpose([[[1]]], [0, 1, 1]), "2 is missing"),
         (lambda: tf.matrix_diag(1), "input must be at least 1-dim"),
         (lambda: tf.matrix_set_diag([[1]], 1), "must be at least rank 1"),
+        (lambda: tf.gather([0, 1], 0, axis=1), "Shape must be at least rank 2 but is rank 1"),
+        (lambda: tf.gather([0, 1], 0, axis=-2), "Shape must be at least rank 2 but is rank 1"),
+        (lambda: tf.split([0, 1, 2, 3], 3), "ways to split should evenly divide the split dim"),
+        (lambda: tf.map_fn(tf.identity, 1), "must be 1\\+ dimensional Tensors, not a scalar"),
+        (lambda: tf.map_fn(tf.identity, [1, 2]), "1\\+ dimensional Tensors, not scalars"),
         (lambda: tf.reverse_sequence([[1]], [1], 2), "seq_dim must be < input rank"),
         (lambda: tf.confusion_matrix([[1, 2]], [1, 2], 3), r"not squeeze dim\[1\]"),
         (

@@ -155,7 +155,10 @@ def test_errors_of_a_run(call, words):
     ("call", "words"),
     [
         (lambda x: gather.gather(x[0, 0], [0]), "at least rank 1 but is rank 0"),
-        (lambda x: gather.gather(x, [0], axis=3), "do not fit"),
+        (
+            lambda x: gather.gather(x, [0], axis=3),
+            r"Expected axis in the range \[-2, 2\), but got 3",
+        ),
         (lambda x: gather.gather(x, [0], axis=0, batch_dims=1), "must not exceed axis"),
         (lambda x: gather.gather(x, [[0]], batch_dims=1, axis=1), "must be equal"),
         (lambda x: gather.boolean_mask(x, True), "mask cannot be scalar"),

@@ -37,6 +37,29 @@ def test_what_only_the_run_can_tell_is_refused_in_words(call, words):
         call().numpy()
 
 
+SWAPPED = dv.SparseTensor([[0, 1], [0, 0]], [7, 8], [1, 2])
+TWICE = dv.SparseTensor([[0, 1], [0, 1]], [7, 8], [1, 2])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda sp, **kwargs: dv.sets.size(sp, **kwargs),
+        lambda sp, **kwargs: dv.sets.union([[7, 9]], sp, **kwargs).values,
+        lambda sp, **kwargs: dv.sets.difference(sp, sp, **kwargs).values,
+        lambda sp, **kwargs: dv.sets.intersection(sp, [[7]], **kwargs).values,
+    ],
+)
+def test_places_of_sets_must_be_in_order_unless_they_are_not_to_be_validated(call):
+    with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = \[0, 0\] is out of order"):
+        call(SWAPPED).numpy()
+    with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = \[0, 1\] is repeated"):
+        call(TWICE).numpy()
+    ordered = dv.sparse.reorder(SWAPPED)
+    found = call(SWAPPED, validate_indices=False).numpy()
+    np.testing.assert_array_equal(found, call(ordered).numpy())
+
+
 @pytest.mark.parametrize(
     "call, words",
     [

@@ -107,6 +107,14 @@ def test_what_is_no_key_of_a_table():
         tf.lookup.StaticHashTable(pairs(), "text")
     with pytest.raises(ValueError, match="scalar"):
         tf.lookup.StaticHashTable(pairs(), [1, 2])
+    with pytest.raises(ValueError, match="both shapes must be equal, but are 2 and 3"):
+        tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2, 3]), -1)
+    with pytest.raises(ValueError, match=r"one file, whose name is a scalar; got .* \[2\]"):
+        names = tf.constant(["one.txt", "two.txt"])
+        tf.contrib.lookup.index_table_from_file(names)
+    for name in ("none.txt", tf.constant("none.txt")):
+        with pytest.raises(ValueError, match=r"got 0\. vocabulary_file: none\.txt"):
+            tf.contrib.lookup.index_table_from_file(name, vocab_size=0)
 
 
 def test_each_session_has_its_own():

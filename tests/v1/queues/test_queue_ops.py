@@ -139,6 +139,17 @@ def test_an_error_ends_what_waits_in_the_same_run(sess):
         sess.run([empty.dequeue(), closed.dequeue()])
 
 
+def test_an_assertion_comes_before_the_element_that_waits_for_it(sess):
+    queue, wrong = queue_of(), tf.Assert(False, ["before the element"])
+    with tf.control_dependencies([wrong]):
+        put = queue.enqueue(33)  # a constant, which waits as the enqueue does
+    with pytest.raises(tf.errors.InvalidArgumentError, match="before the element"):
+        sess.run(put)
+    assert sess.run(queue.size()) == 0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="before the element"):
+        sess.run([queue.dequeue(), put])  # one waits for the other
+
+
 def test_elements_are_of_the_session(sess):
     queue = queue_of(1)
     other = tf.Session()
