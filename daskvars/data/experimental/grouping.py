@@ -23,6 +23,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import less_equal
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.shapes import Shape
+from daskvars.surface.one_line import ShownByArguments
 
 
 def group_by_window(
@@ -60,7 +61,7 @@ def group_by_window(
     )
 
 
-class Reducer:
+class Reducer(ShownByArguments):
     """What `group_by_reducer` does for each key.
 
     Args:
