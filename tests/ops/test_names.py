@@ -273,6 +273,14 @@ def test_checks_of_a_whole_graph_name_the_tensor():
             sess.run(checks, {x: 0.0})
     with pytest.raises(RuntimeError, match="eager"):
         dv.add_check_numerics_ops()
+    for body in (
+        lambda x: tf.cond(x > 0, lambda: tf.log(x), lambda: x),
+        lambda x: tf.while_loop(lambda y: y > 1.0, tf.sqrt, [x]),
+    ):
+        with tf.Graph().as_default():
+            body(tf.placeholder(tf.float32, []))
+            with pytest.raises(ValueError, match="not compatible with TensorFlow control flow"):
+                tf.add_check_numerics_ops()
     for numbers, kind in (([np.inf], "Inf"), ([np.nan], "NaN"), ([np.nan, -np.inf], "Inf and NaN")):
         with pytest.raises(InvalidArgumentError, match=f"the sum : Tensor had {kind} values"):
             dv.check_numerics(numbers, "the sum").numpy()

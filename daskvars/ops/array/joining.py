@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
+from daskvars.dtypes import as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
@@ -304,7 +305,8 @@ def _stacked_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> 
 
 
 def _stacked_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) -> Any:
-    arrays = axes.known_arrays(values, specs)
+    merged = merged_shape(*[spec.shape for spec in specs])  # of those whose own is not known too
+    arrays = axes.known_arrays(values, [Spec(spec.dtype, merged) for spec in specs])
     return None if arrays is None else axes.as_value(numpy.stack(arrays, attrs["axis"]))
 
 
@@ -426,8 +428,16 @@ def _first_dtype(values: Any) -> Any:
 
 
 def _packed(values: Any, dtype: Any, name: str) -> Tensor:
-    if not isinstance(values, list | tuple) or not axes.is_symbolic(values):
+    if not axes.is_symbolic(values):
         return convert_to_tensor(values, dtype)
+    if not isinstance(values, list | tuple):
+        tensor = convert_to_tensor(values)
+        if tensor.dtype.base_dtype is not as_dtype(dtype).base_dtype:
+            raise TypeError(
+                f"Cannot convert a list containing a tensor of dtype {tensor.dtype!r} to "
+                f"{as_dtype(dtype)!r} (Tensor is: {tensor!r}). Use cast()."
+            )
+        return tensor
     with name_scope(name, "packed", nest.flatten(values)) as scope:
         return stack([_packed(item, dtype, str(i)) for i, item in enumerate(values)], name=scope)
 

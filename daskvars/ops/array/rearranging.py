@@ -452,8 +452,13 @@ def space_to_batch(
     [4, 2, 2, 3]
     """
     block = axes.either(block_size, block_shape, "block_size", "block_shape")
-    block = (block, block) if isinstance(block, int) else block
-    return space_to_batch_nd(convert_to_tensor(input), block, paddings, name or "SpaceToBatch")
+    if not isinstance(block, int):
+        return space_to_batch_nd(input, block, paddings, name or "SpaceToBatch")
+    images = convert_to_tensor(input)
+    found = space_to_batch_nd(images, (block, block), paddings, name or "SpaceToBatch")
+    if images.shape.ndims is None:
+        found.set_shape([None] * 4)  # images, whose blocks are of height and width
+    return found
 
 
 def batch_to_space(

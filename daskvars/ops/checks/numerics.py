@@ -51,9 +51,10 @@ def verify_tensor_all_finite(
 def add_check_numerics_ops() -> Operation:
     """Return an operation that fails the run where a floating tensor of the graph is not finite.
 
-    Each check names its tensor. Tensors inside of branches and loops are not checked.
+    Each check names its tensor.
 
     Raises:
+      ValueError: the graph has branches or loops, within which it cannot check.
       RuntimeError: in eager code, which has no graph; use `check_numerics`.
       InvalidArgumentError: (when run) a tensor has infinities or what is no number.
 
@@ -76,6 +77,12 @@ def add_check_numerics_ops() -> Operation:
         )
     checks: list[Tensor] = []
     for op in graph.get_operations():
+        if op.attrs.get("branches"):
+            raise ValueError(
+                "`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow "
+                "operations such as `tf.cond()` or `tf.while_loop()`. The graph has "
+                f"{op.name!r} ({op.type}). Put check_numerics(x, message) where x is computed."
+            )
         for tensor in op.outputs if op.opdef is not CHECK_NUMERICS else ():
             if tensor.dtype.is_floating and not tensor.dtype.is_ref:
                 with control_dependencies(checks[-1:]):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from daskvars import shapes
 from daskvars.dtypes import int32, variant
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Block, Items
@@ -252,11 +253,24 @@ CONCAT = _op(
     lambda op, dy: apply(LIST_OF_JOINED, dy, op.inputs[0]),
     block=_read_of_block,
 )
+
+
+def _split(inputs: tuple[Spec, ...], **attrs: Any) -> Spec:
+    value, lengths = inputs[1].shape, inputs[2].shape
+    if value == ():
+        raise ValueError("Expected value to be at least a vector, but received shape: []")
+    if lengths is not None and len(lengths) != 1:
+        raise ValueError(
+            f"Expected lengths to be a vector, received shape: {shapes.in_brackets(lengths)}"
+        )
+    return LIST
+
+
 SPLIT = _op(
     "ListSplit",
     "list:A, value:A, lengths:I",
     "[_...],_...->[_...]",
-    _list,
+    _split,
     kernels.split,
     _split_gradient,
 )

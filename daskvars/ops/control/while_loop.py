@@ -207,8 +207,8 @@ def while_loop(
       loop_vars: the first values, a (nested) list or tuple of tensors, `SparseTensor`s,
         `IndexedSlices` and `TensorArray`s.
       shape_invariants: shapes in the same structure; None dimensions may change in the loop. That
-        of slices is the shape of their values; that of a sparse tensor its shape, and it may then
-        have more elements or fewer.
+        of slices is the shape of their values; that of a sparse tensor is [rank], the shape of its
+        `dense_shape`, and it may then have more elements or fewer.
       back_prop: False takes the results as constants in gradients.
       name: name of the operation.
       maximum_iterations: bound on the number of iterations, a number or a scalar integer tensor.
@@ -359,17 +359,18 @@ def _while(
 def _shapes_of_leaves(parts: Any, invariants: Any) -> list[shapes.Shape]:
     """Return the invariants of all leaves; one of slices is that of their values.
 
-    One of a sparse tensor is that of the whole: it may have any number of elements.
+    One of a sparse tensor is that of its `dense_shape`, a vector, or of a matrix or more that of
+    the whole: it may have any number of elements either way.
     """
     if isinstance(parts, subgraphs.SparseParts):
-        whole = shapes.as_tuple(invariants)
-        size = None if whole is None else len(whole)
-        return [(None, size), (None,), (size,)]
+        given = shapes.as_tuple(invariants)
+        rank = None if given is None else given[0] if len(given) == 1 else len(given)
+        return [(None, rank), (None,), (rank,)]
     if isinstance(parts, subgraphs.SlicesParts | subgraphs.ShapedSlicesParts):
         values = shapes.as_tuple(invariants)
         found: list[shapes.Shape] = [values, None if values is None else values[:1]]
-        rank = None if values is None else (len(values),)
-        return [*found, rank] if isinstance(parts, subgraphs.ShapedSlicesParts) else found
+        sizes = None if values is None else (len(values),)
+        return [*found, sizes] if isinstance(parts, subgraphs.ShapedSlicesParts) else found
     if not isinstance(parts, list | tuple | dict):
         return [shapes.as_tuple(invariants)]
     if isinstance(parts, dict):

@@ -118,6 +118,11 @@ def gather_nd(
 
 def _scattered(inputs: Sequence[Spec], *, shape: Shape, batch_dims: int = 0, **attrs: Any) -> Spec:
     target = axes.sizes_of(shape, inputs[2:])
+    if target is not None and 0 in target and any(shapes.size(spec.shape) for spec in inputs[:2]):
+        raise ValueError(
+            f"Indices and updates specified for empty output shape {shapes.in_brackets(target)}: "
+            "it has no place for any"
+        )
     _check_updates(target, inputs[0].shape, inputs[1].shape, batch_dims)
     return Spec(inputs[1].dtype, target)
 

@@ -134,6 +134,7 @@ def sparse_to_dense(
       [*output_shape] of the dtype of `sparse_values`.
 
     Raises:
+      ValueError: the values are neither one nor one for each place, or the default is no scalar.
       InvalidArgumentError: (when run) the places are not in order, or outside of the shape.
 
     Source: TensorFlow 1.15, ``tf.sparse_to_dense``.
@@ -146,11 +147,25 @@ def sparse_to_dense(
         values = convert_to_tensor(sparse_values, name="sparse_values")
         default = convert_to_tensor(default_value, values.dtype.base_dtype, name="default_value")
         indices = _as_rows(convert_to_tensor(sparse_indices, name="sparse_indices"), output_shape)
+        _check_values(indices.spec.shape, values.spec.shape, default.spec.shape)
         indices = inside(indices, output_shape, validate_indices)
         if values.spec.shape == ():
             values = broadcast_to(values, [size_along(indices, 0)])
         dense = constant.fill(output_shape, default)
         return identity(tensor_scatter_update(dense, indices, values), name=scope)
+
+
+def _check_values(indices: shapes.Shape, values: shapes.Shape, default: shapes.Shape) -> None:
+    if default not in (None, ()):
+        raise ValueError(
+            f"default_value should be a scalar, got one of shape {shapes.in_brackets(default)}"
+        )
+    count = None if indices is None else indices[:1]
+    if values != () and not shapes.compatible(values, count):
+        raise ValueError(
+            f"sparse_values has incorrect shape {shapes.in_brackets(values)}, should be [] or "
+            f"{shapes.in_brackets(count)}: one value, or one for each place"
+        )
 
 
 def inside(indices: Tensor, sizes: TensorLike, in_order: bool = False) -> Tensor:

@@ -259,6 +259,9 @@ def _function(
 ) -> ReductionFunction:
     """Return the function of a reduction, another one for integers where that is given."""
 
+    allowed = definition.arguments[0].allowed or frozenset()
+    hint = next(iter(allowed)) if len(allowed) == 1 else None  # of an empty list, say
+
     def reduce(
         input_tensor: TensorLike,
         axis: TensorLike | None = None,
@@ -269,7 +272,7 @@ def _function(
     ) -> Tensor:
         axis = either(axis, reduction_indices, "axis", "reduction_indices")
         keepdims = either(keepdims, keep_dims, "keepdims", "keep_dims")
-        x = convert_to_tensor(input_tensor)
+        x = convert_to_tensor(input_tensor, dtype_hint=hint)
         if of_integers and x.dtype.is_integer:
             return of_integers(x, axis, keepdims, name)
         return apply(definition, x, name=name, axis=axes_of(axis, x), keepdims=bool(keepdims))

@@ -138,7 +138,7 @@ def _nth(inputs: Sequence[Spec], *, n: Any, **attrs: Any) -> Spec:
     if shape is None:
         return Spec(dtype, None)
     if not shape:
-        raise ValueError("Shape must be at least rank 1 but is rank 0")
+        raise ValueError("Shape must be at least rank 1 but is rank 0: Input must be >= 1-D")
     if n is not None and shape[-1] is not None and shape[-1] <= n:
         raise ValueError(f"Input must have last dimension > n = {n} but is {shape[-1]}")
     return Spec(dtype, shape[:-1])

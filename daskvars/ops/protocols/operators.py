@@ -20,6 +20,7 @@ from daskvars.ops.linalg import products as linalg
 from daskvars.ops.math import arithmetic, bitwise, comparison, division, transcendental
 from daskvars.ops.protocols.indexing import slice_helper
 from daskvars.ops.protocols.numpy_functions import array_function, array_ufunc
+from daskvars.ops.rules.axes import is_symbolic
 from daskvars.ops.sparse.arithmetic import with_dense
 
 Operator = Callable[..., Any]
@@ -77,9 +78,19 @@ def _product(x: TensorLike, y: Any) -> Any:
     return NotImplemented if isinstance(y, SparseTensor) else arithmetic.multiply(x, y, name="mul")
 
 
+def _is_foreign(value: Any) -> bool:
+    """Return whether a value is of a class that is neither ours nor Python's nor NumPy's."""
+    return not is_symbolic(value) and type(value).__module__ not in ("builtins", "numpy")
+
+
 def _forward(method: str, function: Operator, name: str) -> Operator:
-    def operator(x: TensorLike, y: TensorLike) -> Tensor:
-        return function(x, y, name=name)
+    def operator(x: TensorLike, y: TensorLike) -> Any:
+        try:
+            return function(x, y, name=name)
+        except TypeError:
+            if _is_foreign(y) and hasattr(type(y), f"__r{method}__"):
+                return NotImplemented  # it converts to no tensor, and may know what to do with one
+            raise
 
     return _named(method, operator)
 

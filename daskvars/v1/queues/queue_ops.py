@@ -15,6 +15,7 @@ from daskvars.errors import FailedPreconditionError, InvalidArgumentError
 from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import common
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -256,7 +257,7 @@ class QueueBase:
         if any(q.names != first.names for q in queues):
             raise TypeError("Queues do not have matching component names.")
         shapes = [
-            parts[0] if parts[0].ndims is not None and all(p == parts[0] for p in parts) else None
+            as_shape(functools.reduce(common, map(as_tuple, parts)))
             for parts in zip(*[queue.shapes for queue in queues], strict=True)
         ]
         handle = gather(stack([queue.queue_ref for queue in queues]), index)

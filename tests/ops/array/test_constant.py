@@ -133,6 +133,12 @@ def test_lists_of_tensors_are_packed_in_the_tensors_dtype(graph):
     packed = tf.convert_to_tensor([[t, 1], [2, t]])
     assert packed.op.type == "Pack" and packed.dtype == dv.int64
     assert run(packed).tolist() == [[3, 1], [2, 3]]
+    wrong = "Cannot convert a list containing a tensor of dtype tf.float64 to tf.float32"
+    wide = constant.constant(3.0, dv.float64)
+    with pytest.raises(TypeError, match=wrong):
+        tf.convert_to_tensor([constant.constant(1.0), wide])
+    with pytest.raises(TypeError, match=wrong):
+        tf.convert_to_tensor([[wide, 1.0]], dv.float32)
 
 
 def test_convert_to_tensor_or_indexed_slices(graph):

@@ -66,6 +66,16 @@ def open_input(*shape):
         (lambda x: x[::-1], (None, 6), [None, 6]),
         (lambda x: padding.pad(x, [[0, 0], [1, 2]]), (None, 6), [None, 9]),
         (lambda x: padding.pad(x, tf.placeholder(tf.int32, [2, 2])), (3, 6), [None, None]),
+        (lambda x: padding.pad(x, [[1, 2], tf.placeholder(tf.int32)]), (4, 4), [7, None]),
+        (lambda x: reshaping.reshape(x, [tf.placeholder(tf.int32), 37]), (None,), [None, 37]),
+        (lambda x: repeating.tile(x, [tf.placeholder(tf.int32), 7]), (1, 1), [None, 7]),
+        (
+            lambda x: rearranging.space_to_batch(
+                tf.placeholder(tf.float32), tf.placeholder(tf.int32), 4
+            ),
+            (1,),
+            [None] * 4,
+        ),
         (lambda x: rearranging.space_to_depth(x, 2), (None, 4, None, 3), [None, 2, None, 12]),
         (lambda x: rearranging.depth_to_space(x, 2), (None, 4, 4, 8), [None, 8, 8, 2]),
         (lambda x: rearranging.space_to_batch(x, [[0, 0], [0, 0]], 2), (1, 4, 4, 1), [4, 2, 2, 1]),
@@ -397,7 +407,11 @@ def test_eager_values():
         (lambda p: tf.manip.roll(p, 1, 0), 7, "input must be 1-D or higher"),
         (lambda p: tf.gather_nd([1, 2], p), [[0], [7]], r"flat indices\[1, :\] = \[7\] does not"),
         (lambda p: tf.scatter_nd(p, [1], [2]), [[-1]], r"\[0,0\] = \[-1\] does not index into \[2"),
-        (lambda p: tf.scatter_nd(p, [1], [0]), [[0]], "Indices and updates specified for empty"),
+        (
+            lambda p: tf.scatter_nd(p, tf.placeholder_with_default([1], None), [0]),
+            [[0]],
+            "Indices and updates specified for empty",
+        ),
         (lambda p: tf.gather_nd([[0, 1, 2]], p), [[1]], r"param \(shape: \[1,3\]\)"),
         (
             lambda p: tf.gather(p, 0, axis=-2),
@@ -433,6 +447,22 @@ def test_what_a_run_finds_wrong_is_said_as_tensorflow_says_it(call, fed, words):
         (lambda: tf.matrix_diag(1), "input must be at least 1-dim"),
         (lambda: tf.matrix_set_diag([[1]], 1), "must be at least rank 1"),
         (lambda: tf.gather([0, 1], 0, axis=1), "Shape must be at least rank 2 but is rank 1"),
+        (
+            lambda: tf.scatter_nd(np.zeros([2, 2, 1], "i4"), np.zeros([2, 2]), [0]),
+            r"Indices and updates specified for empty output shape \[0\]",
+        ),
+        (
+            lambda: tf.sparse_to_dense([1], [5], [1], [0]),
+            r"default_value should be a scalar.*\[1\]",
+        ),
+        (
+            lambda: tf.sparse_to_dense([1, 3], [5], [1, 2, 3]),
+            r"sparse_values has incorrect shape \[3\], should be \[\] or \[2\]",
+        ),
+        (
+            lambda: tf.sparse_to_dense([1, 3], [5], [[5], [3]]),
+            r"sparse_values has incorrect shape \[2,1\], should be \[\] or \[2\]",
+        ),
         (lambda: tf.gather([0, 1], 0, axis=-2), "Shape must be at least rank 2 but is rank 1"),
         (lambda: tf.split([0, 1, 2, 3], 3), "ways to split should evenly divide the split dim"),
         (lambda: tf.map_fn(tf.identity, 1), "must be 1\\+ dimensional Tensors, not a scalar"),

@@ -82,6 +82,21 @@ def test_a_shape_invariant_lets_a_sparse_tensor_grow():
     assert value.dense_shape.tolist() == [9, 4]
 
 
+@pytest.mark.parametrize(
+    ("invariant", "known"), [([2], [None, 2]), ([None], [None, None]), ([None, 4], [None, 2])]
+)
+def test_a_shape_invariant_of_a_sparse_tensor_is_the_shape_of_its_dense_shape(invariant, known):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        start = [tf.constant(0), two()[0]]
+        loop = (lambda i, x: i < 2, lambda i, x: (i + 1, x * 2.0), start)
+        shapes = [tf.TensorShape([]), tf.TensorShape(invariant)]
+        _, found = tf.while_loop(*loop, shape_invariants=shapes)
+        assert found.indices.shape.as_list() == known
+        assert sess.run(found).values.tolist() == [4.0, 8.0]
+        with pytest.raises(ValueError, match="is not compatible with the initial shape"):
+            tf.while_loop(*loop, shape_invariants=[tf.TensorShape([]), tf.TensorShape([5])])
+
+
 def test_eager_loops_and_branches_take_them_too():
     x = dv.SparseTensor([[0, 1], [2, 0]], [1.0, 2.0], [3, 4])
     assert dv.cond(dv.constant(True), lambda: x, lambda: x) is x

@@ -197,6 +197,18 @@ def test_mistakes(use, message):
         print(found.stack() if isinstance(found, dv.TensorArray) else found)
 
 
+def test_what_is_split_is_a_vector_or_more_and_so_are_the_lengths(graph):
+    array, lengths = tf.TensorArray(tf.float32, 3), tf.placeholder(tf.int64)
+    with pytest.raises(ValueError, match=r"at least a vector, but received shape: \[\]"):
+        array.split(1.0, [1])
+    parts = array.split([1.0, 2.0, 3.0], lengths)
+    with (
+        tf.Session() as session,
+        pytest.raises(errors.InvalidArgumentError, match=r"to be a vector, received shape: \[\]"),
+    ):
+        session.run(parts.flow, {lengths: 1})
+
+
 def test_an_array_needs_a_size():
     with pytest.raises(ValueError, match="Size must be declared"):
         dv.TensorArray(dv.float32)

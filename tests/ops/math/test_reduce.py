@@ -258,3 +258,7 @@ def test_positions_are_of_the_dtypes_of_tensorflow(function):
     message = r"'output_type' .* DataType float32 .* allowed values: int16, uint16, int32, int64"
     with pytest.raises(TypeError, match=message):
         function([3, 1, 1], 0, output_type=tf.float32)
+
+
+def test_an_empty_list_has_the_dtype_that_a_reduction_takes():
+    assert run(tf.reduce_all([])) and not run(tf.reduce_any([], [0]))

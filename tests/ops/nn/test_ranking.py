@@ -81,3 +81,6 @@ def test_the_nth_element_and_its_gradient():
         ):
             with pytest.raises(ValueError, match=text):
                 tf.contrib.nn.nth_element(x, value)
+        scalar = tf.placeholder(tf.float32)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Input must be >= 1-D"):
+            sess.run(tf.contrib.nn.nth_element(scalar, 0), {scalar: 5.0})

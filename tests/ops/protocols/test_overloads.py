@@ -252,6 +252,19 @@ def test_refusals(graph):
         x + tf.constant(1)
 
 
+def test_what_converts_to_no_tensor_may_have_the_operator(graph):
+    class Reflecting:
+        def __radd__(self, other):
+            return "added"
+
+    x = tf.constant([[1.0, 2.0]])
+    assert x + Reflecting() == "added"
+    with pytest.raises(TypeError, match="Reflecting"):
+        x - Reflecting()
+    with pytest.raises(TypeError, match=r"Expected int32 for 'add\w*/y', got 1.5"):
+        tf.constant(1) + 1.5  # a number of Python has the operator too, and no use for a tensor
+
+
 def test_variables_have_the_same_operators(graph):
     v = tf.Variable([1.0, 2.0], name="v")
     values = [v + 1, 1 - v, v * v, v / 2, -v, v**2, v[1]]

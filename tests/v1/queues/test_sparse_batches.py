@@ -117,6 +117,9 @@ def test_one_of_queues_whose_shapes_differ_in_rank(sess):
     queues = [tf.FIFOQueue(2, tf.float32, shapes) for shapes in (None, [[2]])]
     chosen = tf.QueueBase.from_list(1, queues)
     assert chosen.shapes[0].ndims is None
+    for first, second, both in (([1], [2], [None]), ([1, 1], [1, 2], [1, None]), ([1], [1], [1])):
+        pair = [tf.PaddingFIFOQueue(2, tf.float32, [shape]) for shape in (first, second)]
+        assert tf.QueueBase.from_list(1, pair).shapes[0].as_list() == both
     plain = tf.QueueBase.from_list(0, [tf.FIFOQueue(2, tf.float32) for _ in range(2)])
     sess.run(plain.enqueue([[1.0]]))
     assert sess.run(plain.dequeue()).tolist() == [1.0]
