@@ -75,3 +75,17 @@ def test_polygamma_falls_back_to_digamma():
     assert found[0] == pytest.approx(-np.euler_gamma)
     assert found[1] == pytest.approx(np.pi**2 / 6)
     assert np.isnan(found[2:]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_an_element_has_the_bits_of_a_power_alone_in_any_company(dtype):
+    x = np.array([-3.3, -1.0, 0.0, 0.7, 2.0, np.inf, np.nan], dtype)
+    exponents = np.array([[0.5], [1], [2], [2.5], [3], [-2]], dtype)
+    with np.errstate(all="ignore"):
+        together = kernels.power(np, x, exponents)
+        alone = np.stack([kernels.power(np, x, y) for y in exponents[:, 0]])
+        np.testing.assert_array_equal(together, alone)
+        np.testing.assert_array_equal(kernels.power(np, x[:, None], exponents[:, 0]), alone.T)
+        np.testing.assert_allclose(alone, np.power(x, exponents), rtol=4 * np.finfo(dtype).eps)
+    assert kernels.power(np, x[3], exponents[2, 0]) == dtype(0.7) * dtype(0.7)
+    assert together.dtype == dtype
