@@ -22,7 +22,7 @@ from tests import documents
 from tests.documents import README, ROOT
 
 COMMANDS = re.compile(r"(?:^    \S.*\n)+", re.MULTILINE)  # blocks that are indented
-TESTS = "-n 2 --dist loadfile"
+TESTS = "-n 3 --dist loadfile"
 HOUSE = "-n 2 --dist loadfile tests/test_structure.py tests/test_layers.py"
 NOTEBOOK = """
 import nbformat, sys
