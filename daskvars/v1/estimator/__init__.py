@@ -5,11 +5,22 @@
   session, on the active Dask cluster if there is one; what is saved is in ``model_dir``;
 - ``export``: what an exported model is fed and asked for; ``exporting`` writes it as a saved model;
   ``exporters``: which models are exported while it is trained;
+- ``canned``: models that are there already, and their ``heads``: what their logits mean;
 - ``training``: training and evaluation in turns; ``inputs``: functions that give batches of arrays.
 """
 
 from daskvars.train.checkpoints.vocabularies import VocabInfo
 from daskvars.v1.estimator import export, inputs
+from daskvars.v1.estimator.canned import (
+    BaselineClassifier,
+    BaselineRegressor,
+    DNNClassifier,
+    DNNLinearCombinedClassifier,
+    DNNLinearCombinedRegressor,
+    DNNRegressor,
+    LinearClassifier,
+    LinearRegressor,
+)
 from daskvars.v1.estimator.estimator import Estimator
 from daskvars.v1.estimator.exporters import (
     BestExporter,
@@ -22,13 +33,21 @@ from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys, WarmStartSettin
 from daskvars.v1.estimator.training import EvalSpec, TrainSpec, train_and_evaluate
 
 __all__ = [
+    "BaselineClassifier",
+    "BaselineRegressor",
     "BestExporter",
+    "DNNClassifier",
+    "DNNLinearCombinedClassifier",
+    "DNNLinearCombinedRegressor",
+    "DNNRegressor",
     "Estimator",
     "EstimatorSpec",
     "EvalSpec",
     "Exporter",
     "FinalExporter",
     "LatestExporter",
+    "LinearClassifier",
+    "LinearRegressor",
     "ModeKeys",
     "RunConfig",
     "TrainSpec",
