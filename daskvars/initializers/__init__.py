@@ -3,6 +3,24 @@
 from daskvars.variables.collections import global_variables_initializer as global_variables
 from daskvars.variables.collections import local_variables_initializer as local_variables
 from daskvars.variables.collections import variables_initializer as variables
+from daskvars.variables.convolution_initializers import (
+    ConvolutionDeltaOrthogonal,
+    ConvolutionOrthogonal1D,
+    ConvolutionOrthogonal2D,
+    ConvolutionOrthogonal3D,
+)
+from daskvars.variables.convolution_initializers import (
+    ConvolutionDeltaOrthogonal as convolutional_delta_orthogonal,
+)
+from daskvars.variables.convolution_initializers import (
+    ConvolutionOrthogonal1D as convolutional_orthogonal_1d,
+)
+from daskvars.variables.convolution_initializers import (
+    ConvolutionOrthogonal2D as convolutional_orthogonal_2d,
+)
+from daskvars.variables.convolution_initializers import (
+    ConvolutionOrthogonal3D as convolutional_orthogonal_3d,
+)
 from daskvars.variables.initializers import (
     Constant,
     GlorotNormal,
@@ -37,6 +55,10 @@ from daskvars.variables.initializers import Zeros as zeros
 
 __all__ = [
     "Constant",
+    "ConvolutionDeltaOrthogonal",
+    "ConvolutionOrthogonal1D",
+    "ConvolutionOrthogonal2D",
+    "ConvolutionOrthogonal3D",
     "GlorotNormal",
     "GlorotUniform",
     "Identity",
@@ -50,6 +72,10 @@ __all__ = [
     "VarianceScaling",
     "Zeros",
     "constant",
+    "convolutional_delta_orthogonal",
+    "convolutional_orthogonal_1d",
+    "convolutional_orthogonal_2d",
+    "convolutional_orthogonal_3d",
     "global_variables",
     "glorot_normal",
     "glorot_uniform",

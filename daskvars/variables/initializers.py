@@ -412,14 +412,7 @@ class Orthogonal(Initializer):
             raise ValueError(
                 f"The tensor to initialize must be at least two-dimensional, got shape {shape}"
             )
-        rows, columns = math.prod(shape[:-1]), shape[-1]
-        tall = (max(rows, columns), min(rows, columns))
-        q, r = decompositions.qr(random.random_normal(tall, dtype=dtype, seed=self.seed))
-        # The signs of r's diagonal make the result uniform over all orthogonal matrices.
-        diagonal = reduce_sum(multiply(r, eye(tall[1], dtype=dtype)), 0)
-        q = multiply(q, sign(diagonal))
-        if rows < columns:
-            q = transpose(q)
+        q = random_orthonormal(math.prod(shape[:-1]), shape[-1], dtype, self.seed)
         return multiply(reshape(q, shape), self.gain)
 
 
@@ -519,6 +512,21 @@ def compute_fans(shape: Sequence[int]) -> tuple[float, float]:
         return float(shape[0]), float(shape[0])
     field = float(math.prod(shape[:-2]))
     return shape[-2] * field, shape[-1] * field
+
+
+def random_orthonormal(rows: int, columns: int, dtype: Any, seed: int | None) -> Tensor:
+    """Return a random matrix whose columns are orthonormal, or its rows if they are fewer.
+
+    >>> q = random_orthonormal(2, 3, float32, 1).numpy()
+    >>> abs(q @ q.T).round(4).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    tall = (max(rows, columns), min(rows, columns))
+    q, r = decompositions.qr(random.random_normal(tall, dtype=dtype, seed=seed))
+    # The signs of r's diagonal make the result uniform over all orthogonal matrices.
+    diagonal = reduce_sum(multiply(r, eye(tall[1], dtype=dtype)), 0)
+    q = multiply(q, sign(diagonal))
+    return transpose(q) if rows < columns else q
 
 
 def _whole(shape: Sequence[int], part: PartitionInfo | None) -> Sequence[int]:

@@ -158,6 +158,8 @@ ALL = [
     GlorotUniform(3),
     GlorotNormal(),
     Orthogonal(2.0),
+    dv.initializers.ConvolutionDeltaOrthogonal(2.0, seed=1),
+    dv.initializers.ConvolutionOrthogonal2D(),
     Identity(3.0),
     he_normal(7),
 ]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from daskvars import distributions, losses, metrics
+from daskvars import distributions, initializers, losses, metrics
 from daskvars.data import dataset, experimental
 from daskvars.data.iterators.graph import Iterator
 from daskvars.dtypes import float32
@@ -286,6 +286,11 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         **_ARG_SCOPES,
         **_VARIABLES,
         **_of(model_variables, "get_graph_from_inputs get_name_scope"),
+        **_of(
+            initializers,
+            "convolutional_delta_orthogonal convolutional_orthogonal_1d "
+            "convolutional_orthogonal_2d convolutional_orthogonal_3d",
+        ),
         "assert_same_float_dtype": assert_same_float_dtype,
         "assert_scalar": assert_scalar,
         "create_partitioned_variables": create_partitioned_variables,
