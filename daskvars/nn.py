@@ -42,6 +42,7 @@ from daskvars.ops.nn.loss import (
     softmax_cross_entropy_with_logits_v2, sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
+from daskvars.ops.nn.morphology import dilation2d, erosion2d
 from daskvars.ops.nn.normalization.batch_norm import fused_batch_norm
 from daskvars.ops.nn.normalization.layer_norm import layer_norm
 from daskvars.ops.nn.normalization.moments import (
@@ -64,8 +65,8 @@ __all__ = [
     "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss", "depth_to_space",
     "depthwise_conv2d", "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input",
     "depthwise_conv2d_native", "depthwise_conv2d_native_backprop_filter",
-    "depthwise_conv2d_native_backprop_input", "dropout", "dynamic_rnn", "elu", "embedding_lookup",
-    "embedding_lookup_sparse", "fractional_avg_pool",
+    "depthwise_conv2d_native_backprop_input", "dilation2d", "dropout", "dynamic_rnn", "elu",
+    "embedding_lookup", "embedding_lookup_sparse", "erosion2d", "fractional_avg_pool",
     "fractional_max_pool", "fused_batch_norm", "gelu", "global_norm", "in_top_k", "l2_loss",
     "l2_normalize", "layer_norm", "leaky_relu", "local_response_normalization",
     "log_poisson_loss", "log_sigmoid", "log_softmax", "lrn", "max_pool", "max_pool1d",

@@ -32,11 +32,13 @@ from daskvars.nn import depthwise_conv2d_backprop_input as depthwise_conv2d_back
 from daskvars.nn import depthwise_conv2d_native as depthwise_conv2d_native
 from daskvars.nn import depthwise_conv2d_native_backprop_filter as depthwise_conv2d_native_backprop_filter
 from daskvars.nn import depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input
+from daskvars.nn import dilation2d as dilation2d
 from daskvars.nn import dropout as dropout
 from daskvars.nn import dynamic_rnn as dynamic_rnn
 from daskvars.nn import elu as elu
 from daskvars.nn import embedding_lookup as embedding_lookup
 from daskvars.nn import embedding_lookup_sparse as embedding_lookup_sparse
+from daskvars.nn import erosion2d as erosion2d
 from daskvars.nn import fractional_avg_pool as fractional_avg_pool
 from daskvars.nn import fractional_max_pool as fractional_max_pool
 from daskvars.nn import fused_batch_norm as fused_batch_norm

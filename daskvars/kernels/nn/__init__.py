@@ -3,7 +3,7 @@
 - ``windows``: how a window slides over an image; ``patches``: an image cut into what windows see.
 - ``convolution``, ``convolution3d``, ``depthwise``, ``pooling``: products over patches, a block of
   a cache's size at a time, and their gradients.
-- ``fractional_pooling``: windows of unequal sizes.
+- ``fractional_pooling``: windows of unequal sizes; ``morphology``: windows that add a filter.
 - ``batch_norm``, ``normalization``, ``loss``: moments, softmax and losses, which share one
   exponential with their gradients.
 - ``candidates``: classes drawn to stand for all; ``ctc``: labels without their times.

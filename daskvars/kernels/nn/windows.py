@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Required, TypedDict, TypeVar, Unpack
+from typing import Any, NamedTuple, Required, TypedDict, TypeVar, Unpack
 
 Padding = str | tuple[tuple[int, int], ...]
 Pair = tuple[int, int]
@@ -139,6 +139,21 @@ def spatial_padding(padding: Padding, data_format: str) -> tuple[str | Pair, ...
     return tuple(explicit_pair(pair) for pair in spatial(tuple(padding), data_format))
 
 
+class Tap(NamedTuple):
+    """One place of a window, where it sees pixels of the image and not padding.
+
+    Attributes:
+        row, column: the place in the window.
+        pixels: index of what is seen, in a batch without padding.
+        windows: index of the windows that see them, in a batch of results.
+    """
+
+    row: int
+    column: int
+    pixels: tuple[slice, ...]
+    windows: tuple[slice, ...]
+
+
 @dataclass(frozen=True)
 class Windows:
     """One placing of windows over an image; each field is a (height, width) pair."""
@@ -193,6 +208,28 @@ class Windows:
             for row in range(self.size[0])
             for column in range(self.size[1])
         ]
+
+    def taps_inside(self) -> list[Tap]:
+        """Every place of the window that sees pixels of the image, in row-major order."""
+        along = [[self._inside(axis, place) for place in range(self.size[axis])] for axis in (0, 1)]
+        return [
+            Tap(row, column, (slice(None), down[0], across[0]), (slice(None), down[1], across[1]))
+            for row, down in enumerate(along[0])
+            for column, across in enumerate(along[1])
+            if down is not None and across is not None
+        ]
+
+    def _inside(self, axis: int, place: int) -> tuple[slice, slice] | None:
+        """Return the pixels that a place sees along an axis, and by which windows; None: none."""
+        step = self.stride[axis]
+        origin = place * self.dilation[axis] - self.before[axis]  # what the first window sees
+        first = max(0, -(origin // step))
+        last = min(self.count[axis] - 1, (self.image[axis] - 1 - origin) // step)
+        if last < first:
+            return None
+        start = origin + first * step
+        seen = slice(start, start + (last - first) * step + 1, step)
+        return seen, slice(first, last + 1)
 
     def interior(self) -> tuple[slice, slice, slice]:
         """Index of the image inside a padded batch."""

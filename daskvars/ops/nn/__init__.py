@@ -1,10 +1,10 @@
 """Neural networks' ops; `daskvars.nn` lists their public names.
 
 Rooms: ``convolution``, ``normalization``. Files: ``pooling``, ``pooling_by_rank``,
-``fractional_pooling``; ``windows``, how convolutions and poolings take strides, paddings and
-formats; ``activation``, ``bias``, ``dropout``,
-``embedding``, ``embedding_sparse``; ``softmax``, ``loss``, ``ranking``, ``weighting``; ``ctc``,
-labels without their times.
+``fractional_pooling``, ``morphology``; ``windows``, how convolutions and poolings take strides,
+paddings and formats; ``activation``, ``bias``, ``dropout``, ``embedding``,
+``embedding_sparse``; ``softmax``, ``loss``, ``ranking``, ``weighting``; ``ctc``, labels without
+their times.
 
 The numbers, those of gradients too, are computed in the files of the same names in
 `daskvars.kernels.nn`; here it stands which op is whose gradient, and what arguments mean.
