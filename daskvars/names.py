@@ -121,6 +121,7 @@ from daskvars.ops.array.rearranging import (
     space_to_batch, space_to_batch_nd, space_to_depth,
 )
 from daskvars.ops.array.rearranging import reverse as reverse_v2
+from daskvars.ops.nn.dilated import required_space_to_batch_paddings
 from daskvars.ops.math.reduce import (
     argmax, argmin, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min,
     reduce_prod, reduce_sum,
@@ -301,7 +302,8 @@ __all__ = [
     "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp", "reduce_max",
     "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance",
     "regex_replace", "register_op", "register_tensor_conversion_function", "repeat",
-    "report_uninitialized_variables", "reset", "reset_default_graph", "reshape", "resource",
+    "report_uninitialized_variables", "required_space_to_batch_paddings", "reset",
+    "reset_default_graph", "reshape", "resource",
     "reverse", "reverse_sequence", "reverse_v2", "rint", "roll", "round", "rsqrt", "saturate_cast",
     "scalar_mul", "scan", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
     "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub",

@@ -33,6 +33,7 @@ from daskvars.ops.nn.convolution.functions import (
 )
 from daskvars.ops.nn.convolution.quantized import quantized_conv2d
 from daskvars.ops.nn.ctc import ctc_beam_search_decoder, ctc_greedy_decoder, ctc_loss
+from daskvars.ops.nn.dilated import with_space_to_batch
 from daskvars.ops.nn.dropout import dropout
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.ops.nn.embedding_sparse import embedding_lookup_sparse, safe_embedding_lookup_sparse
@@ -77,7 +78,7 @@ __all__ = [
     "softsign", "space_to_batch", "space_to_depth", "sparse_softmax_cross_entropy_with_logits",
     "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn", "sufficient_statistics",
     "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits", "weighted_moments",
-    "xw_plus_b", "zero_fraction",
+    "with_space_to_batch", "xw_plus_b", "zero_fraction",
 ]
 
 if not typing.TYPE_CHECKING:

@@ -422,6 +422,7 @@ from daskvars import register_op as register_op
 from daskvars import register_tensor_conversion_function as register_tensor_conversion_function
 from daskvars import repeat as repeat
 from daskvars import report_uninitialized_variables as report_uninitialized_variables
+from daskvars import required_space_to_batch_paddings as required_space_to_batch_paddings
 from daskvars import reset_default_graph as reset_default_graph
 from daskvars import reshape as reshape
 from daskvars import resource as resource

@@ -90,6 +90,7 @@ from daskvars.nn import tanh as tanh
 from daskvars.nn import top_k as top_k
 from daskvars.nn import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
 from daskvars.nn import weighted_moments as weighted_moments
+from daskvars.nn import with_space_to_batch as with_space_to_batch
 from daskvars.nn import xw_plus_b as xw_plus_b
 from daskvars.nn import zero_fraction as zero_fraction
 from daskvars.v1.raw_rnn import raw_rnn as raw_rnn

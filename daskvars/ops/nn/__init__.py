@@ -1,8 +1,8 @@
 """Neural networks' ops; `daskvars.nn` lists their public names.
 
 Rooms: ``convolution``, ``normalization``. Files: ``pooling``, ``pooling_by_rank``,
-``fractional_pooling``, ``morphology``; ``windows``, how convolutions and poolings take strides,
-paddings and formats; ``activation``, ``bias``, ``dropout``, ``embedding``,
+``fractional_pooling``, ``morphology``, ``dilated``; ``windows``, how convolutions and poolings
+take strides, paddings and formats; ``activation``, ``bias``, ``dropout``, ``embedding``,
 ``embedding_sparse``; ``softmax``, ``loss``, ``ranking``, ``weighting``; ``ctc``, labels without
 their times.
 

@@ -28,6 +28,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.reduce import reduce_mean, reduce_sum
+from daskvars.ops.nn.convolution.adjoints import conv1d_transpose
 from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
 from daskvars.ops.nn.ranking import nth_element
 from daskvars.ops.rules.static_shapes import is_tensor
@@ -322,7 +323,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     "lookup": _LOOKUP,
     "losses": _LOSSES,
     "metrics": _METRICS,
-    "nn": {"nth_element": nth_element},
+    "nn": {"conv1d_transpose": conv1d_transpose, "nth_element": nth_element},
     "opt": {"AdamWOptimizer": AdamWOptimizer},
     "predictor": _of(predictors, "Predictor from_saved_model"),
     "rnn": {

@@ -69,10 +69,15 @@ def test_transposes_spread_values():
     first = nn.conv1d_transpose(
         tf.transpose(sequence, [0, 2, 1]), taps, [1, 1, 6], [1, 1, 2], data_format="NCW"
     )
-    found = run([spread, last, first])
+    old = nn.conv1d_transpose(sequence, taps, [1, 6, 1], stride=2)
+    found = run([spread, last, first, old])
     assert (found[0] == 1).all()
     for value in found[1:]:
         assert value.ravel().tolist() == [1, 1, 2, 2, 3, 3]
+    with pytest.raises(ValueError, match="needs strides"):
+        nn.conv1d_transpose(sequence, taps, [1, 6, 1])
+    with pytest.raises(ValueError, match="both 'strides' and 'stride'"):
+        nn.conv1d_transpose(sequence, taps, [1, 6, 1], 2, stride=2)
 
 
 def test_gradients_of_depthwise_convolution_are_public():

@@ -12,7 +12,7 @@ from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.nn.convolution.functions import conv2d_transpose
 from daskvars.ops.nn.windows import PaddingLike, PerAxis
-from daskvars.ops.rules.axes import is_symbolic
+from daskvars.ops.rules.axes import either, is_symbolic
 
 
 def atrous_conv2d_transpose(
@@ -59,11 +59,12 @@ def conv1d_transpose(
     input: TensorLike,
     filters: TensorLike,
     output_shape: Any,
-    strides: PerAxis,
+    strides: PerAxis | None = None,
     padding: PaddingLike = "SAME",
     data_format: str = "NWC",
     dilations: PerAxis | None = None,
     name: str | None = None,
+    stride: PerAxis | None = None,
 ) -> Tensor:
     """Apply the transpose of `conv1d`.
 
@@ -76,12 +77,13 @@ def conv1d_transpose(
       data_format: "NWC" or "NCW".
       dilations: distance between the taps of a window, likewise.
       name: name scope of the operations, by default "conv1d_transpose".
+      stride: the old name of `strides`.
 
     Returns:
       [*output_shape] of the dtype of `input`.
 
     Raises:
-      ValueError: the shapes do not fit.
+      ValueError: the shapes do not fit, or there are no strides.
 
     >>> import daskvars as dv
     >>> conv1d_transpose([[[1.0], [2.0]]], dv.ones([2, 1, 1]), [1, 4, 1], 2).numpy().ravel()
@@ -90,6 +92,9 @@ def conv1d_transpose(
     if data_format not in ("NWC", "NCW"):
         raise ValueError(f"data_format must be 'NWC' or 'NCW', got {data_format!r}")
     height, width = (1, 1) if data_format == "NWC" else (2, 2)
+    strides = either(strides, stride, "strides", "stride")
+    if strides is None:
+        raise ValueError("conv1d_transpose needs strides, the distance between windows")
 
     def wide(value: PerAxis | None) -> tuple[int, int]:
         given = value if isinstance(value, Sequence) else [1 if value is None else value]
