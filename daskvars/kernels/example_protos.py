@@ -1,8 +1,8 @@
-"""Examples: protocol buffers of named features, declared when they are first needed.
+"""Examples and tensors: protocol buffers, declared when they are first needed.
 
-They are TensorFlow's ``Example`` and what it is made of, by protobuf's own package: bytes that
-either writes the other reads. They are in a pool of their own, so that TensorFlow may be loaded
-too.
+They are TensorFlow's ``Example`` (named features) and ``TensorProto``, and what those are made of,
+by protobuf's own package: bytes that either writes the other reads. They are in a pool of their
+own, so that TensorFlow may be loaded too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.optional_packages import needing
 
-WHY = "examples are protocol buffers, which the package protobuf reads and writes"
+WHY = "examples and tensors are protocol buffers, which the package protobuf reads and writes"
 PACKAGE = "tensorflow"
 NAMES = (
     "BytesList",
@@ -26,6 +26,8 @@ NAMES = (
     "FeatureLists",
     "Example",
     "SequenceExample",
+    "TensorShapeProto",
+    "TensorProto",
 )
 
 
@@ -110,5 +112,30 @@ def _pool() -> Any:
     sequence = declare(file.message_type, "SequenceExample")
     add(sequence, "context", 1, "Features")
     add(sequence, "feature_lists", 2, "FeatureLists")
+    shape = declare(file.message_type, "TensorShapeProto")
+    size = declare(shape.nested_type, "Dim")
+    add(size, "size", 1, field.TYPE_INT64)
+    add(size, "name", 2, field.TYPE_STRING)
+    add(shape, "dim", 2, "TensorShapeProto.Dim", label=many)
+    add(shape, "unknown_rank", 3, field.TYPE_BOOL)
+    tensor = declare(file.message_type, "TensorProto")
+    add(tensor, "dtype", 1, field.TYPE_INT32)
+    add(tensor, "tensor_shape", 2, "TensorShapeProto")
+    add(tensor, "version_number", 3, field.TYPE_INT32)
+    add(tensor, "tensor_content", 4, field.TYPE_BYTES)
+    for name, number, kind in (
+        ("float_val", 5, field.TYPE_FLOAT),
+        ("double_val", 6, field.TYPE_DOUBLE),
+        ("int_val", 7, field.TYPE_INT32),
+        ("string_val", 8, field.TYPE_BYTES),
+        ("scomplex_val", 9, field.TYPE_FLOAT),
+        ("int64_val", 10, field.TYPE_INT64),
+        ("bool_val", 11, field.TYPE_BOOL),
+        ("dcomplex_val", 12, field.TYPE_DOUBLE),
+        ("half_val", 13, field.TYPE_INT32),
+        ("uint32_val", 16, field.TYPE_UINT32),
+        ("uint64_val", 17, field.TYPE_UINT64),
+    ):
+        add(tensor, name, number, kind, label=many)
     pool.Add(file)
     return pool

@@ -16,8 +16,8 @@ NAMES_OF_V1 = {
         PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase SessionLog
         SparseConditionalAccumulator Summary TFRecordReader TextLineReader VERSION
         WholeFileReader all_variables app arg_max arg_min compat contrib
-        convert_to_tensor_or_sparse_tensor dequantize deserialize_many_sparse
-        disable_control_flow_v2
+        convert_to_tensor_or_sparse_tensor delete_session_tensor dequantize
+        deserialize_many_sparse disable_control_flow_v2
         disable_eager_execution disable_resource_variables disable_tensor_equality
         disable_v2_behavior disable_v2_tensorshape enable_eager_execution
         enable_resource_variables enable_v2_behavior estimator executing_eagerly
@@ -25,10 +25,12 @@ NAMES_OF_V1 = {
         fake_quant_with_min_max_args_gradient fake_quant_with_min_max_vars
         fake_quant_with_min_max_vars_gradient fake_quant_with_min_max_vars_per_channel
         fake_quant_with_min_max_vars_per_channel_gradient feature_column fft fft2d fft3d
-        flags get_logger gfile graph_util guarantee_const ifft ifft2d ifft3d import_graph_def
+        flags get_logger get_session_handle get_session_tensor gfile graph_util
+        guarantee_const ifft ifft2d ifft3d import_graph_def
         initialize_all_tables initialize_all_variables initialize_local_variables
-        initialize_variables io logging lookup manip matrix_square_root nest op_scope
-        python_io quantize quantize_v2 resource_variables_enabled saved_model serialize_many_sparse
+        initialize_variables io logging lookup make_ndarray make_tensor_proto manip
+        matrix_square_root nest op_scope python_io quantize quantize_v2
+        resource_variables_enabled saved_model serialize_many_sparse
         serialize_sparse sparse_add sparse_concat sparse_fill_empty_rows sparse_mask
         sparse_matmul sparse_maximum sparse_merge sparse_minimum sparse_placeholder
         sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum

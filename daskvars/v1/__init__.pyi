@@ -171,6 +171,7 @@ from daskvars import decode_compressed as decode_compressed
 from daskvars import decode_csv as decode_csv
 from daskvars import decode_json_example as decode_json_example
 from daskvars import decode_raw as decode_raw
+from daskvars.v1.sessions.session_tensors import delete_session_tensor as delete_session_tensor
 from daskvars import depth_to_space as depth_to_space
 from daskvars.ops.math.quantization import dequantize as dequantize
 from daskvars.ops.sparse.serializing import deserialize_many_sparse as deserialize_many_sparse
@@ -243,6 +244,8 @@ from daskvars import get_default_session as get_default_session
 from daskvars import get_local_variable as get_local_variable
 from daskvars.v1.logging import get_logger as get_logger
 from daskvars import get_seed as get_seed
+from daskvars.v1.sessions.session_tensors import get_session_handle as get_session_handle
+from daskvars.v1.sessions.session_tensors import get_session_tensor as get_session_tensor
 from daskvars import get_static_value as get_static_value
 from daskvars import get_variable as get_variable
 from daskvars import get_variable_scope as get_variable_scope

@@ -37,12 +37,12 @@ NAMESPACES = {
 ELSEWHERE = (
     *("nn", "train", "math", "linalg", "strings", "data", "image", "sparse", "random"),
     *("nn.rnn_cell", "layers", "initializers", "losses", "test", "summary", "io", "saved_model"),
-    *("errors", "lookup", "contrib.lookup", "contrib.nn"),
+    *("errors", "lookup", "contrib.lookup", "contrib.nn", "contrib.staging"),
 )
 
 
 # TensorFlow 1.8's names of what is called otherwise in 1.15, where both are public.
-RENAMED = {"batch_norm": "batch_normalization"}
+RENAMED = {"batch_norm": "batch_normalization", "MakeNdarray": "make_ndarray"}
 # Where TensorFlow's modules are that others name as their own (``variables.dtypes``).
 SHARED = ("framework", "ops", "training", "platform")
 

@@ -215,6 +215,7 @@ def host_op(
     infer: Callable[..., Any],
     kernel: Callable[..., Any],
     waits: bool = False,
+    lazy: bool = False,
     **rules: Any,
 ) -> OpDef:
     """Define a host-side op.
@@ -223,6 +224,9 @@ def host_op(
       type, signature, infer: see `OpDef`.
       kernel: ``kernel(call, *arrays, **attrs)``, given the `Call` that it is.
       waits: whether it may wait for what another run does.
+      lazy: whether its inputs may be dask arrays, where they are on workers.
       **rules: its other rules.
     """
-    return without_gradient(type, signature, infer, kernel, HostCall(waits=waits), **rules)
+    return without_gradient(
+        type, signature, infer, kernel, HostCall(waits=waits, lazy=lazy), **rules
+    )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import dask.array
 import numpy
+from distributed import futures_of
 
 from daskvars.errors import OpError
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
@@ -31,7 +32,11 @@ class Runnable(Protocol):
         """The plan that ran last, as it is bound to what ran it."""
 
     def __call__(
-        self, values: Sequence[Any], as_futures: bool = False, as_dask: bool = False
+        self,
+        values: Sequence[Any],
+        as_futures: bool = False,
+        as_dask: bool = False,
+        may_stay: bool = False,
     ) -> list[Any]:
         """Run on the values of the fed tensors."""
 
@@ -197,10 +202,7 @@ class StagedExecutable:
             for stage in self.stages:
                 self._do(stage.ready, slots, waiting)
                 if stage.run is not None:
-                    is_last = stage is self.stages[-1]
-                    found = stage.run([slots[t] for t in stage.fed], as_dask=as_dask and is_last)
-                    pairs = zip(stage.fetched, found, strict=True)
-                    slots.update((t, v if is_last else _array(t, v)) for t, v in pairs)
+                    self._run(stage, slots, as_dask)
                 self._do(stage.waiting, slots, waiting)
         except BaseException:
             for undo in reversed(waiting.undo):
@@ -216,6 +218,20 @@ class StagedExecutable:
             _array(t, r) if isinstance(r, LazyFeed) else r
             for t, r in zip(self.fetches, results, strict=True)
         ]
+
+    def _run(self, stage: Stage, slots: Slots, as_dask: bool) -> None:
+        """Run what is computed in a stage; what a lazy op takes may stay on workers."""
+        assert stage.run is not None, stage
+        is_last = stage is self.stages[-1]
+        stay = {t for op in stage.waiting if _is_lazy(op) for t in op.inputs}
+        given = [slots[t] for t in stage.fed]
+        found = stage.run(given, as_dask=as_dask and is_last, may_stay=bool(stay))
+        for tensor, value in zip(stage.fetched, found, strict=True):
+            is_asked_for = is_last and (as_dask or not dask.is_dask_collection(value))
+            if tensor in stay:
+                slots[tensor] = _given(tensor, value)
+            else:
+                slots[tensor] = value if is_asked_for else _array(tensor, value)
 
     def _do(self, ops: Sequence[Operation], slots: Slots, waiting: Waiting) -> None:
         """Do the ops of one level: those that may wait at the same time."""
@@ -250,7 +266,8 @@ class StagedExecutable:
             slots[t] if t in slots else numpy.asarray(t.op.attrs["value"], t.dtype.base_dtype.np)
             for t in op.inputs
         ]
-        arrays = [_array(t, v) for t, v in zip(op.inputs, arrays, strict=True)]
+        here = _in_reach if _is_lazy(op) else _array
+        arrays = [here(t, v) for t, v in zip(op.inputs, arrays, strict=True)]
         attrs = {k: v for k, v in op.attrs.items() if k not in _NOT_FOR_KERNELS}
         kernel: Any = op.opdef.kernel
         try:
@@ -285,6 +302,18 @@ class StagedExecutable:
         return "\n".join(parts)
 
 
+def _is_lazy(op: Operation) -> bool:
+    """Return whether a host-side op takes what is on workers as dask arrays."""
+    return bool(getattr(op.opdef.pattern, "lazy", False))
+
+
+def _in_reach(tensor: Tensor, value: Any) -> Any:
+    """Return a value as a lazy op takes it: a dask array, or an array of NumPy's."""
+    if isinstance(value, LazyFeed):
+        return value.array
+    return value if dask.is_dask_collection(value) else _array(tensor, value)
+
+
 def _given(tensor: Tensor, value: Any) -> Any:
     """Return what an op gave as the engine takes feeds; a dask array stays where it is."""
     if dask.is_dask_collection(value):
@@ -297,7 +326,8 @@ def _array(tensor: Tensor, value: Any) -> Any:
     if type(value) is numpy.ndarray:
         return value
     if isinstance(value, LazyFeed):
-        where = None if isinstance(value.array, RowsArray) else "threads"  # those are on workers
+        is_on_workers = isinstance(value.array, RowsArray) or futures_of(value.array)
+        where = None if is_on_workers else "threads"
         return numpy.asarray(value.array.compute(scheduler=where))
     dtype = tensor.spec.dtype.base_dtype.np
     if dtype.kind == "O":

@@ -471,11 +471,13 @@ class HostCall(Opaque):
 
     Its kernel is ``kernel(call, *arrays, **attrs)``, with NumPy arrays and what it may know of the
     session (`daskvars.execution.host_ops.resources.Call`). It `waits` where another has yet to act.
+    One that is `lazy` takes what is on workers as dask arrays, which stay there.
     What gives it its inputs runs before it, what uses its results after it, as if they were fed.
     """
 
     pure: bool = False
     waits: bool = False
+    lazy: bool = False
 
 
 @dataclass(frozen=True)

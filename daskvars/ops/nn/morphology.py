@@ -36,7 +36,7 @@ def _dilated(inputs: Sequence[Spec], **options: Any) -> Spec:
     return Spec(inputs[0].dtype, windowed_shape(image, filters[:2], depth, **options))
 
 
-def _gradients(op: Operation, dy: Tensor) -> Gradients:
+def _gradients(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
     operands = (*op.inputs[:2], dy)
     return (
         apply(DILATION2D_BACKPROP_INPUT, *operands, **op.attrs),

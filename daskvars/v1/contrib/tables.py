@@ -81,6 +81,7 @@ from daskvars.v1.contrib.trainings import (
 from daskvars.v1.lookup import buckets, vocabularies
 from daskvars.v1.lookup import initializers as table_initializers
 from daskvars.v1.lookup import tables as lookup_tables
+from daskvars.v1.queues.staging import StagingArea
 from daskvars.v1.servers import device_setter
 from daskvars.variables import regularizers
 from daskvars.variables.scopes.variable_scope import create_partitioned_variables
@@ -387,6 +388,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "utils": _UTILS,
         "variables": _VARIABLES,
     },
+    "staging": {"StagingArea": StagingArea},
     "training": {
         **_EVALUATION,
         **_GRADIENTS,
@@ -439,7 +441,6 @@ INSTEAD = {
     "slim.prefetch_queue": _DATA,
     "slim.queues": _DATA,
     "slim.tfexample_decoder": _DATA,
-    "staging": _DATA,
     "summary": "tf.summary",
     "tensorboard": "TensorBoard itself, on the directory of a tf.summary.FileWriter",
     "tpu": "workers with GPUs, or CPUs",

@@ -48,7 +48,7 @@ from daskvars.v1 import (
     test,
 )
 from daskvars.v1.contrib import tables
-from daskvars.v1.graphs import graph_util
+from daskvars.v1.graphs import graph_util, tensor_protos
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
 from daskvars.v1.names import (
@@ -63,6 +63,7 @@ from daskvars.v1.names import (
     text,
 )
 from daskvars.v1.queues import pipelines
+from daskvars.v1.sessions import session_tensors
 from daskvars.variables.collections import tables_initializer
 
 PACKAGE = "daskvars.v1"
@@ -303,7 +304,7 @@ V1_ONLY = {
     **{name: getattr(switches, name) for name in switches.__all__},
     **{
         name: _graph_mode(name, getattr(room, name))
-        for room in (old_names, queues, sparse_functions)
+        for room in (old_names, queues, session_tensors, sparse_functions, tensor_protos)
         for name in room.__all__
     },
 }

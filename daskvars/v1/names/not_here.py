@@ -13,11 +13,9 @@ NOT_HERE = {
         IndexedSlicesSpec LMDBReader LogMessage Module NameAttrList OptionalSpec QUANTIZED_DTYPES
         RaggedTensor RaggedTensorSpec SparseTensorSpec
         SummaryMetadata TensorArraySpec TensorInfo TensorSpec TypeSpec audio autograph
-        delete_session_tensor distribute
-        extract_volume_patches fingerprint get_session_handle get_session_tensor
-        lite load_file_system_library load_library load_op_library make_ndarray
-        make_tensor_proto profiler
-        quantized_concat ragged raw_ops required_space_to_batch_paddings resource_loader sysconfig
+        distribute extract_volume_patches fingerprint
+        lite load_file_system_library load_library load_op_library profiler
+        quantized_concat ragged raw_ops resource_loader sysconfig
         timestamp tpu user_ops vectorized_map wrap_function xla
     """,
     "image": """
@@ -38,9 +36,7 @@ NOT_HERE = {
     "math": "nextafter",
     "nn": """
         avg_pool_v2 collapse_repeated conv_transpose ctc_beam_search_decoder_v2 ctc_loss_v2
-        ctc_unique_labels
-        dilation2d erosion2d max_pool_v2 quantized_avg_pool
-        quantized_max_pool quantized_relu_x with_space_to_batch
+        ctc_unique_labels max_pool_v2 quantized_avg_pool quantized_max_pool quantized_relu_x
     """,
     "quantization": """
         quantize_and_dequantize quantized_concat
@@ -62,8 +58,8 @@ def why_not(namespace: str, name: str, names: Collection[str]) -> str:
       name: the name.
       names: those that are there.
 
-    >>> why_not("nn", "dilation2d", [])
-    "daskvars.v1.nn has no 'dilation2d': TensorFlow 1 has it, and nothing here does its work"
+    >>> why_not("nn", "max_pool_v2", [])
+    "daskvars.v1.nn has no 'max_pool_v2': TensorFlow 1 has it, and nothing here does its work"
     """
     place = f"daskvars.v1.{namespace}" if namespace else "daskvars.v1"
     if name in NOT_HERE.get(namespace, "").split():

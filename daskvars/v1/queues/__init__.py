@@ -1,6 +1,7 @@
 """Input pipelines of queues: threads that run one part of a graph to feed another.
 
 - ``queue_ops``: `FIFOQueue` and its kin; ``elements``: what they are while a program runs.
+- ``staging``: what is ready for the next step, which may be looked at.
 - ``accumulators``: gradients of several runs, added up; ``accumulated``: these while a program
   runs.
 - ``packed_sparse``: sparse tensors as components of an element.

@@ -17,7 +17,13 @@ from typing import Any, NamedTuple
 import numpy
 
 from daskvars.dtypes import DType
-from daskvars.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
+from daskvars.errors import (
+    CancelledError,
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+)
 from daskvars.execution.host_ops.resources import Waiting
 from daskvars.shapes import Shape, compatible, in_brackets
 
@@ -108,6 +114,10 @@ class Queue:
     def _put_back(self, elements: list[Element]) -> None:
         self._elements.extendleft(reversed(elements))
 
+    def _has_room(self, element: Element) -> bool:
+        """Return whether an element may be put in now."""
+        return self.capacity is None or len(self._elements) < self.capacity
+
     def _num_free(self) -> int:
         """Return how many elements may be taken now."""
         return len(self._elements)
@@ -141,7 +151,7 @@ class Queue:
         def step() -> bool:
             if self.is_closed:
                 raise CancelledError(None, None, f"{self.kind} '{self.name}' is closed.")
-            while left and (self.capacity is None or len(self._elements) < self.capacity):
+            while left and self._has_room(left[0]):
                 self._put(left.popleft())
                 self._moved = True
             return not left
@@ -345,6 +355,66 @@ class LeastFirstQueue(Queue):
     def _put_back(self, elements: list[Element]) -> None:
         for number, element in enumerate(elements):
             heapq.heappush(self._elements, (int(element[0]), number - len(elements), element))
+
+
+class StagedElements(Queue):
+    """Elements that may be looked at where they are, and together have no more than some bytes.
+
+    Args:
+      capacity: how many there may be; 0 for any number.
+      memory_limit: how many bytes they may have together; 0 for any number.
+    """
+
+    kind = "StagingArea"
+
+    def __init__(self, name: str, capacity: int, components: Components, memory_limit: int) -> None:
+        super().__init__(name, capacity or None, components)
+        self.memory_limit = memory_limit
+
+    def _has_room(self, element: Element) -> bool:
+        bytes_after = sum(map(_bytes_of, [*self._elements, element])) if self.memory_limit else 0
+        return super()._has_room(element) and bytes_after <= self.memory_limit
+
+    def enqueue(self, elements: Sequence[Element], waiting: Waiting) -> None:
+        """Put elements in, as soon as there is room for them.
+
+        Raises:
+          ResourceExhaustedError: for one of them alone there will never be.
+        """
+        largest = max(map(_bytes_of, elements), default=0)
+        if self.memory_limit and largest > self.memory_limit:
+            raise ResourceExhaustedError(
+                None,
+                None,
+                f"Attempted to insert tensors with combined size of '{largest}' bytes into Staging "
+                f"Area '{self.name}' with a memory limit of '{self.memory_limit}'.",
+            )
+        super().enqueue(elements, waiting)
+
+    def peek(self, index: int, waiting: Waiting) -> Element:
+        """Return the element of a place, as soon as there is one, and leave it there.
+
+        Raises:
+          InvalidArgumentError: the place is negative.
+        """
+        if index < 0:
+            raise InvalidArgumentError(None, None, f"there is no element {index} to look at")
+        with self.changed:
+            waiting.until(self.changed, lambda: len(self._elements) > index, "Peek operation")
+            return self._elements[index]
+
+    def clear(self) -> None:
+        """Take out all elements."""
+        with self.changed:
+            self._clear()
+            self._flush()
+
+
+def _bytes_of(element: Element) -> int:
+    return sum(
+        sum(map(len, part.flat)) if part.dtype.kind == "O" else part.nbytes
+        for part in map(numpy.asarray, element)
+    )
 
 
 def _stacked(rows: list[numpy.ndarray], dtype: DType) -> numpy.ndarray:

@@ -32,6 +32,7 @@ from daskvars.v1.queues.elements import (
     PaddingQueue,
     Queue,
     ShuffleQueue,
+    StagedElements,
 )
 
 # What a dequeue gives: a tensor, several, or by name.
@@ -134,7 +135,7 @@ def _is_closed(call: Call, handle: numpy.ndarray) -> numpy.ndarray:
     return numpy.asarray(object_of(call, handle, Queue, "queue").is_closed)
 
 
-def _given(
+def element_specs(
     inputs: Sequence[Spec], *, component_types: Sequence[DType], shapes: Any
 ) -> tuple[Spec, ...]:
     shapes = [None] * len(component_types) if shapes is None else shapes
@@ -146,6 +147,7 @@ _ATTRIBUTES = {
     "capacity": kinds_of.either(kinds_of.NONE, kinds_of.INT),
     "component_types": kinds_of.tuple_of(kinds_of.DTYPE),
     "keep": kinds_of.BOOL,
+    "memory_limit": kinds_of.INT,
     "min_after_dequeue": kinds_of.INT,
     "seed": kinds_of.either(kinds_of.NONE, kinds_of.PAIR),
     "shapes": kinds_of.either(kinds_of.NONE, kinds_of.tuple_of(kinds_of.SHAPE)),
@@ -156,17 +158,20 @@ _KINDS: dict[str, Any] = {
     "PaddingFIFOQueueV2": PaddingQueue,
     "RandomShuffleQueueV2": ShuffleQueue,
     "PriorityQueueV2": LeastFirstQueue,
+    "StagingArea": StagedElements,
 }
-_op = functools.partial(host_op, attributes=_ATTRIBUTES)
-_MAKERS = {type: _op(type, "", lambda inputs, **attrs: HANDLE, _make_queue) for type in _KINDS}
-ENQUEUE = _op("QueueEnqueueV2", "handle:S, *components:A", no_results, _enqueue, True)
-ENQUEUE_MANY = _op("QueueEnqueueManyV2", "handle:S, *components:A", no_results, _enqueue_many, True)
-DEQUEUE = _op("QueueDequeueV2", "handle:S", _given, _dequeue, True)
-DEQUEUE_MANY = _op("QueueDequeueManyV2", "handle:S, n:I", _given, _dequeue_many, True)
-DEQUEUE_UP_TO = _op("QueueDequeueUpToV2", "handle:S, n:I", _given, _dequeue_up_to, True)
-CLOSE = _op("QueueCloseV2", "handle:S", no_results, _close)
-SIZE = _op("QueueSizeV2", "handle:S", lambda inputs: Spec(int32, ()), _size)
-IS_CLOSED = _op("QueueIsClosedV2", "handle:S", lambda inputs: Spec(bool_, ()), _is_closed)
+queue_op = functools.partial(host_op, attributes=_ATTRIBUTES)
+_MAKERS = {type: queue_op(type, "", lambda inputs, **attrs: HANDLE, _make_queue) for type in _KINDS}
+ENQUEUE = queue_op("QueueEnqueueV2", "handle:S, *components:A", no_results, _enqueue, True)
+ENQUEUE_MANY = queue_op(
+    "QueueEnqueueManyV2", "handle:S, *components:A", no_results, _enqueue_many, True
+)
+DEQUEUE = queue_op("QueueDequeueV2", "handle:S", element_specs, _dequeue, True)
+DEQUEUE_MANY = queue_op("QueueDequeueManyV2", "handle:S, n:I", element_specs, _dequeue_many, True)
+DEQUEUE_UP_TO = queue_op("QueueDequeueUpToV2", "handle:S, n:I", element_specs, _dequeue_up_to, True)
+CLOSE = queue_op("QueueCloseV2", "handle:S", no_results, _close)
+SIZE = queue_op("QueueSizeV2", "handle:S", lambda inputs: Spec(int32, ()), _size)
+IS_CLOSED = queue_op("QueueIsClosedV2", "handle:S", lambda inputs: Spec(bool_, ()), _is_closed)
 
 
 # -- what programs use ----------------------------------------------------------------------------
@@ -508,7 +513,7 @@ def is_size(value: Any) -> bool:
     return value is None or isinstance(value, int | Dimension)
 
 
-class _NamedQueue(QueueBase):
+class NamedQueue(QueueBase):
     """A queue that is made by an op of its own."""
 
     type: ClassVar[str]
@@ -527,7 +532,7 @@ class _NamedQueue(QueueBase):
         super().__init__(dtypes, shapes, names, handle)
 
 
-class FIFOQueue(_NamedQueue):
+class FIFOQueue(NamedQueue):
     """A queue that gives elements in the order in which they were put in.
 
     Args:
@@ -565,7 +570,7 @@ class FIFOQueue(_NamedQueue):
         super().__init__(dtypes, shapes, names, shared_name, name, capacity=capacity)
 
 
-class PaddingFIFOQueue(_NamedQueue):
+class PaddingFIFOQueue(NamedQueue):
     """A `FIFOQueue` of elements that differ in size; batches are filled up with zeros.
 
     Args:
@@ -602,7 +607,7 @@ class PaddingFIFOQueue(_NamedQueue):
         super().__init__(dtypes, shapes, names, shared_name, name, capacity=capacity)
 
 
-class RandomShuffleQueue(_NamedQueue):
+class RandomShuffleQueue(NamedQueue):
     """A queue that gives elements at random.
 
     Args:
@@ -657,7 +662,7 @@ class RandomShuffleQueue(_NamedQueue):
         )
 
 
-class PriorityQueue(_NamedQueue):
+class PriorityQueue(NamedQueue):
     """A queue that gives the element with the least priority first, the oldest of several.
 
     Args:

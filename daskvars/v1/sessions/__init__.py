@@ -13,6 +13,7 @@ session that is wrapped again and again. Vocabulary:
 - ``wrapped_sessions`` are layers around a session, innermost first: hooks, a coordinator, and one
   that is made anew after the cluster lost its state;
 - a *monitored session* (``monitored_session``) is all of that, for a chief or for a worker;
+- ``session_tensors``: values that a plain session keeps between runs, by handles;
 - ``supervisor``: the same in another form, that of older programs: threads save and write;
 - ``coordinator`` and ``queue_runners``: threads that stop together, and those that fill queues;
   ``queue_runner_def``: the latter as data, in files of graphs.

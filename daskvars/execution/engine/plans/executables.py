@@ -17,7 +17,7 @@ from daskvars import config
 from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import Binder
 from daskvars.execution.engine.values import checked_feeds
-from daskvars.execution.engine.values.dask_arrays import check_as_dask
+from daskvars.execution.engine.values.dask_arrays import check_as_dask, may_be_dask
 from daskvars.execution.local.devices import check_devices, local_places
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering import lower
@@ -69,7 +69,11 @@ class Executable:
         self._last: tuple[Any, Any, int] = (None, None, -1)
 
     def __call__(
-        self, values: Sequence[Any], as_futures: bool = False, as_dask: bool = False
+        self,
+        values: Sequence[Any],
+        as_futures: bool = False,
+        as_dask: bool = False,
+        may_stay: bool = False,
     ) -> list[Any]:
         """Run on the values of the fed tensors (checked already) and return those fetched.
 
@@ -77,14 +81,15 @@ class Executable:
           values: of the fed tensors.
           as_futures: whether results may be `ResultFuture`, where waiting for them costs time.
           as_dask: whether they are dask arrays, which stay where they are.
+          may_stay: whether they are dask arrays if they are on workers and all can be.
 
         Raises:
           InvalidArgumentError: one of them cannot be a dask array; nothing has run.
         """
         if not events.subscribers:
-            return self._run(values, as_futures, as_dask)
+            return self._run(values, as_futures, as_dask, may_stay)
         start = time.perf_counter()
-        results = self._run(values, as_futures, as_dask)
+        results = self._run(values, as_futures, as_dask, may_stay)
         duration = time.perf_counter() - start
         events.flush()
         bound, version = self._last[0], self.engine.values.version
@@ -95,9 +100,14 @@ class Executable:
         )
         return results
 
-    def _run(self, values: Sequence[Any], as_futures: bool, as_dask: bool) -> list[Any]:
+    def _run(
+        self, values: Sequence[Any], as_futures: bool, as_dask: bool, may_stay: bool
+    ) -> list[Any]:
         """Acquire, plan, bind; what is bound runs and commits, and `Engine.transact` seals."""
-        bound = self._bound(self.engine.acquire(), values)
+        executor = self.engine.acquire()
+        bound = self._bound(executor, values)
+        if may_stay and executor.placement is not None:
+            as_dask = as_dask or may_be_dask(value.spec for value in bound.plan.outputs)
         if as_dask:
             names = [tensor.op.name for tensor in self.fetches]
             check_as_dask(names, [value.spec for value in bound.plan.outputs])
@@ -203,6 +213,9 @@ class SharedExecutable(Executable):
 
     __slots__ = ()
 
-    def _run(self, values: Sequence[Any], as_futures: bool, as_dask: bool) -> list[Any]:
+    def _run(
+        self, values: Sequence[Any], as_futures: bool, as_dask: bool, may_stay: bool
+    ) -> list[Any]:
         """Run in step with the others, perhaps several times: only the last counts as a run."""
-        return self.engine.transact(partial(Executable._run, self, values, as_futures, as_dask))
+        run = partial(Executable._run, self, values, as_futures, as_dask, may_stay)
+        return self.engine.transact(run)
