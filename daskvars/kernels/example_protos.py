@@ -66,76 +66,102 @@ def example_of_json(text: bytes) -> bytes:
     return found
 
 
+_LISTS = {
+    "BytesList": "TYPE_BYTES",
+    "FloatList": "TYPE_FLOAT",
+    "Int64List": "TYPE_INT64",
+}
+# Of a tensor: its elements one by one, by field.
+_ELEMENTS = (
+    ("float_val", 5, "TYPE_FLOAT"),
+    ("double_val", 6, "TYPE_DOUBLE"),
+    ("int_val", 7, "TYPE_INT32"),
+    ("string_val", 8, "TYPE_BYTES"),
+    ("scomplex_val", 9, "TYPE_FLOAT"),
+    ("int64_val", 10, "TYPE_INT64"),
+    ("bool_val", 11, "TYPE_BOOL"),
+    ("dcomplex_val", 12, "TYPE_DOUBLE"),
+    ("half_val", 13, "TYPE_INT32"),
+    ("uint32_val", 16, "TYPE_UINT32"),
+    ("uint64_val", 17, "TYPE_UINT64"),
+)
+
+
 @functools.cache
 def _pool() -> Any:
     with needing("protobuf", WHY):
         descriptor_pb2 = import_module("google.protobuf.descriptor_pb2")
         pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
-    field = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(
         name="daskvars/example.proto", package=PACKAGE, syntax="proto3"
     )
-
-    def declare(owner: Any, name: str) -> Any:
-        return owner.add(name=name)
-
-    def add(declared: Any, name: str, number: int, kind: Any, **rest: Any) -> None:
-        label = rest.pop("label", field.LABEL_OPTIONAL)
-        if isinstance(kind, str):
-            rest |= {"type_name": f".{PACKAGE}.{kind}"}
-            kind = field.TYPE_MESSAGE
-        declared.field.add(name=name, number=number, type=kind, label=label, **rest)
-
-    many = field.LABEL_REPEATED
-    for name, kind in (
-        ("BytesList", field.TYPE_BYTES),
-        ("FloatList", field.TYPE_FLOAT),
-        ("Int64List", field.TYPE_INT64),
-    ):
-        add(declare(file.message_type, name), "value", 1, kind, label=many)
-    feature = declare(file.message_type, "Feature")
-    feature.oneof_decl.add(name="kind")
-    for number, name in enumerate(("BytesList", "FloatList", "Int64List"), 1):
-        add(feature, name.removesuffix("List").lower() + "_list", number, name, oneof_index=0)
-    for owner, member, item in (
-        ("Features", "feature", "Feature"),
-        ("FeatureLists", "feature_list", "FeatureList"),
-    ):
-        declared = declare(file.message_type, owner)
-        entry = declare(declared.nested_type, "".join(map(str.title, member.split("_"))) + "Entry")
-        entry.options.map_entry = True
-        add(entry, "key", 1, field.TYPE_STRING)
-        add(entry, "value", 2, item)
-        add(declared, member, 1, f"{owner}.{entry.name}", label=many)
-    add(declare(file.message_type, "FeatureList"), "feature", 1, "Feature", label=many)
-    add(declare(file.message_type, "Example"), "features", 1, "Features")
-    sequence = declare(file.message_type, "SequenceExample")
-    add(sequence, "context", 1, "Features")
-    add(sequence, "feature_lists", 2, "FeatureLists")
-    shape = declare(file.message_type, "TensorShapeProto")
-    size = declare(shape.nested_type, "Dim")
-    add(size, "size", 1, field.TYPE_INT64)
-    add(size, "name", 2, field.TYPE_STRING)
-    add(shape, "dim", 2, "TensorShapeProto.Dim", label=many)
-    add(shape, "unknown_rank", 3, field.TYPE_BOOL)
-    tensor = declare(file.message_type, "TensorProto")
-    add(tensor, "dtype", 1, field.TYPE_INT32)
-    add(tensor, "tensor_shape", 2, "TensorShapeProto")
-    add(tensor, "version_number", 3, field.TYPE_INT32)
-    add(tensor, "tensor_content", 4, field.TYPE_BYTES)
-    for name, number, kind in (
-        ("float_val", 5, field.TYPE_FLOAT),
-        ("double_val", 6, field.TYPE_DOUBLE),
-        ("int_val", 7, field.TYPE_INT32),
-        ("string_val", 8, field.TYPE_BYTES),
-        ("scomplex_val", 9, field.TYPE_FLOAT),
-        ("int64_val", 10, field.TYPE_INT64),
-        ("bool_val", 11, field.TYPE_BOOL),
-        ("dcomplex_val", 12, field.TYPE_DOUBLE),
-        ("half_val", 13, field.TYPE_INT32),
-        ("uint32_val", 16, field.TYPE_UINT32),
-        ("uint64_val", 17, field.TYPE_UINT64),
-    ):
-        add(tensor, name, number, kind, label=many)
+    declaring = _Declaring(descriptor_pb2.FieldDescriptorProto)
+    declaring.examples(file)
+    declaring.tensors(file)
     pool.Add(file)
     return pool
+
+
+class _Declaring:
+    """Declares messages.
+
+    Args:
+      field: protobuf's class of what declares a field.
+    """
+
+    def __init__(self, field: Any) -> None:
+        self._field = field
+
+    def _add(self, declared: Any, name: str, number: int, kind: str, **rest: Any) -> None:
+        """Add a field, of one of protobuf's kinds or of a message."""
+        is_many = rest.pop("many", False)
+        label = self._field.LABEL_REPEATED if is_many else self._field.LABEL_OPTIONAL
+        if not kind.startswith("TYPE_"):
+            rest |= {"type_name": f".{PACKAGE}.{kind}"}
+            kind = "TYPE_MESSAGE"
+        declared.field.add(
+            name=name, number=number, type=getattr(self._field, kind), label=label, **rest
+        )
+
+    def examples(self, file: Any) -> None:
+        """Declare what an example is made of."""
+        for name, kind in _LISTS.items():
+            self._add(file.message_type.add(name=name), "value", 1, kind, many=True)
+        feature = file.message_type.add(name="Feature")
+        feature.oneof_decl.add(name="kind")
+        for number, name in enumerate(_LISTS, 1):
+            member = name.removesuffix("List").lower() + "_list"
+            self._add(feature, member, number, name, oneof_index=0)
+        for owner, member, item in (
+            ("Features", "feature", "Feature"),
+            ("FeatureLists", "feature_list", "FeatureList"),
+        ):
+            declared = file.message_type.add(name=owner)
+            entry = "".join(map(str.title, member.split("_"))) + "Entry"
+            pairs = declared.nested_type.add(name=entry)
+            pairs.options.map_entry = True
+            self._add(pairs, "key", 1, "TYPE_STRING")
+            self._add(pairs, "value", 2, item)
+            self._add(declared, member, 1, f"{owner}.{entry}", many=True)
+        lists = file.message_type.add(name="FeatureList")
+        self._add(lists, "feature", 1, "Feature", many=True)
+        self._add(file.message_type.add(name="Example"), "features", 1, "Features")
+        sequence = file.message_type.add(name="SequenceExample")
+        self._add(sequence, "context", 1, "Features")
+        self._add(sequence, "feature_lists", 2, "FeatureLists")
+
+    def tensors(self, file: Any) -> None:
+        """Declare what a tensor is made of."""
+        shape = file.message_type.add(name="TensorShapeProto")
+        size = shape.nested_type.add(name="Dim")
+        self._add(size, "size", 1, "TYPE_INT64")
+        self._add(size, "name", 2, "TYPE_STRING")
+        self._add(shape, "dim", 2, "TensorShapeProto.Dim", many=True)
+        self._add(shape, "unknown_rank", 3, "TYPE_BOOL")
+        tensor = file.message_type.add(name="TensorProto")
+        self._add(tensor, "dtype", 1, "TYPE_INT32")
+        self._add(tensor, "tensor_shape", 2, "TensorShapeProto")
+        self._add(tensor, "version_number", 3, "TYPE_INT32")
+        self._add(tensor, "tensor_content", 4, "TYPE_BYTES")
+        for name, number, kind in _ELEMENTS:
+            self._add(tensor, name, number, kind, many=True)

@@ -320,7 +320,9 @@ from daskvars import logical_or as logical_or
 from daskvars import logical_xor as logical_xor
 from daskvars.v1 import lookup as lookup
 from daskvars import losses as losses
+from daskvars.v1.graphs.tensor_protos import make_ndarray as make_ndarray
 from daskvars import make_template as make_template
+from daskvars.v1.graphs.tensor_protos import make_tensor_proto as make_tensor_proto
 from daskvars.v1 import manip as manip
 from daskvars import map_fn as map_fn
 from daskvars import matching_files as matching_files

@@ -253,6 +253,12 @@ SORTED = [
     Sample("UniqueWithCounts", partitioning.unique_with_counts, (ints(7, 3, 7, 1),)),
     Sample("UniqueWithCounts", lambda x: partitioning.unique(x, dv.int64), (floats(3),), id="two"),
     Sample(
+        "UniqueWithCounts",
+        lambda x: list(partitioning.unique_with_counts(x, axis=-1)),
+        (np.array([[1, 0, 1], [2, 0, 2]]),),
+        id="columns",
+    ),
+    Sample(
         "DynamicPartition",
         lambda x, p: partitioning.dynamic_partition(x, p, 3),
         (TABLE, ints(0, 2, 0, 0, 2)),

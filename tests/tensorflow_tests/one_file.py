@@ -108,7 +108,7 @@ def tests_of(module: types.ModuleType) -> list[unittest.TestCase]:
 
 def run(root: Path, file: Path, seconds: int, part: str) -> None:
     """Run the tests of a file of the checkout whose names have a part."""
-    os.environ["TEST_SRCDIR"] = str(root)
+    os.environ["TEST_SRCDIR"] = str(root / "tensorflow")  # what tests name their files from
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     Finder.install(root)
     StandIn.is_loading = True

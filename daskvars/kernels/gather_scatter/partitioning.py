@@ -1,4 +1,4 @@
-"""The distinct values of a vector."""
+"""The distinct values of a vector, and slices of an array."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DTypeLike, as_dtype
 
 
-def unique(xp: ArrayModule, x: Array, *, index_dtype: DTypeLike = "int32") -> tuple[Any, Any, Any]:
+def unique(
+    xp: ArrayModule, x: Array, *, index_dtype: DTypeLike = "int32", axis: int | None = None
+) -> tuple[Any, Any, Any]:
     """Return the distinct values of a vector in order of first occurrence.
 
     Args:
-        x: [n] any ordered dtype.
+        x: [n] any ordered dtype; any shape, n along `axis`, where that is given.
         index_dtype: integer dtype of the places and counts.
+        axis: the dimension whose slices are compared.
 
     Returns:
         (values [m], place of each entry's value [n], count of each value [m]).
@@ -23,15 +26,25 @@ def unique(xp: ArrayModule, x: Array, *, index_dtype: DTypeLike = "int32") -> tu
         >>> unique(np, np.array([7, 3, 7]))[1]
         array([0, 1, 0], dtype=int32)
     """
-    values, first, place, count = xp.unique(
-        x, return_index=True, return_inverse=True, return_counts=True
+    compared, along = (x, None) if axis is None else (_rows(xp, x, axis), 0)
+    _, first, place, count = xp.unique(
+        compared, return_index=True, return_inverse=True, return_counts=True, axis=along
     )
     order = xp.argsort(first)
     rank = xp.empty_like(order)
     rank[order] = xp.arange(len(order))
     integer = as_dtype(index_dtype).np
     return (
-        values[order],
+        xp.take(x, first[order], axis or 0),
         rank[place.reshape(-1)].astype(integer),
         count[order].astype(integer),
     )
+
+
+def _rows(xp: ArrayModule, x: Array, axis: int) -> Array:
+    """Return the slices along a dimension as rows of numbers, which can be compared."""
+    count = x.shape[axis]
+    rows = xp.moveaxis(x, axis, 0).reshape(count, x.size // max(count, 1))
+    if rows.dtype.kind != "O":
+        return rows
+    return xp.unique(rows, return_inverse=True)[1].reshape(rows.shape)  # strings, numbered

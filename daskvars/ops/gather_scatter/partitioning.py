@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
@@ -20,53 +22,90 @@ from daskvars.ops.gather_scatter.gather import gather
 # -- unique ------------------------------------------------------------------------------------
 
 
-def _unique(inputs: Sequence[Spec], *, index_dtype: DType) -> tuple[Spec, ...]:
+def _unique(
+    inputs: Sequence[Spec], *, index_dtype: DType, axis: int | None = None
+) -> tuple[Spec, ...]:
     shape = inputs[0].shape
-    if shape is not None and len(shape) != 1:
-        raise ValueError(f"unique expects a 1D vector, got shape {shapes.show(shape)}")
-    places = Spec(index_dtype, (None,) if shape is None else shape)
-    return Spec(inputs[0].dtype, (None,)), places, Spec(index_dtype, (None,))
+    if axis is None and shape is not None and len(shape) != 1:
+        raise ValueError(
+            f"unique expects a 1D vector, got shape {shapes.show(shape)}; give axis to compare "
+            "slices"
+        )
+    if shape is None:
+        return (
+            Spec(inputs[0].dtype, (None,) if axis is None else None),
+            Spec(index_dtype, (None,)),
+            Spec(index_dtype, (None,)),
+        )
+    along = 0 if axis is None else axis
+    if not -len(shape) <= along < len(shape):
+        raise ValueError(f"axis {axis} is none of an array of shape {shapes.show(shape)}")
+    found = list(shape)
+    found[along] = None
+    return (
+        Spec(inputs[0].dtype, tuple(found)),
+        Spec(index_dtype, (shape[along],)),
+        Spec(index_dtype, (None,)),
+    )
 
 
 UNIQUE = without_gradient("UniqueWithCounts", "x:T", _unique, partitioning.unique)
 
 
 def unique_with_counts(
-    x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None
+    x: TensorLike,
+    out_idx: DTypeLike = int32,
+    name: str | None = None,
+    axis: int | Sequence[int] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the distinct elements of a vector in order of first occurrence, and their counts.
 
     Args:
-      x: [n] any dtype that can be ordered.
+      x: [n] any dtype that can be ordered; of any shape, n long along `axis`, where it is given.
       out_idx: dtype of places and counts, int32 or int64.
       name: name of the operation, by default "UniqueWithCounts".
+      axis: the dimension whose slices are compared, such as 0 for rows; a list of one is one, an
+        empty list is none.
 
     Returns:
       (y [m], the distinct elements; idx [n] with ``y[idx[i]] == x[i]``; count [m]).
+      With `axis` y has the shape of `x`, but m along it.
 
     Raises:
-      ValueError: `x` is no vector.
+      ValueError: `x` is no vector and there is no `axis`, or it has no such dimension.
 
     >>> import daskvars as dv
     >>> [t.numpy().tolist() for t in unique_with_counts([1, 1, 2, 4, 4])]
     [[1, 2, 4], [0, 0, 1, 2, 2], [2, 1, 2]]
+    >>> unique_with_counts([[1, 2], [3, 4], [1, 2]], axis=0)[0].numpy().tolist()
+    [[1, 2], [3, 4]]
     """
-    values, places, counts = apply(UNIQUE, x, name=name, index_dtype=as_dtype(out_idx))
+    given = [] if axis is None else numpy.ravel(axis).tolist()
+    if len(given) > 1:
+        raise ValueError(f"axis must be one dimension, got {given}")
+    options = {"axis": int(given[0])} if given else {}
+    values, places, counts = apply(UNIQUE, x, name=name, index_dtype=as_dtype(out_idx), **options)
     return values, places, counts
 
 
 def unique(
-    x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None
+    x: TensorLike,
+    out_idx: DTypeLike = int32,
+    name: str | None = None,
+    axis: int | Sequence[int] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the distinct elements of a vector and the place of each among them.
 
     See `unique_with_counts`; the default name is "Unique".
 
+    Raises:
+      ValueError: as by `unique_with_counts`.
+
     >>> values, numbers = unique([4, 7, 4])
     >>> values.numpy().tolist(), numbers.numpy().tolist()
     ([4, 7], [0, 1, 0])
     """
-    values, places, _ = unique_with_counts(x, out_idx, name or "Unique")
+    values, places, _ = unique_with_counts(x, out_idx, name or "Unique", axis)
     return values, places
 
 

@@ -138,6 +138,7 @@ def _is_closed(call: Call, handle: numpy.ndarray) -> numpy.ndarray:
 def element_specs(
     inputs: Sequence[Spec], *, component_types: Sequence[DType], shapes: Any
 ) -> tuple[Spec, ...]:
+    """Return the specs of what an op gives of an element."""
     shapes = [None] * len(component_types) if shapes is None else shapes
     return tuple(Spec(*pair) for pair in zip(component_types, shapes, strict=True))
 

@@ -39,9 +39,10 @@ def test_either_reads_the_others(value):
     for found in (tf.make_ndarray(message), tf.make_ndarray(theirs)):
         assert found.dtype == wanted.dtype and found.shape == wanted.shape
         assert np.array_equal(found, wanted)
-    assert np.array_equal(tensor_util.make_ndarray(theirs), wanted)
-    written = tensor_util.make_tensor_proto(wanted)
-    assert np.array_equal(tf.make_ndarray(written), wanted)
+    if wanted.dtype not in ("u4", "u8"):  # of which TensorBoard has no arrays
+        assert np.array_equal(tensor_util.make_ndarray(theirs), wanted)
+        written = tensor_util.make_tensor_proto(wanted)
+        assert np.array_equal(tf.make_ndarray(written), wanted)
 
 
 def test_numbers_of_python_and_single_elements():
