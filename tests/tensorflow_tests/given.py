@@ -115,9 +115,14 @@ def unknown_shape(ndims: int | None = None) -> tf.TensorShape:
 
 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
-    """Return a tensor that is there once others are."""
-    with tf.control_dependencies(dependencies):
-        return tf.identity(output_tensor, name=name)
+    """Return a tensor, or the slices, that are there once others are, on the tensor's device."""
+    with tf.colocate_with(output_tensor), tf.control_dependencies(dependencies):
+        if not isinstance(output_tensor, tf.IndexedSlices):
+            return tf.identity(output_tensor, name=name)
+        values, indices, sizes = (
+            getattr(output_tensor, part) for part in ("values", "indices", "dense_shape")
+        )
+        return tf.IndexedSlices(tf.identity(values, name=name), indices, sizes)
 
 
 def meta_graph_of(**arguments: Any) -> Any:

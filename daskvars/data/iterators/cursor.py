@@ -19,7 +19,7 @@ from typing import Any
 import numpy
 
 from daskvars.data.nodes.elements import Element
-from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
+from daskvars.data.nodes.node import Elements, InTurn, Node, Pass, read_elements
 from daskvars.errors import InvalidArgumentError, OpError
 
 ENTROPY_BITS = 62  # of an integer that arrays can hold
@@ -110,24 +110,32 @@ class Cursor:
                 if isinstance(kept, OpError):
                     raise kept
                 return kept
-            if self._elements is None:
-                self._elements = self._begun()
             try:
-                found = next(self._elements)
+                found = self._next()
             except OpError:
                 self._position += 1
                 raise
             self._position += 1
             return found
 
+    def _next(self) -> Element:
+        if self._elements is None:
+            self._elements = self._begun()
+        try:
+            return next(self._elements)
+        except StopIteration:
+            # What they were made of, buffers or a generator, is let go of now: an iterator that has
+            # come to its end may be there as long as its session.
+            self._elements.close()
+            self._elements = InTurn(())
+            raise
+
     def peek(self) -> Element | None:
         """Return the element that `take` will give, None if there is none or it cannot be made."""
         with self._lock:
             if not self._given_back:
-                if self._elements is None:
-                    self._elements = self._begun()
                 try:
-                    self._given_back.append(next(self._elements))
+                    self._given_back.append(self._next())
                 except StopIteration:
                     return None
                 except OpError as error:

@@ -69,6 +69,29 @@ def test_at_the_end_nothing_changes():
         assert (sess.run(v), sess.run(long)) == (1, 1)
 
 
+def test_at_the_end_what_elements_were_made_of_is_let_go_of():
+    is_gone = threading.Event()
+
+    class Numbers:
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            return 42
+
+        def __del__(self):
+            is_gone.set()
+
+    numbers = tf.data.Dataset.from_generator(Numbers, tf.int64, []).take(2)
+    element = numbers.make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        assert [sess.run(element), sess.run(element)] == [42, 42]
+        for _ in range(2):
+            with pytest.raises(tf.errors.OutOfRangeError):
+                sess.run(element)
+            assert is_gone.is_set()
+
+
 def test_a_run_that_fails_gives_its_element_back():
     element = tf.data.Dataset.range(5).make_one_shot_iterator().get_next()
     sign = tf.placeholder(tf.float32, [])
