@@ -97,6 +97,7 @@ ACCEPTED = {
     "Saver.write_version": Accepted("there is one format"),
     "save_debug_info": AS_WRITTEN,
     "strip_default_attrs": AS_WRITTEN,
+    "histogram_fixed_width_bins.dtype": Accepted("bins are int32", warns=True),
     "partial_pivoting": Accepted("rows are always exchanged where that is more exact"),
     "validate_args": Accepted("what only the run can tell is always checked there"),
     # -- files of images

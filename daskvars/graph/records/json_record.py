@@ -26,7 +26,7 @@ class JsonRecord:
 
     def SerializeToString(self) -> bytes:
         """Return it as JSON text."""
-        return json.dumps(self.to_json(), allow_nan=False, separators=(",", ":")).encode()
+        return dumped(self.to_json())
 
     def ParseFromString(self, serialized: bytes) -> int:
         """Become what `SerializeToString` gave; return the number of bytes read.
@@ -61,6 +61,11 @@ class JsonRecord:
                 f"CopyFrom() of a {type(self).__name__} takes another one, found {other!r}"
             )
         self.ParseFromString(other.SerializeToString())
+
+
+def dumped(data: Any) -> bytes:
+    """Return JSON data as text."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
 
 
 def parsed(text: bytes | str, what: str) -> Any:

@@ -13,6 +13,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 
 _FILE = "file://"
+_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", '"': '"', "'": "'", "\\": "\\"}
 
 
 @host_kernel
@@ -60,6 +61,8 @@ def _nested(array: numpy.ndarray, summarize: int, depth: int) -> str:
 def summarized(data: Sequence[Any], count: int | None) -> list[str]:
     """Return arrays as `Print` and `Assert` show them: the first `count` items, all if negative.
 
+    Strings are escaped as in C, but for letters of other scripts, which stay as they are.
+
     >>> summarized([numpy.eye(2), numpy.float32(0.5)], None)
     ['[[1 0][0...]...]', '[0.5]']
     """
@@ -71,13 +74,27 @@ def summarized(data: Sequence[Any], count: int | None) -> list[str]:
 def _first(array: numpy.ndarray, count: int, depth: int = 0) -> str:
     """Return the first items, each row that has one of them in brackets."""
     if array.ndim < 2:
-        words = [_item(value) for value in array.reshape(-1)[:count]]
+        words = [_escaped(value) for value in array.reshape(-1)[:count]]
         return " ".join(words) + "..." * (array.size > count)
     size = array[0].size if len(array) else 0
     rows = [
         _first(row, count - i * size, depth + 1) for i, row in enumerate(array) if i * size < count
     ]
     return "".join(f"[{row}]" for row in rows) + "..." * (depth == 0 and array.size > count)
+
+
+def _escaped(value: Array) -> str:
+    if not isinstance(value, bytes):
+        return _item(value)
+    text = value.decode("utf-8", "surrogateescape")
+    return "".join(c if c.isprintable() and c not in _ESCAPES else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    """Return a character as C writes it."""
+    if character in _ESCAPES:
+        return f"\\{_ESCAPES[character]}"
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape"))
 
 
 def _item(value: Array, quote: str = "") -> str:

@@ -7,6 +7,8 @@ The branches of an op take the shapes that it is given. What a turn of a loop ta
 that the loop begins with and those that a turn gives, where they are the same; else the loop is
 specialized again with what they have in common, until that is so. A branch that the shapes do not
 fit at all may be one that is never taken: it keeps the shapes that it was traced with.
+
+Where shapes do not fit an op, an assertion before it that is known to fail is what the run says.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from daskvars.graph.definitions.static_values import (
     full_value,
 )
 from daskvars.graph.interpreter import changed_key, shape_problem
+from daskvars.kernels.control.flow import check as assertion
 from daskvars.lowering.program import CONSTANT, PARAMETER, UNKNOWN, Node, Program, Ref
 from daskvars.remote.regions.result_check import check_results
 
@@ -45,12 +48,16 @@ def specialize(program: Program) -> Program:
     for leaf in program.leaves.values():
         if leaf.kind == CONSTANT and leaf.what.size <= MAX_STATIC_ELEMENTS:
             known[Ref(leaf)] = leaf.what
-    kept = []
+    kept: list[Node] = []
     for node in program.nodes:
         if replaced:
             node.inputs = [replaced.get(ref, ref) for ref in node.inputs]
         _bind_operands(node, known)
-        _infer(node, known)
+        try:
+            _infer(node, known)
+        except InvalidArgumentError:
+            _assert_known(kept, known)
+            raise
         if _gives_its_input(node):
             for i in range(len(node.specs)):
                 replaced[Ref(node, i)] = node.inputs[i]
@@ -94,6 +101,18 @@ def _bind_operands(node: Node, known: dict[Ref, numpy.ndarray]) -> None:
             node.attrs[name] = as_attr(value)
     node.operands = tuple(name for name, _ in left)
     node.inputs = [*fixed, *(ref for _, ref in left)]
+
+
+def _assert_known(nodes: Sequence[Node], known: Mapping[Ref, numpy.ndarray]) -> None:
+    """Raise the error of the first assertion that is known to fail."""
+    for node in nodes:
+        if node.kernel is not assertion or not all(ref in known for ref in node.inputs):
+            continue
+        try:
+            compute(node.rules, [known[ref] for ref in node.inputs], node.attrs)
+        except InvalidArgumentError as error:
+            message = f"{error.message} [op {node.name!r}]"
+            raise InvalidArgumentError(None, node.name, message) from None
 
 
 def _infer(node: Node, known: Mapping[Ref, numpy.ndarray]) -> None:

@@ -13,6 +13,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
+from daskvars.graph.scopes.context import device
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import flow as control_kernels
@@ -60,6 +61,10 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
       *inputs: tensors and operations, in lists, tuples and dicts.
       name: name of the operation, by default "group_deps".
 
+    Returns:
+      The operation. Of inputs on one device it is there; of inputs on several it waits for one on
+      each.
+
     Raises:
       TypeError: one of them is something else, None say.
 
@@ -74,12 +79,20 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     for item in items:
         if not isinstance(item, Operation | Tensor | IndexedSlices) and not hasattr(item, "device"):
             raise TypeError(f"Expected tf.group() expected Tensor objects not None or {type(item)}")
-    devices = {item.device for item in items}
-    with control_dependencies(items):
-        done = no_op(name=name or "group_deps")
-    if done.graph is not None and len(devices) == 1:
-        done._set_device(*devices)
-    return done
+    by_device: dict[str, list[Any]] = {}
+    for item in items:
+        by_device.setdefault(item.device or "", []).append(item)
+    if len(by_device) < 2:
+        return _done(items, next(iter(by_device), ""), name or "group_deps")
+    with name_scope(name, "group_deps") as scope:
+        parts = [_done(by_device[place], place) for place in sorted(by_device)]
+        with control_dependencies(parts):
+            return no_op(name=scope)
+
+
+def _done(items: Sequence[Any], place: str, name: str | None = None) -> Operation:
+    with control_dependencies(items), device(place):
+        return no_op(name=name)
 
 
 @accepts("name")

@@ -23,6 +23,7 @@ from daskvars.ops.math.division import truediv
 from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import remove_squeezable_dimensions
 from daskvars.ops.rules.axes import either
+from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import Argument, Family
 
 
@@ -175,6 +176,7 @@ def _histogram(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return HISTOGRAMS.member(own, call, "values value_range nbins dtype name")
 
 
+@accepts("dtype")
 @_histogram
 def histogram_fixed_width_bins(
     values: TensorLike,
@@ -184,8 +186,11 @@ def histogram_fixed_width_bins(
 ) -> Tensor:
     """Return the bins of one width that values fall in; those outside go to the outer bins.
 
+    Args:
+      dtype: accepted, without effect: bins are int32.
+
     Returns:
-      [...] `dtype`.
+      [...] int32.
 
     Source: TensorFlow 1.15, ``tf.histogram_fixed_width_bins``.
 
@@ -199,8 +204,7 @@ def histogram_fixed_width_bins(
     scaled = truediv(subtract(values, low), subtract(high, low))
     count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
     places = cast(floor(multiply(cast(count, scaled.dtype), scaled)), dtypes.int32)
-    places = maximum(minimum(places, subtract(count, number(1, count))), number(0, count))
-    return cast(places, dtype)
+    return maximum(minimum(places, subtract(count, number(1, count))), number(0, count))
 
 
 @_histogram

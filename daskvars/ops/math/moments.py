@@ -135,7 +135,7 @@ def weighted_moments(
     """Return mean and variance over axes where each element counts by its weight.
 
     Args:
-      x: [...] floating.
+      x: [...] floating; float16 is computed in float32.
       axes: list of ints, the axes to fold.
       frequency_weights: a tensor that broadcasts to `x`, positive.
       name: name scope of the operations, by default "weighted_moments".
@@ -152,16 +152,17 @@ def weighted_moments(
     keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
     with name_scope(name, "weighted_moments", [x, frequency_weights]):
         x = convert_to_tensor(x, name="x")
-        weights = cast(convert_to_tensor(frequency_weights, name="frequency_weights"), x.dtype)
+        wide = cast(x, dtypes.float32) if x.dtype.base_dtype is dtypes.float16 else x
+        weights = convert_to_tensor(frequency_weights, name="frequency_weights")
         # The weights count once for each element that they are broadcast to.
-        weights = add(weights, constant.zeros_like(x))
+        weights = add(cast(weights, wide.dtype), constant.zeros_like(wide))
         total = reciprocal(reduce_sum(weights, axes, keepdims=True))
-        mean = multiply(reduce_sum(multiply(weights, x), axes, keepdims=True), total)
-        distances = multiply(weights, squared_difference(x, reshaping.stop_gradient(mean)))
+        mean = multiply(reduce_sum(multiply(weights, wide), axes, keepdims=True), total)
+        distances = multiply(weights, squared_difference(wide, reshaping.stop_gradient(mean)))
         variance = multiply(reduce_sum(distances, axes, keepdims=True), total)
         if not keepdims:
             mean, variance = reshaping.squeeze(mean, axes), reshaping.squeeze(variance, axes)
-        return mean, variance
+        return cast(mean, x.dtype), cast(variance, x.dtype)
 
 
 def sufficient_statistics(

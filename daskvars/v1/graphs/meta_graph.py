@@ -18,7 +18,7 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.records.attribute_json import decode, encode, shortened
 from daskvars.graph.records.graph_def import GraphDef
-from daskvars.graph.records.json_record import JsonRecord
+from daskvars.graph.records.json_record import JsonRecord, dumped
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.state.stores.files import read_file, write_file
 from daskvars.v1.graphs.importer import import_graph_def
@@ -45,13 +45,94 @@ class MetaInfoDef:
 
 
 @dataclass
+class ValueList:
+    """The values of a collection, all of one kind.
+
+    Attributes:
+      value: the values.
+    """
+
+    value: list[Any] = field(default_factory=list)
+
+
+class CollectionDef(list[Any]):
+    """The items of a collection as JSON data, which can be read in TensorFlow's fields too.
+
+    Of the fields one has values: `node_list` the names of tensors and operations, `int64_list` and
+    `float_list` numbers, `bytes_list` texts and what describes other items, as bytes.
+
+    Source: TensorFlow 1.15, ``tf.MetaGraphDef.CollectionDefEntry``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.add_to_collection("losses", tf.constant(1.0, name="loss"))
+    ...     losses = tf.train.export_meta_graph().collection_def["losses"]
+    >>> losses.WhichOneof("kind"), losses.node_list.value
+    ('node_list', ['loss:0'])
+    """
+
+    def WhichOneof(self, oneof_group: str) -> str | None:
+        """Return the name of the field that has values, None of a collection without items.
+
+        Raises:
+          ValueError: the group is not "kind".
+        """
+        if oneof_group != "kind":
+            raise ValueError(f"a collection has one group of fields, 'kind', not {oneof_group!r}")
+        return _field_of(self[0]) if self else None
+
+    def HasField(self, field_name: str) -> bool:
+        """Return whether it is this field that has values."""
+        return self.WhichOneof("kind") == field_name
+
+    @property
+    def node_list(self) -> ValueList:
+        """The names of tensors and operations."""
+        return self._values("node_list")
+
+    @property
+    def bytes_list(self) -> ValueList:
+        """Texts, and what describes other items, as bytes."""
+        return self._values("bytes_list")
+
+    @property
+    def int64_list(self) -> ValueList:
+        """Integers."""
+        return self._values("int64_list")
+
+    @property
+    def float_list(self) -> ValueList:
+        """Floats."""
+        return self._values("float_list")
+
+    def _values(self, name: str) -> ValueList:
+        return ValueList([_field_value(item) for item in self if _field_of(item) == name])
+
+
+def _field_of(item: dict[str, Any]) -> str:
+    """Return which field of a `CollectionDef` has an item."""
+    if "node" in item:
+        return "node_list"
+    numbers = {int: "int64_list", bool: "int64_list", float: "float_list"}
+    return numbers.get(type(item.get("value")), "bytes_list")
+
+
+def _field_value(item: dict[str, Any]) -> Any:
+    ((kind, content),) = item.items()
+    if kind != "value":
+        return content if kind == "node" else dumped(content)
+    value = decode(content, _nothing_special)
+    return value.encode() if isinstance(value, str) else value
+
+
+@dataclass
 class MetaGraphDef(JsonRecord):
     """A graph with what belongs to it, as data.
 
     Attributes:
       graph_def: its operations, a `GraphDef`.
       saver_def: its saver, if there is one.
-      collection_def: name of a collection -> its items as JSON data.
+      collection_def: name of a collection -> its items, a `CollectionDef`.
       meta_info_def: what is said of it.
       signature_def: what is fed and fetched, by key: of a saved model.
       asset_file_def: the files that a saved model brings.
@@ -71,7 +152,7 @@ class MetaGraphDef(JsonRecord):
 
     graph_def: GraphDef = field(default_factory=GraphDef)
     saver_def: SaverDef | None = None
-    collection_def: dict[str, list[Any]] = field(default_factory=dict)
+    collection_def: dict[str, CollectionDef] = field(default_factory=dict)
     meta_info_def: MetaInfoDef = field(default_factory=MetaInfoDef)
     signature_def: dict[str, SignatureDef] = field(default_factory=dict)
     asset_file_def: list[AssetFileDef] = field(default_factory=list)
@@ -113,7 +194,7 @@ class MetaGraphDef(JsonRecord):
         return cls(
             GraphDef.from_json(data.get("graph")),
             None if saver is None else SaverDef.from_json(saver),
-            collections,
+            {name: CollectionDef(items) for name, items in collections.items()},
             MetaInfoDef(**info),
             signatures_of(data.get("signatures", {})),
             assets_of(data.get("assets", [])),
@@ -237,7 +318,9 @@ def _nothing_special(kind: str, data: Any) -> Any:
     raise ValueError(f"{shortened({kind: data})} where a value belongs")
 
 
-def _collections_json(graph: Graph, names: Sequence[Any] | None, scope: str) -> dict[str, Any]:
+def _collections_json(
+    graph: Graph, names: Sequence[Any] | None, scope: str
+) -> dict[str, CollectionDef]:
     found: dict[str, list[Any]] = {}
     for name in graph.get_all_collection_keys() if names is None else names:
         if not isinstance(name, str):
@@ -254,7 +337,7 @@ def _collections_json(graph: Graph, names: Sequence[Any] | None, scope: str) -> 
             except TypeError as error:
                 warnings.warn(f"Error encountered when serializing {name}: {error}", stacklevel=4)
         found[name] = [item for item in items if item is not None]
-    return {name: items for name, items in found.items() if items}
+    return {name: CollectionDef(items) for name, items in found.items() if items}
 
 
 # -- graphs -------------------------------------------------------------------------------------

@@ -161,7 +161,11 @@ def _by_gradients(
         jacobian[:, column] = _reals(_dense(gradient, shape, dtype), dtype)
     if not numbers.size:  # run them all the same: they may fail
         gradient = _dense(run(found, {**feeds, seed: dy}), shape, dtype)
-        if gradient.shape != shape or numpy.any(gradient):
+        if gradient.shape != shape:
+            raise ValueError(
+                f"Empty gradient has wrong shape: expected {shape}, got {gradient.shape}"
+            )
+        if numpy.any(gradient):
             raise ValueError(f"the gradient of an empty y should be zeros, got {gradient}")
     return jacobian
 

@@ -167,3 +167,19 @@ def test_a_colocation_with_what_is_no_operation_leaves_nothing_behind():
         pass
     with tf.colocate_with(tf.constant(1.0, name="here")):
         assert tf.constant(2.0).op.colocation_groups() == [b"loc:@here"]
+
+
+def test_what_is_on_several_devices_is_grouped_on_each():
+    with tf.device("/task:0"):
+        a, b = tf.constant(0, name="a"), tf.constant(0, name="b")
+    with tf.device("/task:1"):
+        c = tf.constant(0, name="c")
+    together = tf.group(a, b, name="together")
+    with tf.device("/task:2"):
+        apart = tf.group(c, a, [b], name="apart")
+    assert (together.device, apart.device) == ("/task:0", "/task:2")
+    assert [(op.name, op.device) for op in apart.control_inputs] == [
+        ("apart/NoOp", "/task:0"),
+        ("apart/NoOp_1", "/task:1"),
+    ]
+    assert [op.name for op in apart.control_inputs[0].control_inputs] == ["a", "b"]

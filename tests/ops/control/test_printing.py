@@ -75,6 +75,8 @@ def test_the_first_calls_of_a_function_print(capsys):
         (np.arange(4.0).reshape(2, 2), 4, "[[0 1][2 3]]"),
         ([True, False], None, "[1 0]"),
         ("text", None, "[text]"),
+        (["a 'b'", 'c\n"\\', "\x01é"], None, "[a \\'b\\' c\\n\\\"\\\\ \\001é]"),
+        (b"\xff", None, r"[\377]"),
         (np.zeros([0]), None, "[]"),
     ],
 )

@@ -262,3 +262,15 @@ def test_positions_are_of_the_dtypes_of_tensorflow(function):
 
 def test_an_empty_list_has_the_dtype_that_a_reduction_takes():
     assert run(tf.reduce_all([])) and not run(tf.reduce_any([], [0]))
+
+
+def test_weighted_moments_of_halves_are_computed_in_floats():
+    x = np.float16([2000, 2001, 2002, 2003])
+    mean, variance = run(tf.nn.weighted_moments(tf.constant(x), [0], [1.0] * 4))
+    assert (mean.dtype, mean, variance) == (np.float16, np.float16(2001.5), np.float16(1.25))
+
+
+def test_bins_are_int32():
+    with pytest.warns(UserWarning, match="bins are int32"):
+        bins = tf.histogram_fixed_width_bins([1.0, 3.0], [0.0, 4.0], 2, dtype=tf.int64)
+    assert (bins.dtype, run(bins).tolist()) == (tf.int32, [0, 1])

@@ -195,6 +195,29 @@ def test_devices_and_other_savers_can_be_left_out():
         assert "save/SaveV2" in [op.name for op in graph.get_operations()]
 
 
+def test_collections_are_read_in_the_fields_of_protocol_buffers():
+    with tf.Graph().as_default():
+        v = tf.Variable(1.0, name="v")
+        saver = tf.train.Saver()
+        kinds = {"savers": saver, "nodes": v.initializer, "whole": 7, "real": 0.5, "text": "a"}
+        for name, item in kinds.items():
+            tf.add_to_collection(name, item)
+        exported = saver.export_meta_graph()
+    copy = tf.MetaGraphDef.FromString(exported.SerializeToString())
+    for found in (exported.collection_def, copy.collection_def):
+        given = {name: found[name].WhichOneof("kind") for name in kinds}
+        assert list(given.values()) == [
+            *("bytes_list", "node_list", "int64_list", "float_list", "bytes_list"),
+        ]
+        described = tf.train.SaverDef.FromString(*found["savers"].bytes_list.value)
+        assert vars(described) == vars(saver.saver_def)
+        values = [getattr(found[name], kind).value for name, kind in given.items()]
+        assert values[1:] == [["v/Assign"], [7], [0.5], [b"a"]]
+        assert found["whole"].HasField("int64_list") and not found["whole"].node_list.value
+        with pytest.raises(ValueError, match="'kind', not 'sort'"):
+            found["whole"].WhichOneof("sort")
+
+
 def test_collections_are_chosen():
     with tf.Graph().as_default():
         tf.Variable(1.0, name="v")

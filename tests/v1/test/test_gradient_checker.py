@@ -70,5 +70,9 @@ def test_what_has_no_gradient():
                 tf.test.compute_gradient(x, [1], x * 2.0, [1], [1.0, 2.0])
             empty = tf.zeros([0])
             assert tf.test.compute_gradient_error(empty, [0], empty * 2.0, [0]) == 0.0
+            x = tf.placeholder(tf.float32)
+            turned = tf.custom_gradient(lambda x: (tf.identity(x), tf.transpose))(x)
+            with pytest.raises(ValueError, match=r"expected \(0, 3\), got \(3, 0\)"):
+                tf.test.compute_gradient(x, [0, 3], turned, [0, 3])
         with pytest.raises(ValueError, match="default session"):
             tf.test.compute_gradient(x, [1], x * 2.0, [1])
