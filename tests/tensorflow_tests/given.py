@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import time
 import unittest
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -228,6 +229,7 @@ GIVEN: dict[str, dict[str, Any]] = {
         "read_file_to_string": read_text,
         "write_string_to_file": write_text,
     },
+    "saver": {"time": time},
     "saver_test_utils": {"CheckpointedOp": CheckpointedTable},
     "variable_scope": {"variable": tf.Variable},
     "confusion_matrix": {"remove_squeezable_dimensions": in_graph(remove_squeezable_dimensions)},

@@ -15,6 +15,7 @@ from typing import Any
 import daskvars.v1
 from daskvars.execution import config_proto
 from daskvars.graph.scopes.default_graph import in_graph
+from daskvars.train.checkpoints import kept_checkpoints
 from daskvars.v1.graphs import importer, meta_graph
 from tests.tensorflow_tests.given import GIVEN
 from tests.tensorflow_tests.of_their_day import Loader
@@ -61,6 +62,10 @@ MODULES = {
     "importer": in_graph_mode(importer),
     "meta_graph": in_graph_mode(meta_graph),
 }
+
+
+# What tests replace in a module of TensorFlow is replaced in ours that does its work.
+REPLACED = {("saver", "time"): kept_checkpoints}
 
 
 class Lacking(AttributeError, NotImplementedError):
@@ -139,6 +144,12 @@ def names_of(place: types.ModuleType) -> frozenset[str]:
 
 class Module(types.ModuleType):
     """A module of TensorFlow: its modules are modules, its names are looked up."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        place = REPLACED.get((self.__name__.rpartition(".")[2], name))
+        if place is not None:
+            setattr(place, name, value)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
