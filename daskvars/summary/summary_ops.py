@@ -278,7 +278,7 @@ def merge(
     [('a', 1.0), ('b', 2.0)]
     """
     merged = apply(MERGE, *inputs, name=clean_name(name))
-    return _collected(merged, collections or ())
+    return collected(merged, collections or ())
 
 
 def merge_all(
@@ -331,10 +331,11 @@ def _summarized(
     value = convert_to_tensor(value)
     with _tag(name, family, [value]) as (tag, scope):
         result = apply(definition, value, *more, name=scope or name, tag=tag or name, **attrs)
-    return _collected(result, [GraphKeys.SUMMARIES] if collections is None else collections)
+    return collected(result, [GraphKeys.SUMMARIES] if collections is None else collections)
 
 
-def _collected(summary: Tensor, collections: Sequence[Any]) -> Tensor:
+def collected(summary: Tensor, collections: Sequence[Any]) -> Tensor:
+    """Return a summary, which is now in collections of its graph."""
     builder = builder_for((summary,))
     if not builder.is_eager:
         builder.add_to_collections(list(collections), summary)

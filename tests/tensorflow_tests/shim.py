@@ -38,7 +38,7 @@ NAMESPACES = {
 ELSEWHERE = (
     *("nn", "train", "math", "linalg", "strings", "data", "image", "sparse", "random"),
     *("nn.rnn_cell", "layers", "initializers", "losses", "test", "summary", "io", "saved_model"),
-    *("errors", "lookup", "contrib.lookup", "contrib.nn", "contrib.staging"),
+    *("errors", "lookup", "contrib.lookup", "contrib.nn", "contrib.staging", "contrib.deprecated"),
 )
 
 

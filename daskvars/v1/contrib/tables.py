@@ -32,6 +32,7 @@ from daskvars.ops.nn.convolution.adjoints import conv1d_transpose
 from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
 from daskvars.ops.nn.ranking import nth_element
 from daskvars.ops.rules.static_shapes import is_tensor
+from daskvars.summary.summary_ops import merge, merge_all
 from daskvars.surface.signatures import named
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.train.checkpoints.iterator import checkpoints_iterator, wait_for_new_checkpoint
@@ -48,6 +49,7 @@ from daskvars.v1.contrib import (
     arg_scopes,
     model_analyzer,
     model_variables,
+    old_summaries,
     predictors,
     random_fields,
     restoring,
@@ -282,6 +284,11 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         **_of(transformations, "batch_and_drop_remainder padded_batch_and_drop_remainder"),
         **_of(dataset, "Dataset FixedLengthRecordDataset TFRecordDataset TextLineDataset"),
         "Iterator": Iterator,
+    },
+    "deprecated": {
+        **_of(old_summaries, "audio_summary histogram_summary image_summary scalar_summary"),
+        "merge_all_summaries": merge_all,
+        "merge_summary": merge,
     },
     "distributions": _of(distributions, " ".join(distributions.__all__)),
     "framework": {

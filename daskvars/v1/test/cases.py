@@ -201,7 +201,9 @@ class TestCase(Assertions):
     def assertProtoEquals(
         self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None
     ) -> None:
-        """Fail unless two messages are equal; the first may be given as protocol buffers' text.
+        """Fail unless two messages are equal, numbers to six digits after the point.
+
+        The first may be given as protocol buffers' text.
 
         Raises:
           TypeError: the first is neither such a message nor a text.

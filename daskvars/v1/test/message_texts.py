@@ -21,7 +21,9 @@ _TOKENS = re.compile(r"""\s*(?:\#[^\n]*|("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[\w
 def assert_same_messages(
     test: absltest.TestCase, expected: Any, message: Any, msg: str | None = None
 ) -> None:
-    """Fail a test unless two messages are equal; the expected one may be a text.
+    """Fail a test unless two messages are equal, numbers to six digits.
+
+    The expected one may be a text.
 
     Raises:
       TypeError: what is expected is neither such a message nor a text.
@@ -35,7 +37,16 @@ def assert_same_messages(
 
 
 def _plain(message: Any) -> Any:
-    return message.plain() if isinstance(message, Message) else message
+    return _rounded(message.plain()) if isinstance(message, Message) else message
+
+
+def _rounded(value: Any) -> Any:
+    """Return plain data whose numbers have six digits after the point, as texts mean them."""
+    if isinstance(value, dict):
+        return {name: _rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return list(map(_rounded, value))
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def parsed(text: str, kind: type) -> Any:

@@ -279,6 +279,10 @@ def test_messages_beside_their_text():
         summary.value.add(tag="loss", simple_value=0.5)
         self.assertProtoEquals("value { tag: 'loss' simple_value: 0.5 }", summary)
         self.assertProtoEquals(tf.Summary.FromString(summary.SerializeToString()), summary)
+        tenth = tf.Summary.Value(tag="loss", simple_value=float(np.float32(0.1)))
+        self.assertProtoEquals("tag: 'loss' simple_value: 0.1", tenth)
+        with self.assertRaises(AssertionError):
+            self.assertProtoEquals("tag: 'loss' simple_value: 0.10001", tenth)
         with pytest.raises(AssertionError):
             self.assertProtoEquals("value { tag: 'loss' simple_value: 0.25 }", summary)
         with pytest.raises(AttributeError, match="no field 'valve'"):
