@@ -9,15 +9,11 @@ of constants are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from daskvars.dtypes import DType
-from daskvars.graph.graph import Graph
-from daskvars.graph.records.attribute_json import shape_json
 from daskvars.graph.records.graph_def import OUTER, SHAPES, GraphDef
-from daskvars.graph.scopes.collections import Collections
-from daskvars.graph.tensor import Operation
 
 MAX_TEXT = 1_000
 """Characters of an attribute; what is longer is left out."""
@@ -25,53 +21,55 @@ MAX_TEXT = 1_000
 Node = dict[str, Any]
 
 
-def drawn_nodes(graph: Graph | GraphDef) -> list[Node]:
-    """Return the nodes of a graph, or of one as data.
+def shortened(graph: GraphDef) -> GraphDef:
+    """Return a graph without its long attributes, in bodies too: above all elements of constants.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default() as graph:
+    ...     x = dv.zeros([500]), dv.placeholder(dv.float32, [2])
+    >>> [sorted(node.attr) for node in shortened(graph.as_graph_def()).node]
+    [['_output_shapes', 'chunks', 'dtype'], ['_output_shapes', 'dtype', 'shape', 'tensor']]
+    """
+    return GraphDef([replace(node, attr=_short_attrs(node.attr)) for node in graph.node])
+
+
+def _short_attrs(attr: dict[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, data in attr.items():
+        if _bodies(data):
+            found[name] = _short_bodies(data)
+        elif name == SHAPES or len(str(data)) <= MAX_TEXT:
+            found[name] = data
+    return found
+
+
+def _bodies(data: Any) -> list[Any]:
+    """Return the bodies that an attribute is, or has."""
+    several = data if isinstance(data, list) else [data]
+    return [item["graph"] for item in several if isinstance(item, dict) and "graph" in item]
+
+
+def _short_bodies(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_short_bodies(item) for item in data]
+    if not _bodies(data):
+        return data
+    body = data["graph"]
+    nodes = [node | {"attr": _short_attrs(node["attr"])} for node in body["node"]]
+    return {"graph": body | {"node": nodes}}
+
+
+def drawn_nodes(graph: GraphDef) -> list[Node]:
+    """Return the nodes of a graph.
 
     >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
     ...     y = dv.tanh(dv.placeholder(dv.float32, [2], name="x"), name="y")
-    >>> drawn_nodes(graph)[1]  # doctest: +NORMALIZE_WHITESPACE
+    >>> drawn_nodes(graph.as_graph_def())[1]  # doctest: +NORMALIZE_WHITESPACE
     {'name': 'y', 'op': 'Tanh', 'input': ['x'], 'device': '',
      'attr': {'_output_shapes': [[2]]}}
     """
-    taken: set[str] = set()
-    if isinstance(graph, GraphDef):
-        return list(_of_data([vars(node) for node in graph.node], (), taken))
-    return list(_of_graph(graph, {}, taken))
-
-
-def _of_graph(graph: Any, names: dict[Operation, str], taken: set[str]) -> Iterator[Node]:
-    """Yield the nodes of a graph; `names` has those of all before."""
-    for op in graph.get_operations():
-        inputs = [names[t.op] + (f":{t.index}" if t.index else "") for t in op.inputs]
-        inputs += [f"^{names[waited]}" for waited in op.control_inputs]
-        attr: dict[str, Any] = {}
-        for key, value in op.attrs.items():
-            if bodies := [body for body in _several(value) if isinstance(body, Collections)]:
-                for body in bodies:
-                    yield from _of_graph(body, names, taken)
-            elif (short := _short(value)) is not None:
-                attr[key] = short
-        attr[SHAPES] = [shape_json(t.spec.shape) for t in op.outputs]
-        name = names[op] = _unique(op.name, taken)
-        yield {"name": name, "op": op.type, "input": inputs, "device": op.device, "attr": attr}
-
-
-def _several(value: Any) -> Any:
-    return value if isinstance(value, tuple | list) else (value,)
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, DType):
-        return {"dtype": value.name}
-    if isinstance(value, Operation):
-        return value.name
-    if isinstance(value, str | bytes | tuple) and len(text := str(value)) <= MAX_TEXT:
-        return text
-    return getattr(value, "__qualname__", None)  # of a function
+    return list(_of_data([vars(node) for node in graph.node], (), set()))
 
 
 def _of_data(
@@ -83,9 +81,7 @@ def _of_data(
         inputs = [_input_name(text, (*around, names)) for text in node["input"]]
         attr: dict[str, Any] = {}
         for key, data in node["attr"].items():
-            if bodies := [
-                d["graph"] for d in _several(data) if isinstance(d, dict) and "graph" in d
-            ]:
+            if bodies := _bodies(data):
                 for body in bodies:
                     yield from _of_data(body["node"], (*around, names), taken)
             elif key == SHAPES or isinstance(data, bool | int | float):

@@ -11,7 +11,7 @@ from typing import Any
 from daskvars.graph.graph import Graph
 from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.tensor import Tensor
-from daskvars.summary.drawn_nodes import drawn_nodes
+from daskvars.summary.drawn_nodes import shortened
 from daskvars.summary.event_files import EventFile, new_event_file
 from daskvars.summary.event_lines import JsonLinesFile
 from daskvars.summary.records import Event, SessionLog, Summary, TaggedRunMetadata
@@ -103,7 +103,7 @@ class FileWriter(ShownByArguments):
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
         """Write the operations of a graph: name, type, inputs, device and short attributes.
 
-        The bodies of branches and loops are in it; the elements of constants are not.
+        The bodies of branches and loops are in it, and constants of few elements.
 
         Raises:
           TypeError: it is no graph.
@@ -117,7 +117,8 @@ class FileWriter(ShownByArguments):
                 "The passed graph must be an instance of `Graph` or `GraphDef`, but is a "
                 f"{type(given).__name__}"
             )
-        self._add(global_step, graph_def=drawn_nodes(given))
+        data = given.as_graph_def() if isinstance(given, Graph) else given
+        self._add(global_step, graph_def=shortened(data).SerializeToString())
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
         """Write a graph with its collections and its saver: the event has it whole, as data.

@@ -100,8 +100,8 @@ class TaggedRunMetadata(Message):
 class Event(Message):
     """One entry of an event file, at a time (seconds since 1970) and a step.
 
-    ``graph_def`` is a list of nodes: ``{"name", "op", "input", "device", "attr"}``;
-    ``meta_graph_def`` is what `MetaGraphDef.SerializeToString` gave.
+    ``graph_def`` is what `GraphDef.SerializeToString` gave, and ``meta_graph_def`` what
+    `MetaGraphDef.SerializeToString` did.
 
     >>> Event(step=3, summary=Summary(value=[Summary.Value(tag="a", simple_value=1.0)])).step
     3
@@ -111,7 +111,7 @@ class Event(Message):
         "wall_time": 0.0,
         "step": 0,
         "file_version": "",
-        "graph_def": [dict],
+        "graph_def": b"",
         "summary": Summary,
         "session_log": SessionLog,
         "tagged_run_metadata": TaggedRunMetadata,

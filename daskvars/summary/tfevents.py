@@ -44,7 +44,8 @@ from daskvars.summary.records import Event, HistogramProto, Summary, SummaryValu
 MAX_REPEATED = 256
 """Most elements of a tensor that a file gives as one value and a shape."""
 _HEADER, _CHECKSUM = struct.Struct("<QI"), struct.Struct("<I")
-_OWN = "daskvars"  # the collection that has a meta graph as we write it, whole
+# The collection that has a meta graph as we write it, and the attribute that has a graph.
+_OWN = "daskvars"
 _MEDIA = ("image", "audio")
 _LOG_FIELDS = ("status", "checkpoint_path", "msg")
 
@@ -95,11 +96,9 @@ def protos_of(event: Event) -> list[event_pb2.Event]:
     if event.file_version:
         found.file_version = event.file_version
     if event.HasField("graph_def"):
-        found.graph_def = _graph_proto(event.graph_def).SerializeToString()
+        found.graph_def = _graph_bytes(event.graph_def)
     elif event.HasField("meta_graph_def"):
-        data = event.meta_graph_def
-        is_own = data.startswith(b"{")  # else as TensorFlow wrote it, which a file gave
-        found.meta_graph_def = _meta_graph_proto(data).SerializeToString() if is_own else data
+        found.meta_graph_def = _meta_graph_bytes(event.meta_graph_def)
     elif event.HasField("summary"):
         found.summary.value.extend(map(_value_proto, event.summary.value))
     elif event.HasField("session_log"):
@@ -168,6 +167,29 @@ def _tensor_proto(content: dict[str, Any]) -> tensor_pb2.TensorProto:
     return tensor_util.make_tensor_proto(array.reshape(content["shape"]))
 
 
+def _is_own(data: bytes) -> bool:
+    """Return whether a graph is as we write it, else as TensorFlow did, which a file gave."""
+    return data.startswith(b"{")
+
+
+def _graph_bytes(data: bytes) -> bytes:
+    """Return a graph as TensorBoard reads it; an attribute of the first node has it as we do."""
+    if not _is_own(data):
+        return data
+    found = _graph_proto(drawn_nodes(GraphDef.FromString(data)))
+    if found.node:
+        found.node[0].attr[_OWN].s = data
+    return found.SerializeToString()
+
+
+def _graph_data(data: bytes) -> bytes:
+    """Return what `_graph_bytes` was given."""
+    nodes = graph_pb2.GraphDef.FromString(data).node
+    if not nodes:
+        return GraphDef().SerializeToString()
+    return nodes[0].attr[_OWN].s if _OWN in nodes[0].attr else data
+
+
 def _graph_proto(nodes: list[dict[str, Any]]) -> graph_pb2.GraphDef:
     found = graph_pb2.GraphDef()
     found.versions.producer = 22  # that of TensorFlow 1.0, whose fields these are
@@ -179,11 +201,14 @@ def _graph_proto(nodes: list[dict[str, Any]]) -> graph_pb2.GraphDef:
     return found
 
 
-def _meta_graph_proto(data: bytes) -> meta_graph_pb2.MetaGraphDef:
+def _meta_graph_bytes(data: bytes) -> bytes:
+    """Return a meta graph as TensorBoard reads it; a collection has it as we do."""
+    if not _is_own(data):
+        return data
     graph = GraphDef.from_json(json.loads(data)["graph"])
     found = meta_graph_pb2.MetaGraphDef(graph_def=_graph_proto(drawn_nodes(graph)))
     found.collection_def[_OWN].bytes_list.value.append(data)
-    return found
+    return found.SerializeToString()
 
 
 def _attr_proto(key: str, data: Any) -> attr_value_pb2.AttrValue:
@@ -280,10 +305,7 @@ def _event_of(proto: event_pb2.Event) -> Event:
     if kind == "file_version":
         event.file_version = proto.file_version
     elif kind == "graph_def":
-        nodes = graph_pb2.GraphDef.FromString(proto.graph_def).node
-        event.graph_def = [
-            {"name": n.name, "op": n.op, "input": list(n.input), "device": n.device} for n in nodes
-        ]
+        event.graph_def = _graph_data(proto.graph_def)
     elif kind == "meta_graph_def":
         meta = meta_graph_pb2.MetaGraphDef.FromString(proto.meta_graph_def)
         own = meta.collection_def[_OWN].bytes_list.value if _OWN in meta.collection_def else ()

@@ -24,6 +24,7 @@ from tests.waiting import wait_until
 pytest.importorskip("tensorboard")
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.proto import config_pb2, event_pb2, summary_pb2, tensor_pb2
+from tensorboard.compat.proto.graph_pb2 import GraphDef
 from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 from tensorboard.plugins.hparams import summary_v2 as hparams
 from tensorboard.plugins.projector import ProjectorConfig
@@ -155,6 +156,33 @@ def test_bodies_are_in_the_graph(tmp_path, as_data):
     names = {node.name for node in found.node}
     assert [name for name in names if name.startswith("loop/") and name.endswith("/twice")]
     assert {i.removeprefix("^").partition(":")[0] for n in found.node for i in n.input} <= names
+
+
+def test_a_graph_comes_back_as_it_is_but_for_long_constants(tmp_path):
+    with tf.Graph().as_default() as graph:
+        x = tf.constant([2.0], name="short")
+        tf.while_loop(lambda i: i < 10.0, lambda i: i * x[0], [1.0], name="loop")
+    data = graph.as_graph_def()
+    with graph.as_default():
+        tf.constant(np.arange(500.0), name="long")
+    with tf.summary.FileWriter(tmp_path, data) as writer:
+        writer.add_graph(graph, 1)
+        writer.add_graph(tf.Graph(), 2)
+    (path,) = glob.glob(f"{tmp_path}/*")
+    _, *events = tf.train.summary_iterator(path)
+    found = [tf.GraphDef.FromString(event.graph_def) for event in events]
+    assert (found[0], found[2]) == (data, tf.GraphDef())
+    *same, long = found[1].node
+    assert (same, long.name) == (data.node, "long")
+    assert long.attr.keys() == {"dtype", "chunks", "_output_shapes"}
+
+
+def test_a_graph_of_tensorflow_stays_as_it_is(tmp_path):
+    data = GraphDef(node=[{"name": "x", "op": "Placeholder"}]).SerializeToString()
+    with tf.summary.FileWriter(tmp_path) as writer:
+        writer.add_event(tf.Event(step=1, graph_def=data))
+    (path,) = glob.glob(f"{tmp_path}/*")
+    assert [e.graph_def for e in tf.train.summary_iterator(path)] == [b"", data]
 
 
 def test_a_meta_graph_is_drawn_too(tmp_path):
