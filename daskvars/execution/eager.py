@@ -2,7 +2,10 @@
 
 Shapes and dtypes are inferred at the call, so mistakes raise there. The record goes through the
 same passes as a graph, and its plan is kept under its structure: a loop is compiled in its first
-turn. A read sees every assignment before it, so only the clock can tell recording from running.
+turn. So that this holds for a loop that looks at nothing, a record is run as well where a turn ends
+(m, Adam on two layers: 2.3 ms a step; cut wherever 2,000 operations were recorded, no record was
+like another: 10 ms). A read sees every assignment before it, so only the clock can tell recording
+from running.
 
 When the record runs, every tensor that somebody has gets its value, and drops its history unless a
 tape holds it (see `eager_records`, also for what threads do to one another).
@@ -370,11 +373,20 @@ class EagerContext(Graph):
             self._keys.add(attrs["key"])
             weakref.finalize(op, self._dropped.append, attrs["key"])
             return op  # a variable's handle
+        record = here.record
+        if (
+            record is not None
+            and record.ends_before(op.created_at)
+            and not here.depth
+            # A tape would have all that it has seen so far computed and kept.
+            and all(history.is_empty for history in here.histories)
+        ):
+            self._finish(record, as_futures=True)
         if here.histories:
             op.holders = tuple([history.keep(op, inputs) for history in here.histories])
         record = self._recorded(op, here)
         if len(record.ops) >= config.get().eager_limit:
-            self._finish(record)
+            self._finish(record, as_futures=True)
         return op
 
     def _recorded(self, op: EagerOperation, here: _ThreadState) -> Record:
@@ -482,8 +494,11 @@ class EagerContext(Graph):
                 raise
             owner.failure = owner.failure or error  # what came first is the cause of the rest
 
-    def _finish(self, record: Record, as_dask: bool = False) -> None:
-        """Run a record, or wait until the thread that does has done so."""
+    def _finish(self, record: Record, as_dask: bool = False, as_futures: bool = False) -> None:
+        """Run a record, or wait until the thread that does has done so.
+
+        With `as_futures` nobody looks at its values yet: on a cluster they may be on their way.
+        """
         me = threading.get_ident()
         with self._lock:
             is_mine = record.runner is None
@@ -493,15 +508,15 @@ class EagerContext(Graph):
                 if record.owner.record is record:
                     record.owner.record = None
         if is_mine:
-            self._run(record, as_dask)
+            self._run(record, as_dask, as_futures)
         elif record.runner != me and not record.is_done:
             with record.gate:
                 pass
 
-    def _run(self, record: Record, as_dask: bool) -> None:
+    def _run(self, record: Record, as_dask: bool, as_futures: bool) -> None:
         try:
             self._forget_dropped()
-            self._compute(record.ops, as_dask)
+            self._compute(record.ops, as_dask, as_futures)
             for op in record.ops:
                 op.leave()
         except BaseException as error:
@@ -514,7 +529,7 @@ class EagerContext(Graph):
                 self._records.remove(record)
             record.gate.release()
 
-    def _compute(self, ops: list[EagerOperation], as_dask: bool) -> None:
+    def _compute(self, ops: list[EagerOperation], as_dask: bool, as_futures: bool) -> None:
         """Give their values to all tensors that somebody has."""
         fetches = [tensor for op in ops for tensor in op.wanted()]
         effects = [op for op in ops if has_effect(op)]
@@ -531,7 +546,8 @@ class EagerContext(Graph):
         )
         specs = [tensor.spec for tensor in fetches]
         as_dask = as_dask and self.engine.acquire().placement is not None and may_be_dask(specs)
-        results = executable([_fed(leaf) for leaf in form.leaves], as_dask=as_dask)
+        fed = [_fed(leaf) for leaf in form.leaves]
+        results = executable(fed, as_futures, as_dask)
         for tensor, value in zip(fetches, results, strict=True):
             tensor.value = ValueOnWorkers(value, tensor.name) if as_dask else value
 

@@ -20,6 +20,8 @@ from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.tensor import Operation, Tensor
 
 EVERYTHING = ""  # what an operation touches that may look at any variable
+TURN_OPS = 64
+"""Operations of a turn of a loop that is worth a run: one takes about as long as to record ten."""
 
 
 class EagerOperation(Operation):
@@ -138,7 +140,7 @@ class EagerOperation(Operation):
             [(t.op, t.index) if t.op.record is record else t for t in self._sources]
         )
         self.record = record
-        record.ops.append(self)
+        record.add(self)
 
     def leave(self) -> None:
         """Have run."""
@@ -164,6 +166,11 @@ class History:
     def __init__(self) -> None:
         self._kept: list[Any] = []
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has seen nothing yet."""
+        return not self._kept
+
     def keep(self, op: EagerOperation, inputs: tuple[Any, ...]) -> weakref.ref[History]:
         """Keep an operation and its tensors for as long as this object lives."""
         self._kept.append((op, inputs, op.outputs))
@@ -181,7 +188,19 @@ class Record:
       is_done: whether it has run, or failed with `error`.
     """
 
-    __slots__ = ("_num_seen", "_touched", "error", "gate", "is_done", "ops", "owner", "runner")
+    __slots__ = (
+        "_begun_at",
+        "_has_written",
+        "_line",
+        "_num_seen",
+        "_touched",
+        "error",
+        "gate",
+        "is_done",
+        "ops",
+        "owner",
+        "runner",
+    )
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
@@ -192,6 +211,33 @@ class Record:
         self.error: BaseException | None = None
         self._touched: dict[str, bool] = {}
         self._num_seen = 0
+        self._begun_at: tuple[str, int] | None = None
+        self._line: tuple[str, int] | None = None  # that the last operation was called from
+        self._has_written = False  # whether operations of that line wrote variables
+
+    def add(self, op: EagerOperation) -> None:
+        """Take an operation as the last one."""
+        line = op.created_at
+        if line != self._line:
+            if self._has_written or not self.ops:
+                self._begun_at = line
+            self._line, self._has_written = line, False
+        pattern = op.opdef.pattern
+        if isinstance(pattern, Effect) and pattern.writes and not op.holders:
+            self._has_written = True
+        self.ops.append(op)
+
+    def ends_before(self, line: tuple[str, int] | None) -> bool:
+        """Return whether a turn of a loop seems to end before an operation of that line.
+
+        One does where the program has written variables that no tape saw it write (an optimizer's
+        step) and goes on, and where it comes back to the line at which it went on so, or began. A
+        record that ends with a turn is like that of the turn before, so its plan is there already;
+        one that ends after so many operations is like none.
+        """
+        if line == self._line or len(self.ops) < TURN_OPS:
+            return False
+        return self._has_written or line == self._begun_at
 
     def conflicts(self, op: EagerOperation) -> bool:
         """Return whether `op` must not run before these operations."""

@@ -11,6 +11,8 @@ import daskvars as dv
 from daskvars import lowering
 from daskvars.errors import InvalidArgumentError
 from daskvars.execution.eager import EAGER_CONTEXT
+from daskvars.execution.eager_records import TURN_OPS
+from daskvars.execution.engine import events
 
 
 def test_values_appear_when_looked_at():
@@ -120,6 +122,65 @@ def test_a_training_loop_is_compiled_once_and_holds_no_memory():
         counts.append(lowering.num_lowerings)
     assert counts[-1] == counts[2]
     assert len(EAGER_CONTEXT.here.record.ops if EAGER_CONTEXT.here.record else []) < 200
+
+
+def trained(num_steps, look_every):
+    """Train a small network; return the losses looked at, the plans made, and the variables."""
+    rng = np.random.default_rng(0)
+    layers = [dv.layers.Dense(8, activation=dv.nn.relu) for _ in range(3)]
+    data = [rng.normal(size=(4, 8)).astype(np.float32) for _ in range(num_steps)]
+    optimizer = dv.train.MomentumOptimizer(0.1, 0.9)
+    for layer in layers:
+        layer(data[0])
+    weights = [w for layer in layers for w in layer.trainable_variables]
+    for w in weights:
+        w.assign(rng.normal(size=w.shape).astype(np.float32))
+    before, losses = [], []
+    for number, x in enumerate(data):
+        with dv.GradientTape() as tape:
+            h = x
+            for layer in layers:
+                h = layer(h)
+            loss = dv.reduce_mean(dv.square(h - x))
+        gradients = tape.gradient(loss, weights)
+        optimizer.apply_gradients(list(zip(gradients, weights, strict=True)))
+        if look_every and number % look_every == 0:
+            losses.append(float(loss))
+        before.append(lowering.num_lowerings)
+    return losses, before[-1] - before[3], [w.numpy().tobytes() for w in weights]
+
+
+def test_a_loop_that_looks_at_nothing_has_the_plans_of_one_that_does(eager):
+    every, few_plans, expected = trained(40, 1)
+    some, plans, found = trained(40, 10)
+    assert (some, found) == (every[::10], expected)
+    assert plans <= few_plans + 4
+    _, plans, found = trained(40, None)
+    assert found == expected
+    assert plans <= few_plans + 2
+
+
+def test_a_turn_ends_where_the_program_comes_back_but_not_within_a_tape(eager):
+    runs = []
+    w = dv.Variable(np.eye(4, dtype=np.float32))
+    with events.subscribed(runs.append):
+        found = []
+        for _ in range(8 * TURN_OPS):
+            h = dv.matmul(w, w)
+            found.append(dv.reduce_sum(h))
+        dv.sync()
+        assert len(runs) > 8
+        assert len({id(run.plan) for run in runs if isinstance(run, events.RunFinished)}) <= 4
+        runs.clear()
+        with dv.GradientTape() as tape:
+            h = w
+            for _ in range(TURN_OPS):
+                h = dv.matmul(h, w)
+                h = dv.nn.relu(h)
+        assert not runs
+        tape.gradient(h, w).numpy()
+        assert sum(isinstance(run, events.RunFinished) for run in runs) == 1
+    assert {float(value) for value in found} == {4.0}
 
 
 def test_a_failing_op_raises_where_its_value_is_wanted_and_spares_variables():

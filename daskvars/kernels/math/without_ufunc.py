@@ -109,9 +109,16 @@ def divide_no_nan(xp: ArrayModule, x: Array, y: Array) -> Array:
 # -- roots, powers and ratios ------------------------------------------------------------------
 
 
-def _cube(x: Array) -> Array:
-    cube = numpy.square(x)
-    return numpy.multiply(cube, x, out=overwriting(cube))
+def _square(xp: ArrayModule, x: Array) -> Array:
+    return xp.square(x)
+
+
+def _cube(xp: ArrayModule, x: Array) -> Array:
+    cube = xp.square(x)
+    return xp.multiply(cube, x, out=overwriting(cube))
+
+
+_PRODUCTS = {2: _square, 3: _cube}
 
 
 def power(xp: ArrayModule, x: Array, y: Array) -> Array:
@@ -124,12 +131,12 @@ def power(xp: ArrayModule, x: Array, y: Array) -> Array:
     """
     if xp is not numpy or x.dtype.kind != "f":
         return xp.power(x, y)
-    found = None
-    for exponent, product in ((2, numpy.square), (3, _cube)):
+    found: Array | None = None
+    for exponent, product in _PRODUCTS.items():
         if (chosen := y == exponent).any():
             if chosen.all() and y.ndim <= x.ndim:
-                return product(x)
-            found = xp.where(chosen, product(x), xp.power(x, y) if found is None else found)
+                return product(xp, x)
+            found = xp.where(chosen, product(xp, x), xp.power(x, y) if found is None else found)
     return xp.power(x, y) if found is None else found
 
 
