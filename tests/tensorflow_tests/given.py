@@ -117,6 +117,8 @@ def unknown_shape(ndims: int | None = None) -> tf.TensorShape:
 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
     """Return a tensor, or the slices, that are there once others are, on the tensor's device."""
+    if not hasattr(output_tensor, "op"):
+        output_tensor = tf.convert_to_tensor(output_tensor)
     with tf.colocate_with(output_tensor), tf.control_dependencies(dependencies):
         if not isinstance(output_tensor, tf.IndexedSlices):
             return tf.identity(output_tensor, name=name)
