@@ -44,6 +44,7 @@ IN_PLACE = Accepted("nothing is moved to another memory between iterations", war
 CHECKED = Accepted("indices are always checked")
 DENSE = Accepted("the product is that of dense matrices", warns=True)
 OF_THE_OP = Accepted("the op says it")
+FED = Accepted("the handle that is fed says which tensor it is")
 AS_WRITTEN = Accepted("a file has all attributes and nothing else")
 
 ACCEPTED = {
@@ -63,6 +64,8 @@ ACCEPTED = {
     "get_local_variable.trainable": Accepted("local variables are never trained", warns=True),
     "astype.copy": Accepted("a tensor never changes, so nobody sees whether it is a copy"),
     "reshape.copy": Accepted("a tensor never changes, so nobody sees whether it is a copy"),
+    "get_session_tensor.handle": FED,
+    "delete_session_tensor.handle": FED,
     "sort.stable": Accepted("equal elements always keep their order"),
     "top_k.sorted": Accepted("the result is in descending order either way"),
     "embedding_lookup.validate_indices": CHECKED,

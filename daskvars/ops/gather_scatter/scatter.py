@@ -117,8 +117,10 @@ def gather_nd(
 
 
 def _scattered(inputs: Sequence[Spec], *, shape: Shape, batch_dims: int = 0, **attrs: Any) -> Spec:
-    target = axes.sizes_of(shape, inputs[2:])
-    if target is not None and 0 in target and any(shapes.size(spec.shape) for spec in inputs[:2]):
+    target, indices = axes.sizes_of(shape, inputs[2:]), inputs[0].shape
+    depth = indices[-1] if indices else None  # slices of no elements have a place
+    indexed = None if target is None or depth is None else target[: batch_dims + depth]
+    if indexed and 0 in indexed and any(shapes.size(spec.shape) for spec in inputs[:2]):
         raise ValueError(
             f"Indices and updates specified for empty output shape {shapes.in_brackets(target)}: "
             "it has no place for any"

@@ -26,6 +26,7 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array.placeholders import placeholder
 from daskvars.ops.rules.shapes import no_results
+from daskvars.surface.accepted import accepts
 
 __all__ = ["delete_session_tensor", "get_session_handle", "get_session_tensor"]
 
@@ -266,13 +267,13 @@ def get_session_handle(data: Tensor, name: str | None = None) -> Tensor:
     return apply(KEEP, data, name=name)
 
 
+@accepts("handle")
 def get_session_tensor(
     handle: str, dtype: DTypeLike, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return a placeholder for handles, and the tensor of whichever is fed to it.
 
     Args:
-      handle: of a tensor of the session; any other of the same dtype can be fed as well.
       dtype: of the tensor.
       name: name of the operation, by default "GetSessionTensor".
 
@@ -299,11 +300,11 @@ def get_session_tensor(
     return holder, apply(FIND, holder, name=name, dtype=as_dtype(dtype))
 
 
+@accepts("handle")
 def delete_session_tensor(handle: str, name: str | None = None) -> tuple[Tensor, Operation]:
     """Return a placeholder for handles, and an operation that lets go of what is fed to it.
 
     Args:
-      handle: of a tensor of the session; any other can be fed as well.
       name: name of the operation, by default "DeleteSessionTensor".
 
     Returns:
