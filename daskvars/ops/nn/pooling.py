@@ -7,6 +7,7 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64
+from daskvars.errors import UnimplementedError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
@@ -14,13 +15,15 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import pooling
-from daskvars.kernels.nn.windows import pool2d_shape
+from daskvars.kernels.nn.windows import channels, pool2d_shape
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.array.slicing import size_along
 from daskvars.ops.nn.windows import (
     PaddingLike,
     PerAxis,
     image_shape,
     image_sizes,
-    per_axis,
+    of_all_axes,
     space_format,
     window_padding,
 )
@@ -38,6 +41,36 @@ def _each_channel(inputs: RankedShapes, attrs: Attrs) -> str:
 
 def _pooled(inputs: Sequence[Spec], **options: Any) -> Spec:
     return Spec(inputs[0].dtype, pool2d_shape(image_shape(inputs[0]), **options))
+
+
+def _windows(ksize: Any, strides: Any, data_format: str) -> dict[str, tuple[int, ...]]:
+    """Return the sizes of windows and the distances between them.
+
+    Raises:
+      UnimplementedError: they are of several images or channels.
+    """
+    found = _windows_of_channels(ksize, strides, data_format)
+    if any(channels(each, data_format) != 1 for each in found.values()):
+        raise _unimplemented("Non-spatial pooling is not yet supported", found, data_format)
+    return found
+
+
+def _windows_of_channels(ksize: Any, strides: Any, data_format: str) -> dict[str, tuple[int, ...]]:
+    """Return those of `_windows` that may be of several channels."""
+    found = {
+        "ksize": of_all_axes(ksize, data_format, "ksize"),
+        "strides": of_all_axes(strides, data_format, "strides"),
+    }
+    if any(each[0] != 1 for each in found.values()):
+        raise _unimplemented(
+            "Pooling is not yet supported on the batch dimension", found, data_format
+        )
+    return found
+
+
+def _unimplemented(problem: str, found: dict[str, Any], data_format: str) -> UnimplementedError:
+    given = ", ".join(f"{name}={list(sizes)}" for name, sizes in found.items())
+    return UnimplementedError(None, None, f"{problem}: found {given} ({data_format})")
 
 
 def _options(op: Operation) -> dict[str, Any]:
@@ -122,6 +155,7 @@ def max_pool_with_argmax(
 
     Raises:
       ValueError: `Targmax` is another dtype, or the windows do not fit.
+      UnimplementedError: a window is of several images or channels.
 
     >>> import daskvars as dv
     >>> max_pool_with_argmax([[[[1.0], [3.0]]]], [1, 1, 2, 1], 1, "VALID")[1].numpy().ravel()
@@ -135,9 +169,8 @@ def max_pool_with_argmax(
         input,
         name=name,
         dtype=dtype,
-        ksize=per_axis(ksize, "NHWC", "ksize"),
-        strides=per_axis(strides, "NHWC", "strides"),
         padding=window_padding(padding),
+        **_windows(ksize, strides, "NHWC"),
     )
 
 
@@ -201,28 +234,73 @@ POOLINGS = Family(
         "input": Argument("the new name of `value`.", None),
     },
     returns="[batch, rows, columns, channels] of the dtype of `value`.",
-    raises="ValueError: the rank is not 4, or a window is larger than the image.",
+    raises="ValueError: the rank is not 4, or a window is larger than the image.\n"
+    "UnimplementedError: a window is of several images, or of several channels in another way.",
     result="Tensor",
 )
 
 
-def _pooling(name: str, definition: OpDef, types: str, doc: str) -> Callable[..., Tensor]:
-    """Return the function of a pooling op."""
+def _pooling(
+    name: str,
+    definition: OpDef,
+    types: str,
+    doc: str,
+    across: Callable[..., Tensor] | None = None,
+) -> Callable[..., Tensor]:
+    """Return the function of a pooling op; `across` is what pools channels, where that is known."""
     order = "value ksize=None strides=None padding=None data_format name input"
 
     def call(given: dict[str, Any]) -> Tensor:
         value = either(given["input"], given["value"], "input", "value")
         data_format = space_format(given["data_format"])
-        options = {
-            "ksize": per_axis(given["ksize"], data_format, "ksize"),
-            "strides": per_axis(given["strides"], data_format, "strides"),
-            "padding": window_padding(given["padding"]),
-        }
+        padding = window_padding(given["padding"])
+        windows = _windows_of_channels(given["ksize"], given["strides"], data_format)
+        is_across = any(channels(each, data_format) != 1 for each in windows.values())
         with name_scope(given["name"], definition.type, [value]) as scope:
             value = convert_to_tensor(value, name="value")
-            return apply(definition, value, name=scope, data_format=data_format, **options)
+            if is_across and across is not None:
+                return across(value, windows, data_format, scope)
+            options = _windows(given["ksize"], given["strides"], data_format)
+            return apply(
+                definition, value, name=scope, padding=padding, data_format=data_format, **options
+            )
 
     return POOLINGS.function(__name__, name, order, call, doc, types=types, type=definition.type)
+
+
+def _max_of_channels(
+    value: Tensor, windows: dict[str, tuple[int, ...]], data_format: str, name: str
+) -> Tensor:
+    """Return the maximum of each group of channels: the channels, as rows of images, in windows."""
+    (*space, size), steps = windows["ksize"], windows["strides"]
+    if data_format != "NHWC" or {*space, *steps[:-1]} != {1}:
+        raise _unimplemented(
+            "MaxPooling supports exactly one of pooling across depth or pooling across "
+            "width/height, the former with channels last",
+            windows,
+            data_format,
+        )
+    if steps[-1] != size:
+        raise _unimplemented(
+            "Depthwise max pooling requires the depth window to equal the depth stride",
+            windows,
+            data_format,
+        )
+    batch, height, width, depth = image_shape(value.spec)
+    if depth is not None and depth % size:
+        raise _unimplemented(
+            f"Depthwise max pooling requires the depth window to evenly divide the input depth, "
+            f"{depth}",
+            windows,
+            data_format,
+        )
+    known = [batch, height, width, depth]
+    sizes = [n if n is not None else size_along(value, i) for i, n in enumerate(known)]
+    rows = reshape(value, [sizes[0], -1, sizes[3], 1])
+    window = (1, 1, size, 1)
+    options: dict[str, Any] = {"ksize": window, "strides": window, "padding": "VALID"}
+    pooled = apply(MAX_POOL, rows, data_format="NHWC", **options)
+    return reshape(pooled, [*sizes[:3], sizes[3] // size], name=name)
 
 
 max_pool = _pooling(
@@ -231,11 +309,15 @@ max_pool = _pooling(
     "real",
     """Return the maximum of each window; padding never wins.
 
+    With a window of several channels (``ksize=[1, 1, 1, k]`` and `strides` as that) that of each
+    `k` channels.
+
     >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])
     >>> max_pool(image, 2, 2, "VALID").numpy().ravel().tolist()
     [5.0, 7.0, 13.0, 15.0]
     """,
+    _max_of_channels,
 )
 avg_pool = _pooling(
     "avg_pool",

@@ -30,7 +30,7 @@ def space_format(data_format: str | None, rank: int = 4) -> str:
     raise ValueError(f"data_format must be {last!r} or {first!r}, got {data_format!r}")
 
 
-def per_axis(value: PerAxis | None, data_format: str, what: str) -> tuple[int, ...]:
+def of_all_axes(value: PerAxis | None, data_format: str, what: str) -> tuple[int, ...]:
     """Return strides, dilations or window sizes of all axes, in the order of `data_format`.
 
     Args:
@@ -40,10 +40,9 @@ def per_axis(value: PerAxis | None, data_format: str, what: str) -> tuple[int, .
       what: the name of the argument, for errors.
 
     Raises:
-      ValueError: there is another number of them, one is not positive, or those of batch and
-        channels are not 1.
+      ValueError: there is another number of them, or one is not positive.
 
-    >>> per_axis([2, 3], "NCHW", "strides")
+    >>> of_all_axes([2, 3], "NCHW", "strides")
     (1, 1, 2, 3)
     """
     rank = len(data_format)
@@ -56,6 +55,16 @@ def per_axis(value: PerAxis | None, data_format: str, what: str) -> tuple[int, .
     if len(given) < rank:
         space = given * (rank - 2) if len(given) == 1 else given
         return (1, 1, *space) if data_format[1] == "C" else (1, *space, 1)
+    return given
+
+
+def per_axis(value: PerAxis | None, data_format: str, what: str) -> tuple[int, ...]:
+    """Return them where those of batch and channels are 1. See `of_all_axes`.
+
+    Raises:
+      ValueError: they are not.
+    """
+    given = of_all_axes(value, data_format, what)
     if given[0] != 1 or channels(given, data_format) != 1:
         raise ValueError(
             f"Current implementation does not yet support {what} in the batch and depth "

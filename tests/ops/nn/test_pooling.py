@@ -39,6 +39,21 @@ def test_definition(function, fold, size, stride, padding):
     assert_allclose(first.numpy(), wanted.transpose(0, 3, 1, 2), rtol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 4, 6), (None, None, None, None), (None, 3, None, 6)])
+def test_a_window_of_channels_gives_the_maximum_of_each_group_of_them(shape):
+    value = rng.normal(size=(2, 3, 4, 6))
+    groups = value.reshape(2, 3, 4, 2, 3)
+    largest = groups.max(axis=-1, keepdims=True)
+    with dv.Graph().as_default(), dv.Session() as session:
+        x = tf.placeholder(dv.float64, shape)
+        y = ops.max_pool(x, [1, 1, 1, 3], [1, 1, 1, 3], "SAME", name="out")
+        assert y.op.name == "out"
+        assert y.shape.as_list() == [*shape[:3], None if shape[3] is None else 2]
+        found, slope = session.run([y, dv.gradients(y, [x])[0]], {x: value})
+    assert_allclose(found, largest[..., 0])
+    assert_allclose(slope, (groups == largest).reshape(value.shape))
+
+
 def test_equal_maxima_give_the_gradient_to_the_first():
     with dv.Graph().as_default(), dv.Session() as session:
         x = tf.constant(numpy.ones((1, 2, 2, 1), "f4"))
@@ -108,8 +123,25 @@ def test_errors():
         x = tf.placeholder(dv.float32, [None, 28, 28, 3])
         with pytest.raises(ValueError, match="rank 4"):
             ops.max_pool(tf.zeros([3, 3]), 2, 2, "SAME")
-        with pytest.raises(ValueError, match="ksize in the batch and depth"):
-            ops.max_pool(x, [1, 2, 2, 3], 2, "SAME")
+        for call, words in (
+            (
+                lambda: ops.max_pool(x, [1, 2, 2, 3], 2, "SAME"),
+                "exactly one of pooling across depth",
+            ),
+            (lambda: ops.max_pool(x, [1, 1, 1, 3], 1, "SAME"), "window to equal the depth stride"),
+            (
+                lambda: ops.max_pool(x, [1, 1, 1, 2], [1, 1, 1, 2], "SAME"),
+                "depth window to evenly divide the input depth, 3",
+            ),
+            (lambda: ops.avg_pool(x, [1, 1, 1, 3], 1, "SAME"), "Non-spatial pooling"),
+            (lambda: ops.avg_pool(x, 1, [2, 1, 1, 1], "SAME"), "not yet supported on the batch"),
+            (
+                lambda: ops.max_pool_with_argmax(x, 1, [2, 1, 1, 1], "SAME"),
+                r"batch dimension: found ksize=\[1, 1, 1, 1\], strides=\[2, 1, 1, 1\]",
+            ),
+        ):
+            with pytest.raises(dv.errors.UnimplementedError, match=words):
+                call()
         with pytest.raises(ValueError, match="padding"):
             ops.avg_pool(x, 2, 2, "FULL")
         with pytest.raises(ValueError, match="Negative dimension"):
