@@ -202,8 +202,16 @@ def modules_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def private_imports(tree: ast.Module) -> Iterator[str]:
-    """Give the names by which a file calls what is private, among what it imports."""
+    """Give the names by which a file calls what is private, among what it imports.
+
+    It may be of an imported module: ``add = sparse_ops._add``.
+    """
+    modules = dict(modules_of(tree))
     for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute):
+            owner, name = ast.unparse(node.value.value), node.value.attr
+            if owner in modules and re.match(r"_[^_]", name):
+                yield from map(ast.unparse, node.targets)
         if not isinstance(node, ast.ImportFrom) or not node.module:
             continue
         for alias in node.names:

@@ -51,6 +51,7 @@ def test_what_is_left_out_is_found_in_the_source(tmp_path, monkeypatch):
     path.write_text(
         "from tensorflow.python.layers import utils\n"
         "from tensorflow.python.ops import array_ops, data_flow_ops\n"
+        "add = array_ops._add\n"
         "def helper():\n"
         "    return context.eager_mode()\n"
         "class SomeTest(test.TestCase):\n"
@@ -60,6 +61,8 @@ def test_what_is_left_out_is_found_in_the_source(tmp_path, monkeypatch):
         "        self._own()\n"
         "    def testPrivate(self):\n"
         "        ops._private(1)\n"
+        "    def testPrivateByAnotherName(self):\n"
+        "        add(1)\n"
         "    def testPrivateModule(self):\n"
         "        utils.normalize(1)\n"
         "    def testThroughAFunction(self):\n"
@@ -78,6 +81,7 @@ def test_what_is_left_out_is_found_in_the_source(tmp_path, monkeypatch):
         "_own": None,
         "testOfPrograms": None,
         "testPrivate": "private names of TensorFlow",
+        "testPrivateByAnotherName": "private names of TensorFlow",
         "testPrivateModule": "private names of TensorFlow",
         "testThroughAFunction": "the inside of eager contexts",
         "testExported": None,

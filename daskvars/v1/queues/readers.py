@@ -10,7 +10,9 @@ import numpy
 
 from daskvars.data.records.tfrecords import compression_of
 from daskvars.dtypes import int64, string
+from daskvars.errors import InvalidArgumentError
 from daskvars.execution.host_ops.resources import Call, host_op
+from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.interpreter import apply, apply_op
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -63,6 +65,27 @@ def _num_done(call: Call, reader: numpy.ndarray) -> numpy.ndarray:
     return numpy.asarray(object_of(call, reader, work.Reader, "reader").num_done)
 
 
+def _state(call: Call, reader: numpy.ndarray) -> numpy.ndarray:
+    found = numpy.empty((), object)
+    found[()] = object_of(call, reader, work.Reader, "reader").state()
+    return found
+
+
+def _restore(call: Call, reader: numpy.ndarray, state: numpy.ndarray) -> tuple:
+    found = object_of(call, reader, work.Reader, "reader")
+    try:
+        found.restore(state.item())
+    except ValueError as error:
+        kind = call.op.inputs[0].op.type.removesuffix("V2")
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Could not parse state for {kind} '{reader.item().decode()}': {state.item()[:64]!r} "
+            f"({error})",
+        ) from None
+    return ()
+
+
 def _reset(call: Call, reader: numpy.ndarray) -> tuple:
     object_of(call, reader, work.Reader, "reader").reset()
     return ()
@@ -92,6 +115,8 @@ READ_UP_TO = _op(
 NUM_RECORDS = _op("ReaderNumRecordsProducedV2", "reader:S", Spec(int64, ()), _num_records)
 NUM_DONE = _op("ReaderNumWorkUnitsCompletedV2", "reader:S", Spec(int64, ()), _num_done)
 RESET = _op("ReaderResetV2", "reader:S", (), _reset)
+SERIALIZE_STATE = _op("ReaderSerializeStateV2", "reader:S", Spec(string, ()), _state)
+RESTORE_STATE = _op("ReaderRestoreStateV2", "reader:S, state:S", (), _restore)
 
 
 class ReaderBase:
@@ -132,8 +157,8 @@ class ReaderBase:
 
     @property
     def supports_serialize(self) -> bool:
-        """Whether its state can be had as a string: no."""
-        return False
+        """Whether its state can be had as a string: yes."""
+        return True
 
     def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Return the next record, of the work in hand or the next that the queue gives.
@@ -176,6 +201,33 @@ class ReaderBase:
         """Return how many files were read to the end: [] int64."""
         with entered_for(self._reader_ref, f"a look at {self._reader_ref.op.name!r}"):
             return apply(NUM_DONE, self._reader_ref, name=name)
+
+    def serialize_state(self, name: str | None = None) -> Tensor:
+        """Return how far it has come, for `restore_state`: [] string.
+
+        That is the work in hand, such as the name of a file, how many of its records were read,
+        and the counts.
+        """
+        with entered_for(self._reader_ref, f"a look at {self._reader_ref.op.name!r}"):
+            return apply(SERIALIZE_STATE, self._reader_ref, name=name)
+
+    def restore_state(self, state: Tensor | bytes, name: str | None = None) -> Operation:
+        """Return an operation after which it goes on from where it was when it gave a state.
+
+        The work is read again up to there; what is left in the queue is another matter.
+
+        Args:
+          state: [] string, of `serialize_state` of a reader of this kind.
+          name: name of the operation.
+
+        Raises:
+          ValueError: the state has another shape.
+          InvalidArgumentError: (when run) it is none.
+        """
+        with entered_for(self._reader_ref, f"a change of {self._reader_ref.op.name!r}"):
+            given = convert_to_tensor(state, string, name="state")
+            given.shape.assert_is_compatible_with([])
+            return apply_op(RESTORE_STATE, self._reader_ref, given, name=name)
 
     def reset(self, name: str | None = None) -> Operation:
         """Return an operation that sets it back: the file in hand is let go of."""

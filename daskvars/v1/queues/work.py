@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 import threading
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from daskvars.errors import InvalidArgumentError
 from daskvars.remote.tasks.record_files import RecordReader, opened
@@ -30,7 +32,34 @@ class Reader:
         """Be as in the beginning."""
         with self._lock:
             self._records: Iterator[Record] | None = None
+            self._work, self._num_of_work = b"", 0
             self.num_records = self.num_done = 0
+
+    def state(self) -> bytes:
+        """Return how far it has come: the work in hand, how much of it was read, and the counts."""
+        with self._lock:
+            work = None if self._records is None else self._work.decode("latin-1")
+            counts = [self._num_of_work, self.num_records, self.num_done]
+        return json.dumps([work, *counts]).encode()
+
+    def restore(self, state: bytes) -> None:
+        """Go on from where a reader was when it gave a state; the work is read again up to there.
+
+        Raises:
+          ValueError: it is none.
+        """
+        found = json.loads(state)
+        if not isinstance(found, list) or len(found) != 4:
+            raise ValueError(f"wanted work and three counts, found {found!r}")
+        work, *counts = found
+        if not isinstance(work, str | None) or not all(type(n) is int and n >= 0 for n in counts):
+            raise ValueError(f"wanted work and three counts, found {found!r}")
+        with self._lock:
+            self._num_of_work, self.num_records, self.num_done = counts
+            self._work = b"" if work is None else work.encode("latin-1")
+            self._records = None
+            if work is not None:
+                self._records = islice(self._records_of(self._work), self._num_of_work, None)
 
     def read(self, count: int, next_work: Callable[[], bytes]) -> list[Record]:
         """Return at most so many records of one piece of work, at least one.
@@ -43,10 +72,12 @@ class Reader:
         with self._lock:
             while len(found) < count:
                 if self._records is None:
-                    self._records = self._records_of(next_work())
+                    self._work, self._num_of_work = next_work(), 0
+                    self._records = self._records_of(self._work)
                 record = next(self._records, None)
                 if record is not None:
                     found.append(record)
+                    self._num_of_work += 1
                     self.num_records += 1
                 if record is None or self._ends_at_once:
                     self._records = None
