@@ -201,6 +201,15 @@ class Node:
         return pattern.inner if isinstance(pattern, Effect) else pattern
 
     @property
+    def written_key(self) -> str:
+        """The key of the variable that its operation writes, "" if it writes none."""
+        op, pattern = self.op, self.pattern
+        if op is None or not isinstance(pattern, Effect) or not pattern.writes:
+            return ""
+        key: str = op.inputs[0].op.attrs["key"]
+        return key
+
+    @property
     def rules(self) -> OpDef:
         """The definition of its op: what `route_rows` and `shard` add has none, and no rules."""
         assert self.opdef is not None

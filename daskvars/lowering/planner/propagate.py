@@ -179,8 +179,8 @@ class _Propagation:
     def _label_chunks(self, node: Node, access: Access) -> dict[int, Any]:
         """Return the chunks (in units of one) of each label that is cut."""
         given: list[Given] = []
-        key = _written_key(node)
-        wanted = None if key is None else self.program.stored.get(key)
+        key = node.written_key
+        wanted = self.program.stored.get(key)
         if wanted is not None:
             is_settled = key not in self.program.automatic
             given.append(Given(_label_sizes(access.outputs[0], wanted), math.inf, is_settled))
@@ -494,13 +494,6 @@ def _is_loose(ref: Ref) -> bool:
     if isinstance(node, Leaf) and node.kind in (FEED, CONSTANT):
         return True
     return ref.spec.shape is not None and shapes.size(ref.spec.shape) == 1
-
-
-def _written_key(node: Node) -> str | None:
-    pattern = node.pattern
-    if getattr(pattern, "writes", False) and node.op is not None:
-        return node.op.inputs[0].op.attrs["key"]
-    return None
 
 
 def _layout(dims: Dims, shape: Any, labels: dict[int, tuple[int, ...]]) -> Chunks | None:

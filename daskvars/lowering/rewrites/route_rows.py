@@ -68,14 +68,7 @@ def _cut_of_updated(program: Program, node: Node) -> Cut | None:
         return None
     if node.op is None or node.rules.block is None or (updates and updates[0] != ids[0]):
         return None
-    return _cut_of(program.stored.get(_key(node)))
-
-
-def _key(update: Node) -> str:
-    """Return the key of the variable that a node updates."""
-    assert update.op is not None
-    key: str = update.op.inputs[0].op.attrs["key"]
-    return key
+    return _cut_of(program.stored.get(node.written_key))
 
 
 def _cut_of(layout: Chunks | None) -> Cut | None:
@@ -102,7 +95,7 @@ class _Routing:
             value = update.inputs[2]
             if value.spec.shape:
                 self._find(value)
-        self.is_automatic = any(_key(update) in self.program.automatic for update in updates)
+        self.is_automatic = any(update.written_key in self.program.automatic for update in updates)
         self.device, self.rank = updates[0].device, len(ranked(updates[0].specs[0].shape))
         first = self._routing_nodes(updates[0])
         if not first:
