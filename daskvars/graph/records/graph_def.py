@@ -31,7 +31,7 @@ OUTER = "<"
 
 
 @dataclass
-class NodeDef:
+class NodeDef(JsonRecord):
     """One operation as data.
 
     Attributes:
@@ -50,6 +50,8 @@ class NodeDef:
     ('y', 'Tanh', ['x'], [[2]])
     """
 
+    what: ClassVar[str] = "a node"
+
     name: str = ""
     op: str = ""
     input: list[str] = field(default_factory=list)
@@ -60,6 +62,32 @@ class NodeDef:
     def shapes(self) -> list[Any]:
         """The static shapes of the outputs, as JSON data."""
         return self.attr.get(SHAPES, [])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the node as JSON data."""
+        return vars(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """Return the node that JSON data describes.
+
+        Raises:
+          ValueError: it is no node; names the field that is wrong.
+        """
+        kinds = {"name": str, "op": str, "input": list, "device": str, "attr": dict}
+        if not isinstance(data, dict) or data.keys() != kinds.keys():
+            raise ValueError(f"{shortened(data)} where a node belongs")
+        for name, kind in kinds.items():
+            if not isinstance(data[name], kind):
+                raise ValueError(
+                    f"node {shortened(data['name'])}: {name!r} is {shortened(data[name])}"
+                )
+        if not all(isinstance(name, str) for name in data["input"]):
+            raise ValueError(f"node {data['name']!r}: 'input' is {shortened(data['input'])}")
+        if not isinstance(data["attr"].get(SHAPES, []), list):
+            shapes = shortened(data["attr"][SHAPES])
+            raise ValueError(f"node {data['name']!r}: {SHAPES!r} is {shapes}")
+        return cls(**data)
 
 
 @dataclass
@@ -101,21 +129,7 @@ def nodes_of(data: Any) -> list[NodeDef]:
     """Return the nodes that JSON data describes. Raises ValueError naming what is wrong."""
     if not isinstance(data, list):
         raise ValueError(f"{shortened(data)} where a list of nodes belongs")
-    return [_node_of(item) for item in data]
-
-
-def _node_of(data: Any) -> NodeDef:
-    kinds = {"name": str, "op": str, "input": list, "device": str, "attr": dict}
-    if not isinstance(data, dict) or data.keys() != kinds.keys():
-        raise ValueError(f"{shortened(data)} where a node belongs")
-    for name, kind in kinds.items():
-        if not isinstance(data[name], kind):
-            raise ValueError(f"node {shortened(data['name'])}: {name!r} is {shortened(data[name])}")
-    if not all(isinstance(name, str) for name in data["input"]):
-        raise ValueError(f"node {data['name']!r}: 'input' is {shortened(data['input'])}")
-    if not isinstance(data["attr"].get(SHAPES, []), list):
-        raise ValueError(f"node {data['name']!r}: {SHAPES!r} is {shortened(data['attr'][SHAPES])}")
-    return NodeDef(**data)
+    return [NodeDef.from_json(item) for item in data]
 
 
 class WithGraphDef:

@@ -36,6 +36,7 @@ class ListValue:
     f: list[float] = field(default_factory=list)
     b: list[bool] = field(default_factory=list)
     type: list[int] = field(default_factory=list)
+    shape: list[Shape] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,9 @@ def attr_value(name: str, value: Any) -> AttrValue:
     (3, Dim(size=-1))
     """
     if name == "shape":
-        if value is None:
-            return AttrValue(shape=Shape(unknown_rank=True))
-        return AttrValue(shape=Shape(tuple([Dim(-1 if n is None else n) for n in value])))
+        return AttrValue(shape=_shape(value))
+    if name == "shapes":
+        return AttrValue(list=ListValue(shape=[*map(_shape, value or ())]))
     if isinstance(value, numpy.ndarray):
         return AttrValue(tensor=value)
     if isinstance(value, tuple | list):
@@ -91,6 +92,12 @@ def attr_value(name: str, value: Any) -> AttrValue:
         return AttrValue(list=ListValue(**{kind: [*map(_plain, value)]} if kind else {}))
     kind = _kind(value)
     return AttrValue(**{kind: _plain(value)}) if kind else AttrValue()
+
+
+def _shape(sizes: Any) -> Shape:
+    if sizes is None:
+        return Shape(unknown_rank=True)
+    return Shape(tuple([Dim(-1 if n is None else n) for n in sizes]))
 
 
 def _kind(value: Any) -> str | None:

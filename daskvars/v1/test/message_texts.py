@@ -11,10 +11,13 @@ from typing import Any
 
 from absl.testing import absltest
 
+from daskvars.dtypes import as_dtype
 from daskvars.graph.records.graph_def import GraphDef
+from daskvars.graph.records.node_def import AttrValue, Dim, ListValue, NodeDef, Shape
 from daskvars.surface.accepted import accepts
 from daskvars.surface.messages import Message
 
+_DTYPES = {"float": "float32", "double": "float64", "half": "float16"}
 _TOKENS = re.compile(r"""\s*(?:\#[^\n]*|("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[\w.+-]+|\S))""")
 
 
@@ -23,12 +26,16 @@ def assert_same_messages(
 ) -> None:
     """Fail a test unless two messages are equal, numbers to six digits.
 
-    The expected one may be a text.
+    The expected one may be a text. Of a node a text says which attributes are compared: nodes have
+    others than TensorFlow's.
 
     Raises:
       TypeError: what is expected is neither such a message nor a text.
     """
-    if isinstance(expected, str):
+    if isinstance(expected, str) and isinstance(message, NodeDef):
+        expected = _node(_all_fields(expected))
+        message = message._replace(attr={key: message.attr[key] for key in expected.attr})
+    elif isinstance(expected, str):
         expected = parsed(expected, type(message))
     if not isinstance(expected, type(message)):
         raise TypeError(f"Can't compare messages of type {type(expected)} and {type(message)}")
@@ -63,7 +70,11 @@ def parsed(text: str, kind: type) -> Any:
     """
     if not (issubclass(kind, Message) or dataclasses.is_dataclass(kind)):
         raise TypeError(f"messages of {kind.__name__} are compared with each other, not with text")
-    return _sub_message(kind, list(_fields(token for token in _TOKENS.findall(text) if token)))
+    return _sub_message(kind, _all_fields(text))
+
+
+def _all_fields(text: str) -> list[tuple[str, Any]]:
+    return list(_fields(token for token in _TOKENS.findall(text) if token))
 
 
 def _fields(tokens: Iterator[str]) -> Iterator[tuple[str, Any]]:
@@ -88,6 +99,9 @@ def _fields(tokens: Iterator[str]) -> Iterator[tuple[str, Any]]:
 def _scalar(token: str) -> Any:
     if token in ("true", "false"):
         return token == "true"
+    if token.startswith("DT_"):
+        name = token.removeprefix("DT_").lower()
+        return as_dtype(_DTYPES.get(name, name)).as_datatype_enum
     return ast.literal_eval(token)
 
 
@@ -138,6 +152,34 @@ def _field(declared: Any, values: list[Any]) -> Any:
         return _record(declared, [field for value in values for field in value])
     value = values[-1]
     return value.encode() if declared is bytes and isinstance(value, str) else value
+
+
+def _node(fields: list[tuple[str, Any]]) -> NodeDef:
+    """Return the operation that a text describes."""
+    attr = {}
+    for entry in (dict(value) for name, value in fields if name == "attr"):
+        attr[entry["key"]] = _attribute(entry["value"])
+    inputs = tuple([value for name, value in fields if name == "input"])
+    one = {name: value for name, value in fields if name in ("name", "op", "device")}
+    return NodeDef(**{"name": "", "op": "", "device": "", **one, "input": inputs, "attr": attr})
+
+
+def _attribute(fields: list[tuple[str, Any]]) -> AttrValue:
+    ((name, value),) = fields
+    if name == "shape":
+        return AttrValue(shape=_shape(value))
+    if name != "list":
+        return AttrValue(**{name: value.encode() if name == "s" else value})
+    readers: dict[str, Any] = {"shape": _shape, "s": str.encode}
+    several: dict[str, list[Any]] = {}
+    for kind, item in value:
+        several.setdefault(kind, []).append(readers[kind](item) if kind in readers else item)
+    return AttrValue(list=ListValue(**several))
+
+
+def _shape(fields: list[tuple[str, Any]]) -> Shape:
+    sizes = tuple([Dim(dict(value)["size"]) for name, value in fields if name == "dim"])
+    return Shape(sizes, dict(fields).get("unknown_rank", False))
 
 
 @accepts("checkpoint_v2", "hash_table_shared_name")

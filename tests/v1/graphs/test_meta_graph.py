@@ -292,7 +292,8 @@ def test_records_are_read_and_copied_as_protocol_buffers_are():
     with tf.Graph().as_default():
         tf.get_variable("w", [2])
         meta_graph = tf.train.Saver().export_meta_graph()
-    for record in (meta_graph, meta_graph.graph_def, meta_graph.saver_def):
+    graph_def = meta_graph.graph_def
+    for record in (meta_graph, graph_def, graph_def.node[0], meta_graph.saver_def):
         text, kind = record.SerializeToString(), type(record)
         assert kind.FromString(text) == record
         copy = kind()

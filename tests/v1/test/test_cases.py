@@ -273,6 +273,35 @@ def test_records_beside_their_text():
     assert passes(test)
 
 
+def test_operations_beside_their_text():
+    def test(self):
+        text = """
+            name: 'Q' op: 'FIFOQueueV2'
+            attr { key: 'component_types' value { list { type: DT_INT32 type: DT_FLOAT } } }
+            attr { key: 'shapes' value { list {
+                shape { dim { size: 2 } dim { size: 3 } } shape { } } } }
+            attr { key: 'capacity' value { i: 5 } }
+            attr { key: 'container' value { s: '' } }
+            attr { key: 'shared_name' value { s: 'foo' } }
+        """
+        with tf.device("/cpu:0"):
+            queue = tf.FIFOQueue(5, (tf.int32, tf.float32), ([2, 3], []), None, "foo", "Q")
+        on_cpu = text + "device: '/device:CPU:0'"
+        self.assertProtoEquals(on_cpu, queue.queue_ref.op.node_def)
+        for wrong in (text, on_cpu.replace("5", "6"), on_cpu.replace("FLOAT", "DOUBLE")):
+            with pytest.raises(AssertionError):
+                self.assertProtoEquals(wrong, queue.queue_ref.op.node_def)
+        node = tf.tanh(tf.placeholder(tf.float32, name="x"), name="y").op.node_def
+        text = "name: 'y' op: 'Tanh' input: 'x' attr { key: 'T' value { type: DT_FLOAT } }"
+        self.assertProtoEquals(text, node)
+        free = (
+            "name: 'x' op: 'Placeholder' attr { key: 'shape' value { shape { unknown_rank: 1 } } }"
+        )
+        self.assertProtoEquals(free, tf.get_default_graph().get_operation_by_name("x").node_def)
+
+    assert passes(test)
+
+
 def test_messages_beside_their_text():
     def test(self):
         summary = tf.Summary()
