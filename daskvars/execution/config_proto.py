@@ -198,12 +198,15 @@ class NodeExecStats(Message):
     """A stage of a run, a kernel in it, or an exchange: what it is and when, in microseconds.
 
     `node_name` is the scope of a stage, or the operation of a kernel; `timeline_label` adds the
-    kernel, "stage" or "exchange"; `thread_id` tells the threads that did it apart.
+    kernel, "stage" or "exchange"; `thread_id` tells the threads that did it apart. Nothing goes
+    before or after an op's own work: its end is that of all.
     """
 
     fields: ClassVar = {
         "node_name": "",
         "all_start_micros": 0,
+        "op_start_rel_micros": 0,
+        "op_end_rel_micros": 0,
         "all_end_rel_micros": 0,
         "timeline_label": "",
         "thread_id": 0,

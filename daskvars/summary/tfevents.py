@@ -332,6 +332,7 @@ def _steps_of(steps: step_stats_pb2.StepStats) -> dict[str, Any]:
                     {
                         "node_name": node.node_name,
                         "all_start_micros": node.all_start_micros,
+                        "op_end_rel_micros": node.op_end_rel_micros,
                         "all_end_rel_micros": node.all_end_rel_micros,
                         "timeline_label": node.timeline_label,
                         "thread_id": node.thread_id,

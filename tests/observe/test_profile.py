@@ -206,6 +206,7 @@ def test_full_trace_of_one_run():
     assert "first/MatMul = matmul" in [node.timeline_label for node in device.node_stats]
     kernel = nodes["first/MatMul"]
     assert 0 < kernel.all_end_rel_micros < 1e6 * metadata.duration_s
+    assert kernel.op_end_rel_micros - kernel.op_start_rel_micros == kernel.all_end_rel_micros
     assert abs(kernel.all_start_micros - time.time() * 1e6) < 60e6
     assert tracing.here is None and events.level == tracing.OFF
 

@@ -80,11 +80,13 @@ def _record_steps(engine: Engine, heard: Sequence[Any], metadata: RunMetadata) -
         for kind, name, start_s, duration_s, thread, facts in tracing.slices_of(event.slices):
             if kind == "block":  # its kernels are there
                 continue
+            micros = int(duration_s * 1e6)
             devices[device].node_stats.add(
                 node_name=name,
                 timeline_label=f"{name} = {facts.get('kernel', kind)}",
                 all_start_micros=int(start_s * 1e6),
-                all_end_rel_micros=int(duration_s * 1e6),
+                op_end_rel_micros=micros,
+                all_end_rel_micros=micros,
                 thread_id=threads.setdefault((device, thread), len(threads)),
             )
     if not devices:
