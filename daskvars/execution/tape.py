@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeAlias, TypeVar, overload
@@ -11,8 +12,12 @@ from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.eager_records import History
 from daskvars.graph import nest
 from daskvars.graph.by_identity import is_among
+from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike, WithOperators
-from daskvars.ops.array.constant import constant
+from daskvars.ops.array.constant import constant, zeros_like
+from daskvars.ops.array.joining import stack
+from daskvars.ops.array.reshaping import reshape
+from daskvars.surface.accepted import accepts
 from daskvars.surface.one_line import ShownByArguments
 
 F = TypeVar("F", bound=WithOperators)
@@ -95,6 +100,15 @@ class GradientTape(ShownByArguments):
         if was_recording:
             EAGER_CONTEXT.here.histories.append(self._history)
 
+    def _use(self) -> None:
+        """Note that gradients are computed, which a tape that is not persistent does once."""
+        if self._used and not self._persistent:
+            raise RuntimeError(
+                "a non-persistent GradientTape can only be used to compute one set of gradients; "
+                "make it with persistent=True"
+            )
+        self._used = True
+
     def _has_watched(self, source: WithOperators) -> bool:
         """Return whether something is watched, or depends on what is."""
         if is_among(source, self._watched):
@@ -162,20 +176,140 @@ class GradientTape(ShownByArguments):
         Raises:
           RuntimeError: a tape that is not persistent is used twice.
         """
-        if self._used and not self._persistent:
-            raise RuntimeError(
-                "a non-persistent GradientTape can only be used to compute one set of gradients; "
-                "make it with persistent=True"
-            )
-        self._used = True
+        self._use()
         flat = nest.flatten(sources)
         ys = nest.flatten(target)
         seeds = None if output_gradients is None else nest.flatten(output_gradients)
-        found = gradients(ys, flat, seeds, unconnected_gradients=unconnected_gradients)
-        if not self._watches_all:
-            none = gradients(constant(0.0), flat, unconnected_gradients=unconnected_gradients)
-            pairs = zip(flat, found, none, strict=True)
-            found = [dx if self._has_watched(x) else nothing for x, dx, nothing in pairs]
+        found = self._to_watched(ys, flat, seeds, unconnected_gradients)
         if not self._persistent and not self._is_recording:
             self.reset()
         return nest.pack(sources, found)
+
+    def _to_watched(
+        self, ys: list[Any], xs: list[Any], seeds: list[Any] | None, unconnected: Any
+    ) -> list[Any]:
+        """Return the gradients to what is watched; to others what stands for none."""
+        found = gradients(ys, xs, seeds, unconnected_gradients=unconnected)
+        if self._watches_all:
+            return found
+        none = gradients(constant(0.0), xs, unconnected_gradients=unconnected)
+        pairs = zip(xs, found, none, strict=True)
+        return [dx if self._has_watched(x) else nothing for x, dx, nothing in pairs]
+
+    @accepts("parallel_iterations", "experimental_use_pfor")
+    def jacobian(
+        self,
+        target: WithOperators,
+        sources: Any,
+        unconnected_gradients: str | UnconnectedGradients = "none",
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """Return the derivatives of each number of `target`, in the nesting of `sources`.
+
+        Args:
+          target: a tensor computed while the tape was on, of known shape.
+          sources: tensors and variables, nested.
+          unconnected_gradients: see `gradient`.
+
+        Returns:
+          For each source a tensor [target's shape, source's shape] of its dtype, or None. Each
+          number of `target` is gone back from by itself.
+
+        Raises:
+          RuntimeError: a tape that is not persistent is used twice.
+          ValueError: the shape of `target` is not known.
+
+        Source: TensorFlow 1.15, ``tf.GradientTape.jacobian``.
+
+        >>> import daskvars as dv
+        >>> x = dv.Variable([1.0, 2.0])
+        >>> with dv.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.jacobian(y, x).numpy().tolist()
+        [[2.0, 0.0], [0.0, 4.0]]
+        """
+        self._use()
+        value: Any = target
+        shape = value.shape.as_list()
+        if None in shape:
+            raise ValueError(f"jacobian() takes a target of known shape, found {shape}")
+        flat, numbers = nest.flatten(sources), reshape(value, [-1])
+        rows = [
+            self._to_watched([numbers[place]], flat, None, unconnected_gradients)
+            for place in range(math.prod(shape))
+        ]
+        found = [_stacked([row[place] for row in rows], shape) for place in range(len(flat))]
+        if not self._persistent and not self._is_recording:
+            self.reset()
+        return nest.pack(sources, found)
+
+    @accepts("parallel_iterations", "experimental_use_pfor")
+    def batch_jacobian(
+        self,
+        target: WithOperators,
+        source: WithOperators,
+        unconnected_gradients: str | UnconnectedGradients = "none",
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """Return the derivatives of each row of `target` with respect to the row of `source`.
+
+        Args:
+          target: [batch, ...], of known shape; a row depends on the same row of `source` alone.
+          source: [batch, ...].
+          unconnected_gradients: see `gradient`.
+
+        Returns:
+          [batch, shape of a target's row, shape of a source's row] of the dtype of `source`, or
+          None.
+
+        Raises:
+          RuntimeError: a tape that is not persistent is used twice.
+          ValueError: the shape of `target` is not known, or the sizes of the batches differ.
+
+        Source: TensorFlow 1.15, ``tf.GradientTape.batch_jacobian``.
+
+        >>> import daskvars as dv
+        >>> x = dv.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> with dv.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = dv.reduce_prod(x, 1, keepdims=True)
+        >>> tape.batch_jacobian(y, x).numpy().tolist()
+        [[[2.0, 1.0]], [[4.0, 3.0]]]
+        """
+        self._use()
+        value: Any = target
+        given: Any = source
+        shape, rows = value.shape.as_list(), given.shape.as_list()
+        if None in shape or None in rows or not shape or shape[:1] != rows[:1]:
+            raise ValueError(
+                "batch_jacobian() takes a target and a source of known shapes with as many rows, "
+                f"found {shape} and {rows}"
+            )
+        columns = reshape(value, [shape[0], -1])
+        parts = [
+            self._to_watched([columns[:, place]], [source], None, unconnected_gradients)[0]
+            for place in range(math.prod(shape[1:]))
+        ]
+        if not self._persistent and not self._is_recording:
+            self.reset()
+        if any(part is None for part in parts):
+            return None
+        whole: list[Any] = [*shape, *rows[1:]]
+        return reshape(stack([convert_to_tensor(part) for part in parts], 1), whole)
+
+
+def _stacked(rows: list[Any], shape: list[int]) -> Any:
+    """Return gradients of numbers together, of which none may be there at all."""
+    if all(row is None for row in rows):
+        return None
+    some = next(row for row in rows if row is not None)
+    found = stack(
+        [
+            zeros_like(convert_to_tensor(some)) if row is None else convert_to_tensor(row)
+            for row in rows
+        ]
+    )
+    whole: list[Any] = [*shape, *found.shape.as_list()[1:]]
+    return reshape(found, whole)

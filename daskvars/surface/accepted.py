@@ -57,10 +57,12 @@ ACCEPTED = {
     "use_cudnn_on_gpu": Accepted("cuDNN is not used"),
     "use_locking": ONE_RUN,
     "InputProjectionWrapper.input_size": Accepted("the inputs say it"),
+    "LayerNormBasicLSTMCell.input_size": Accepted("the inputs say it"),
     "Variable.use_resource": Accepted("there is one kind of variable"),
     "TensorArray.colocate_with_first_write_call": Accepted("elements are where they are made"),
     # -- what holds, whatever is asked for
     "argsort.stable": Accepted("equal elements always keep their order"),
+    "experimental_use_pfor": Accepted("each number is gone back from by itself"),
     "get_local_variable.trainable": Accepted("local variables are never trained", warns=True),
     "astype.copy": Accepted("a tensor never changes, so nobody sees whether it is a copy"),
     "reshape.copy": Accepted("a tensor never changes, so nobody sees whether it is a copy"),

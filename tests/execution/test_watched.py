@@ -50,3 +50,29 @@ def test_what_is_forgotten_is_not_watched():
     assert tape.gradient(y, v) is None
     with pytest.raises(RuntimeError, match="non-persistent"):
         tape.gradient(y, v)
+
+
+def test_jacobians_have_a_derivative_for_each_pair():
+    x, w = dv.Variable([[1.0, 2.0], [3.0, 4.0]]), dv.Variable([1.0, -1.0])
+    with dv.GradientTape(persistent=True) as tape:
+        y = dv.matmul(x * x, dv.reshape(w, [2, 1]))
+        z = dv.square(x)
+    by_x, by_w = tape.jacobian(y, [x, w])
+    assert by_x.shape.as_list() == [2, 1, 2, 2]
+    assert by_x.numpy()[:, 0].tolist() == [[[2, -4], [0, 0]], [[0, 0], [6, -8]]]
+    assert by_w.numpy().tolist() == [[[1, 4]], [[9, 16]]]
+    assert tape.jacobian(z, w) is None
+    rows = tape.batch_jacobian(z, x)
+    assert rows.numpy().tolist() == [[[2, 0], [0, 4]], [[6, 0], [0, 8]]]
+    table = dv.Variable([[1.0], [2.0]])
+    with dv.GradientTape() as tape:
+        picked = dv.gather(table, [1, 1, 0])
+    assert tape.jacobian(picked, table).numpy().ravel().tolist() == [0, 1, 0, 1, 1, 0]
+
+
+def test_jacobians_of_what_does_not_fit_are_refused():
+    x = dv.Variable([1.0, 2.0])
+    with dv.GradientTape(persistent=True) as tape:
+        y = dv.reduce_sum(x)
+    with pytest.raises(ValueError, match="with as many rows, found \\[\\] and \\[2\\]"):
+        tape.batch_jacobian(y, x)

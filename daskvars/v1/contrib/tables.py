@@ -57,6 +57,7 @@ from daskvars.v1.contrib import (
 )
 from daskvars.v1.contrib.networks import (
     collected,
+    further_cells,
     normalizations,
     plain_layers,
     projected_cells,
@@ -337,6 +338,13 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     "rnn": {
         **_CELLS,
         **_of(projected_cells, "EmbeddingWrapper InputProjectionWrapper OutputProjectionWrapper"),
+        **_of(
+            further_cells,
+            "Conv1DLSTMCell Conv2DLSTMCell Conv3DLSTMCell ConvLSTMCell GRUBlockCellV2 "
+            "HighwayWrapper LSTMBlockCell LayerNormBasicLSTMCell NASCell UGRNNCell "
+            "stack_bidirectional_dynamic_rnn",
+        ),
+        "GRUBlockCell": further_cells.GRUBlockCellV2,
         "static_bidirectional_rnn": static_bidirectional_rnn,
         "static_rnn": static_rnn,
         "static_state_saving_rnn": static_state_saving_rnn,

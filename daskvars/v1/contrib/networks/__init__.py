@@ -3,5 +3,6 @@
 What those with weights have in common is declared in ``slim_layers``: a layer of the core whose
 variables have slim's names and are model variables, then a normalizer or a bias, an activation, and
 collections for variables and outputs (``collected``). Layers: ``weighted_layers``,
-``normalizations``, ``plain_layers``, ``sequence_layers``. ``projected_cells`` are recurrent.
+``normalizations``, ``plain_layers``, ``sequence_layers``; recurrent are ``projected_cells`` and
+``further_cells``.
 """
