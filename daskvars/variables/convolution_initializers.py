@@ -57,9 +57,22 @@ class ConvolutionDeltaOrthogonal(Orthogonal):
 
 
 class ConvolutionOrthogonal(Orthogonal):
-    """Declares the family: a kernel whose convolution is orthogonal, times `gain`.
+    """What the kernels for one to three dimensions share.
 
-    It is exact where the padding of what is convolved goes around; at other borders some is lost.
+    Args:
+      gain: a number.
+      seed: seed of the operation, see `set_random_seed`.
+      dtype: dtype where none is asked for, a floating one.
+
+    Raises:
+      ValueError: (when called) the shape is not ``[...pixels, in, out]`` with as many dimensions of
+        pixels, of equal sizes, or there are more inputs than outputs; at once, the dtype is not
+        floating.
+
+    Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
+
+    >>> [kind.num_dims for kind in (ConvolutionOrthogonal1D, ConvolutionOrthogonal2D)]
+    [1, 2]
     """
 
     num_dims: int  # dimensions of pixels
@@ -79,40 +92,79 @@ class ConvolutionOrthogonal(Orthogonal):
         return multiply(kernel, self.gain)
 
 
-def _orthogonal(num_dims: int) -> type[ConvolutionOrthogonal]:
-    """Return the member of the family for a number of dimensions."""
-    sizes = ", ".join(["2"] * num_dims)
-    equal = "" if num_dims == 1 else " of equal sizes"
-    doc = f"""A kernel for {num_dims}-D convolution{equal} that keeps norms, times `gain`.
+class ConvolutionOrthogonal1D(ConvolutionOrthogonal):
+    """A kernel for sequences, ``[width, in, out]``, that keeps norms, times `gain`.
 
     It does so exactly where the padding of what is convolved goes around; at other borders some of
     it is lost.
 
     Args:
-      gain: a number.
-      seed: seed of the operation, see `set_random_seed`.
-      dtype: dtype where none is asked for, a floating one.
+      gain, seed, dtype: see `orthogonal_initializer`.
 
     Raises:
-      ValueError: (when called) the shape is not ``[...pixels, in, out]`` with {num_dims} of
-        pixels{equal}, or there are more inputs than outputs; at once, the dtype is not floating.
+      ValueError: (when called) the shape is another, or there are more inputs than outputs; at
+        once, the dtype is not floating.
 
     Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
 
     >>> import daskvars as dv
-    >>> make = dv.initializers.convolutional_orthogonal_{num_dims}d(seed=1)
-    >>> kernel = make([{sizes}, 3, 4]).numpy()
-    >>> kernel.shape, round(float((kernel ** 2).sum()), 4)  # as of a matrix of three unit rows
-    (({sizes}, 3, 4), 3.0)
+    >>> make = dv.initializers.convolutional_orthogonal_1d(seed=1)
+    >>> kernel = make([2, 3, 4]).numpy()
+    >>> kernel.shape, round(float((kernel**2).sum()), 4)  # as of a matrix of three unit rows
+    ((2, 3, 4), 3.0)
     """
-    name = f"ConvolutionOrthogonal{num_dims}D"
-    namespace = {"num_dims": num_dims, "__doc__": doc, "__module__": __name__}
-    return type(name, (ConvolutionOrthogonal,), namespace)
+
+    num_dims = 1
 
 
-ConvolutionOrthogonal1D = _orthogonal(1)
-ConvolutionOrthogonal2D = _orthogonal(2)
-ConvolutionOrthogonal3D = _orthogonal(3)
+class ConvolutionOrthogonal2D(ConvolutionOrthogonal):
+    """A kernel for images, ``[size, size, in, out]``, that keeps norms, times `gain`.
+
+    It does so exactly where the padding of what is convolved goes around; at other borders some of
+    it is lost.
+
+    Args:
+      gain, seed, dtype: see `orthogonal_initializer`.
+
+    Raises:
+      ValueError: (when called) the shape is another, or there are more inputs than outputs; at
+        once, the dtype is not floating.
+
+    Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
+
+    >>> import daskvars as dv
+    >>> make = dv.initializers.convolutional_orthogonal_2d(seed=1)
+    >>> kernel = make([2, 2, 3, 4]).numpy()
+    >>> kernel.shape, round(float((kernel**2).sum()), 4)  # as of a matrix of three unit rows
+    ((2, 2, 3, 4), 3.0)
+    """
+
+    num_dims = 2
+
+
+class ConvolutionOrthogonal3D(ConvolutionOrthogonal):
+    """A kernel for volumes, ``[size, size, size, in, out]``, that keeps norms, times `gain`.
+
+    It does so exactly where the padding of what is convolved goes around; at other borders some of
+    it is lost.
+
+    Args:
+      gain, seed, dtype: see `orthogonal_initializer`.
+
+    Raises:
+      ValueError: (when called) the shape is another, or there are more inputs than outputs; at
+        once, the dtype is not floating.
+
+    Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
+
+    >>> import daskvars as dv
+    >>> make = dv.initializers.convolutional_orthogonal_3d(seed=1)
+    >>> kernel = make([2, 2, 2, 3, 4]).numpy()
+    >>> kernel.shape, round(float((kernel**2).sum()), 4)  # as of a matrix of three unit rows
+    ((2, 2, 2, 3, 4), 3.0)
+    """
+
+    num_dims = 3
 
 
 def _check(shape: Sequence[int], num_dims: Sequence[int]) -> None:
