@@ -7,11 +7,19 @@ have shape [*sample shape, *batch shape, *event shape]. Samples are *reparameter
 a differentiable function of the parameters.
 
 Files: ``distribution`` (what all are), ``scalar_distributions`` (one number a draw),
-``vector_distributions`` (classes, counts and vectors), ``divergence`` (Kullback-Leibler, by pairs),
+``vector_distributions`` (classes, counts and vectors), ``composed_distributions`` (made of others,
+mixtures above all), ``divergence`` (Kullback-Leibler, by pairs),
 ``kullback_leibler`` (which pair has which).
 """
 
 # fmt: off
+from daskvars.distributions.composed_distributions import (
+    Independent,
+    Mixture,
+    MixtureSameFamily,
+    MultivariateNormalFullCovariance,
+    MultivariateNormalTriL,
+)
 from daskvars.distributions.distribution import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
@@ -48,9 +56,14 @@ __all__ = [
     "Distribution",
     "Exponential",
     "Gamma",
+    "Independent",
     "Laplace",
+    "Mixture",
+    "MixtureSameFamily",
     "Multinomial",
     "MultivariateNormalDiag",
+    "MultivariateNormalFullCovariance",
+    "MultivariateNormalTriL",
     "Normal",
     "RegisterKL",
     "ReparameterizationType",
