@@ -48,7 +48,7 @@ class Independent(Distribution):
     >>> images = dv.distributions.Independent(pixels)
     >>> images.batch_shape.as_list(), images.event_shape.as_list()
     ([2], [3])
-    >>> images.prob([1, 0, 1]).numpy().round(3).tolist()
+    >>> [round(float(p), 3) for p in images.prob([1, 0, 1])]
     [0.125, 0.009]
     """
 
