@@ -208,7 +208,7 @@ def while_loop(
         `IndexedSlices` and `TensorArray`s.
       shape_invariants: shapes in the same structure; None dimensions may change in the loop. That
         of slices is the shape of their values; that of a sparse tensor is [rank], the shape of its
-        `dense_shape`, and it may then have more elements or fewer.
+        ``dense_shape``, and it may then have more elements or fewer.
       back_prop: False takes the results as constants in gradients.
       name: name of the operation.
       maximum_iterations: bound on the number of iterations, a number or a scalar integer tensor.

@@ -310,7 +310,7 @@ max_pool = _pooling(
     """Return the maximum of each window; padding never wins.
 
     With a window of several channels (``ksize=[1, 1, 1, k]`` and `strides` as that) that of each
-    `k` channels.
+    ``k`` channels.
 
     >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])

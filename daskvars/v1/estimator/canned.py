@@ -92,7 +92,7 @@ ARGUMENTS = Family(
         ),
         "batch_norm": Argument("whether hidden layers are normalized.", False, "bool"),
         "linear_sparse_combiner": Argument(
-            "see `sparse_combiner` of `linear_model`.", "sum", "str"
+            "see `linear_model`, whose ``sparse_combiner`` it is.", "sum", "str"
         ),
         "sparse_combiner": Argument("see `linear_model`.", "sum", "str"),
     },
