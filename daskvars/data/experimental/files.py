@@ -191,11 +191,7 @@ def make_csv_dataset(
         defaults = table.defaults(names, len(columns), chosen, header, num_rows_for_inference)
 
     def features(*values: Any) -> Any:
-        found = OrderedDict(zip(kept, values, strict=True))
-        if label_name is None:
-            return found
-        label = found.pop(label_name)
-        return found, label
+        return _labelled(OrderedDict(zip(kept, values, strict=True)), label_name)
 
     def rows(name: Any) -> Dataset:
         return CsvDataset(
@@ -234,6 +230,14 @@ def _check_columns(
         )
     if label_name is not None and label_name not in kept:
         raise ValueError(f"`label_name` provided must be one of the columns, found {label_name!r}")
+
+
+def _labelled(features: Any, label: str | None) -> Any:
+    """Return features, and beside them that which is the label, if one is."""
+    if label is None:
+        return features
+    found = features.pop(label)
+    return features, found
 
 
 def _files(names: Sequence[str], shuffle: bool, seed: int | None) -> Dataset:
@@ -467,11 +471,7 @@ def make_batched_features_dataset(
         raise ValueError(f"`label_key` {label_key!r} is none of the features {sorted(features)}")
 
     def parsed(serialized: Any) -> Any:
-        found = parse_example(serialized, features)
-        if label_key is None:
-            return found
-        label = found.pop(label_key)
-        return found, label
+        return _labelled(parse_example(serialized, features), label_key)
 
     arguments = tuple(reader_args or ())
     files = _files(names, shuffle, shuffle_seed)

@@ -275,8 +275,12 @@ def _model_fn(head: Head, parts: Sequence[_Part]) -> Callable[..., EstimatorSpec
     return model_fn
 
 
-def _linear_rate(most: float, columns: Any) -> float:
-    return min(most, 1.0 / math.sqrt(len(list(columns)) or 1))
+def _linear_part(
+    columns: Any, optimizer: Any, most_rate: float, partitioner: Any, combiner: str
+) -> _Part:
+    """Return a linear model, whose rate falls with the number of its columns."""
+    rate = min(most_rate, 1.0 / math.sqrt(len(list(columns)) or 1))
+    return _Part("linear", _Linear(columns, partitioner, combiner), optimizer, rate)
 
 
 def _classes(n_classes: int, *given: Any) -> Head:
@@ -307,9 +311,10 @@ def _both(
             )
         parts.append(_Part("dnn", deep, dnn_optimizer, DEEP_BESIDE_LINEAR_RATE))
     if linear_columns:
-        linear = _Linear(linear_columns, deep.partitioner, combiner)
-        rate = _linear_rate(LINEAR_BESIDE_DEEP_RATE, linear_columns)
-        parts.append(_Part("linear", linear, linear_optimizer, rate))
+        rate = LINEAR_BESIDE_DEEP_RATE
+        parts.append(
+            _linear_part(linear_columns, linear_optimizer, rate, deep.partitioner, combiner)
+        )
     return parts
 
 
@@ -355,9 +360,7 @@ class LinearClassifier(Estimator):
         sparse_combiner: str = "sum",
     ) -> None:
         head = _classes(n_classes, weight_column, label_vocabulary, loss_reduction)
-        linear = _Linear(feature_columns, partitioner, sparse_combiner)
-        rate = _linear_rate(LINEAR_RATE, feature_columns)
-        part = _Part("linear", linear, optimizer, rate)
+        part = _linear_part(feature_columns, optimizer, LINEAR_RATE, partitioner, sparse_combiner)
         super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
 
 
@@ -510,8 +513,7 @@ class BaselineClassifier(Estimator):
         loss_reduction: str = Reduction.SUM,
     ) -> None:
         head = _classes(n_classes, weight_column, label_vocabulary, loss_reduction)
-        bias = _Bias(weight_column)
-        part = _Part("baseline", bias, optimizer, BASELINE_RATE)
+        part = _Part("baseline", _Bias(weight_column), optimizer, BASELINE_RATE)
         super().__init__(_model_fn(head, [part]), model_dir, config)
 
 
@@ -552,9 +554,7 @@ class LinearRegressor(Estimator):
         sparse_combiner: str = "sum",
     ) -> None:
         head = RegressionHead(weight_column, label_dimension, loss_reduction)
-        linear = _Linear(feature_columns, partitioner, sparse_combiner)
-        rate = _linear_rate(LINEAR_RATE, feature_columns)
-        part = _Part("linear", linear, optimizer, rate)
+        part = _linear_part(feature_columns, optimizer, LINEAR_RATE, partitioner, sparse_combiner)
         super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
 
 
@@ -701,6 +701,5 @@ class BaselineRegressor(Estimator):
         loss_reduction: str = Reduction.SUM,
     ) -> None:
         head = RegressionHead(weight_column, label_dimension, loss_reduction)
-        bias = _Bias(weight_column)
-        part = _Part("baseline", bias, optimizer, BASELINE_RATE)
+        part = _Part("baseline", _Bias(weight_column), optimizer, BASELINE_RATE)
         super().__init__(_model_fn(head, [part]), model_dir, config)
