@@ -87,8 +87,9 @@ def test_what_a_worker_has_not_taken_goes_through_the_scheduler(two_workers, mon
     monkeypatch.setattr(run_feeds, "give_to_worker", given)
     there = sorted(two_workers.nthreads())[0]
     for number in range(2):
-        found = run_feeds.scattered(two_workers, {f"relayed-{number}": np.full(3, number)}, [there])
-        assert found[f"relayed-{number}"].result().tolist() == [number] * 3
+        key = f"{why}-{number}"  # a key given anew could be let go by the word about the old one
+        found = run_feeds.scattered(two_workers, {key: np.full(3, number)}, [there])
+        assert found[key].result().tolist() == [number] * 3
     if why == "no way to it":
         assert tried == [there] and without_way == {two_workers}  # it is not tried again
     else:
