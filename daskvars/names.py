@@ -121,7 +121,7 @@ from daskvars.ops.array.rearranging import (
     space_to_batch, space_to_batch_nd, space_to_depth,
 )
 from daskvars.ops.array.rearranging import reverse as reverse_v2
-from daskvars.ops.nn.dilated import required_space_to_batch_paddings
+from daskvars.ops.nn.windows.dilated import required_space_to_batch_paddings
 from daskvars.ops.math.reduce import (
     argmax, argmin, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min,
     reduce_prod, reduce_sum,

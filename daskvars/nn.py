@@ -33,25 +33,25 @@ from daskvars.ops.nn.convolution.functions import (
 )
 from daskvars.ops.nn.convolution.quantized import quantized_conv2d
 from daskvars.ops.nn.ctc import ctc_beam_search_decoder, ctc_greedy_decoder, ctc_loss
-from daskvars.ops.nn.dilated import with_space_to_batch
+from daskvars.ops.nn.windows.dilated import with_space_to_batch
 from daskvars.ops.nn.dropout import dropout
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.ops.nn.embedding_sparse import embedding_lookup_sparse, safe_embedding_lookup_sparse
-from daskvars.ops.nn.fractional_pooling import fractional_avg_pool, fractional_max_pool
+from daskvars.ops.nn.windows.fractional_pooling import fractional_avg_pool, fractional_max_pool
 from daskvars.ops.nn.loss import (
     l2_loss, log_poisson_loss, sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2, sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
-from daskvars.ops.nn.morphology import dilation2d, erosion2d
+from daskvars.ops.nn.windows.morphology import dilation2d, erosion2d
 from daskvars.ops.nn.normalization.batch_norm import fused_batch_norm
 from daskvars.ops.nn.normalization.layer_norm import layer_norm
 from daskvars.ops.nn.normalization.moments import (
     batch_norm_with_global_normalization, batch_normalization, l2_normalize,
     local_response_normalization, lrn,
 )
-from daskvars.ops.nn.pooling import avg_pool, max_pool, max_pool_with_argmax
-from daskvars.ops.nn.pooling_by_rank import (
+from daskvars.ops.nn.windows.pooling import avg_pool, max_pool, max_pool_with_argmax
+from daskvars.ops.nn.windows.pooling_by_rank import (
     avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d, pool,
 )
 from daskvars.ops.nn.ranking import in_top_k, top_k

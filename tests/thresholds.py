@@ -21,7 +21,7 @@ LOWEST = {
     "daskvars.kernels.nn.candidates": {"LARGEST_DRAW": 2},
     "daskvars.remote.regions.inplace": {"MIN_BYTES": 1},
     "daskvars.kernels.nn.normalization": {"BLOCK_ELEMENTS": 1},
-    "daskvars.kernels.nn.patches": {"PATCH_BYTES": 1, "PATCH_ROWS": 1},
+    "daskvars.kernels.nn.windows.patches": {"PATCH_BYTES": 1, "PATCH_ROWS": 1},
     "daskvars.kernels.random.philox": {"TILE": 1, "SEEK_WORDS": 0},
     "daskvars.kernels.math.reduce": {"PRODUCT_ELEMENTS": 0},
     "daskvars.kernels.math.row_sums": {"MANY_ROWS": 0, "LONG_ROW": 2, "COLUMN_BLOCK": 1},

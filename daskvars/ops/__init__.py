@@ -23,9 +23,9 @@ Rooms, as people look for them:
 - ``protocols``: what Python's operators, ``t[...]`` and NumPy's functions mean for tensors.
 
 Numbers are computed in `daskvars.kernels`, in the room of the same name and a file of the same
-name; here it stands which kernel an op has, what its shape is, and which op is its gradient. So the
-sums of max-pool's gradient are in ``kernels/nn/pooling.py``, and that it is max-pool's gradient is
-in ``ops/nn/pooling.py``.
+name; here it stands which kernel an op has, what its shape is, and which op is its gradient. So
+the sums of max-pool's gradient are in ``kernels/nn/windows/pooling.py``, and that it is max-pool's
+gradient is in ``ops/nn/windows/pooling.py``.
 
 To add an op, write one `OpDef` and its function in the file of its family, its kernel under the
 same name in `daskvars.kernels`, and a sample in ``tests/ops``; no engine needs to be told."""

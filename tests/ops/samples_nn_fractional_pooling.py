@@ -4,7 +4,7 @@ import numpy
 
 import daskvars as dv
 from daskvars.graph.interpreter import apply
-from daskvars.ops.nn import fractional_pooling as ops
+from daskvars.ops.nn.windows import fractional_pooling as ops
 from tests.ops.sample import Sample
 
 rng = numpy.random.default_rng(0)

@@ -1,7 +1,7 @@
 import numpy
 
 from daskvars.graph.interpreter import apply
-from daskvars.ops.nn import morphology as ops
+from daskvars.ops.nn.windows import morphology as ops
 from tests.ops.sample import Sample
 
 rng = numpy.random.default_rng(0)

@@ -1,8 +1,8 @@
 import numpy
 
 from daskvars.graph.interpreter import apply
-from daskvars.ops.nn import pooling as ops
-from daskvars.ops.nn.pooling_by_rank import pool
+from daskvars.ops.nn.windows import pooling as ops
+from daskvars.ops.nn.windows.pooling_by_rank import pool
 from tests.ops.sample import Sample
 
 rng = numpy.random.default_rng(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.kernels.nn.windows import Windows, place_windows
+from daskvars.kernels.nn.windows.sliding import Windows, place_windows
 
 
 def _windows(

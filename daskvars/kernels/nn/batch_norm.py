@@ -18,7 +18,7 @@ import numpy as np
 from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import as_matrix, column_sums
-from daskvars.kernels.nn.patches import channels_last, in_data_format
+from daskvars.kernels.nn.windows.patches import channels_last, in_data_format
 
 LINE_ELEMENTS = 1 << 10
 # Elements of a block, which stays in a core's own cache over several passes.

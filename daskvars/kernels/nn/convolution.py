@@ -14,7 +14,7 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.row_sums import as_matrix
-from daskvars.kernels.nn.patches import (
+from daskvars.kernels.nn.windows.patches import (
     block_bytes,
     channels_last,
     image_blocks,
@@ -22,7 +22,13 @@ from daskvars.kernels.nn.patches import (
     patch_blocks,
     working_dtype,
 )
-from daskvars.kernels.nn.windows import WindowOptions, Windows, place_windows, spatial, turned
+from daskvars.kernels.nn.windows.sliding import (
+    WindowOptions,
+    Windows,
+    place_windows,
+    spatial,
+    turned,
+)
 
 
 def conv2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]) -> Array:

@@ -15,8 +15,8 @@ from typing import Any, Unpack
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.nn.convolution import conv2d, conv2d_backprop_filter, conv2d_backprop_input
-from daskvars.kernels.nn.patches import channels_last, in_data_format, working_dtype
-from daskvars.kernels.nn.windows import (
+from daskvars.kernels.nn.windows.patches import channels_last, in_data_format, working_dtype
+from daskvars.kernels.nn.windows.sliding import (
     WindowOptions,
     conv_output_size,
     conv_padding,

@@ -15,7 +15,7 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.row_sums import row_sums
-from daskvars.kernels.nn.patches import (
+from daskvars.kernels.nn.windows.patches import (
     block_bytes,
     channels_last,
     image_blocks,
@@ -24,7 +24,13 @@ from daskvars.kernels.nn.patches import (
     window_view,
     working_dtype,
 )
-from daskvars.kernels.nn.windows import WindowOptions, Windows, place_windows, spatial, turned
+from daskvars.kernels.nn.windows.sliding import (
+    WindowOptions,
+    Windows,
+    place_windows,
+    spatial,
+    turned,
+)
 
 
 def depthwise_conv2d(

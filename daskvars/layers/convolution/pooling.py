@@ -18,7 +18,7 @@ from daskvars.layers.convolution.sizes import (
 )
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
-from daskvars.ops.nn.pooling_by_rank import pool
+from daskvars.ops.nn.windows.pooling_by_rank import pool
 from daskvars.shapes import ShapeLike, TensorShape
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.ops.nn.windows import PerAxis
+from daskvars.ops.nn.windows.arguments import PerAxis
 from daskvars.shapes import ShapeLike, TensorShape
 
 

@@ -22,7 +22,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.image import boxes as kernels
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.padding import pad
-from daskvars.ops.nn.windows import full_shape, image_shape
+from daskvars.ops.nn.windows.arguments import full_shape, image_shape
 from daskvars.ops.random.distributions import drawn_with
 from daskvars.ops.rules import axes
 from daskvars.shapes import RankedShape, Shape

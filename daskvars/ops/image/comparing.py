@@ -29,7 +29,7 @@ from daskvars.ops.math.reduce import reduce_mean, reduce_sum
 from daskvars.ops.math.transcendental import log, pow
 from daskvars.ops.nn.activation import relu
 from daskvars.ops.nn.convolution.composed import depthwise_conv2d
-from daskvars.ops.nn.pooling import avg_pool
+from daskvars.ops.nn.windows.pooling import avg_pool
 from daskvars.ops.rules import axes
 
 MS_SSIM_FACTORS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)

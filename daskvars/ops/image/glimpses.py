@@ -21,7 +21,7 @@ from daskvars.ops.math.clip import clip_by_value
 from daskvars.ops.math.comparison import logical_and, where
 from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_min
 from daskvars.ops.math.transcendental import sqrt
-from daskvars.ops.nn.windows import image_shape
+from daskvars.ops.nn.windows.arguments import image_shape
 from daskvars.ops.random.distributions import random_normal, random_uniform
 
 

@@ -12,8 +12,8 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.image import patches as kernels
-from daskvars.kernels.nn.windows import windowed_shape
-from daskvars.ops.nn.windows import PerAxis, image_shape, image_sizes, per_axis
+from daskvars.kernels.nn.windows.sliding import windowed_shape
+from daskvars.ops.nn.windows.arguments import PerAxis, image_shape, image_sizes, per_axis
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.axes import either
 from daskvars.shapes import Shape

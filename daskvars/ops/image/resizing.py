@@ -21,7 +21,7 @@ from daskvars.ops.image.sizes import height_and_width, is_one_image, least, whol
 from daskvars.ops.math.arithmetic import maximum, minimum, round, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import truediv
-from daskvars.ops.nn.windows import image_shape
+from daskvars.ops.nn.windows.arguments import image_shape
 from daskvars.ops.rules import axes
 from daskvars.surface.signatures import with_arguments_of
 

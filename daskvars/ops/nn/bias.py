@@ -17,7 +17,7 @@ from daskvars.ops.array.repeating import broadcast_to
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.nn.activation import relu
-from daskvars.ops.nn.windows import full_shape
+from daskvars.ops.nn.windows.arguments import full_shape
 from daskvars.ops.rules.families import elementwise
 
 

@@ -19,7 +19,7 @@ from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater_equal
-from daskvars.ops.nn.windows import full_shape
+from daskvars.ops.nn.windows.arguments import full_shape
 from daskvars.ops.random.distributions import random_uniform
 from daskvars.ops.rules.axes import is_symbolic, operand_of
 from daskvars.ops.rules.families import elementwise

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from daskvars.kernels.nn import convolution, depthwise, patches
-from daskvars.kernels.nn.windows import conv_shape, depthwise_conv2d_shape, place_windows
+from daskvars.kernels.nn import convolution, depthwise
+from daskvars.kernels.nn.windows import patches
+from daskvars.kernels.nn.windows.sliding import conv_shape, depthwise_conv2d_shape, place_windows
 from tests.kernels.numerical import assert_gradient, frozen, normal
 
 SAME = {"strides": (1, 1, 1, 1), "padding": "SAME"}

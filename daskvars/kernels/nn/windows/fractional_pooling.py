@@ -13,7 +13,7 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.precision import lowest
-from daskvars.kernels.nn.patches import working_dtype
+from daskvars.kernels.nn.windows.patches import working_dtype
 
 
 def fractional_max_pool(

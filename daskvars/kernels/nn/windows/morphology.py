@@ -11,8 +11,8 @@ from typing import Unpack
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.precision import lowest
-from daskvars.kernels.nn.patches import block_bytes, image_blocks, working_dtype
-from daskvars.kernels.nn.windows import Tap, WindowOptions, Windows, place_windows
+from daskvars.kernels.nn.windows.patches import block_bytes, image_blocks, working_dtype
+from daskvars.kernels.nn.windows.sliding import Tap, WindowOptions, Windows, place_windows
 
 
 def dilation2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]) -> Array:

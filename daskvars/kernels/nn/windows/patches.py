@@ -15,7 +15,7 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.precision import float_work
-from daskvars.kernels.nn.windows import Windows
+from daskvars.kernels.nn.windows.sliding import Windows
 
 PATCH_BYTES = 1 << 20
 PATCH_ROWS = 512

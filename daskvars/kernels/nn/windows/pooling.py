@@ -15,14 +15,14 @@ import numpy as np
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
 from daskvars.kernels.math.precision import lowest
-from daskvars.kernels.nn.patches import (
+from daskvars.kernels.nn.windows.patches import (
     block_bytes,
     channels_last,
     in_data_format,
     padded_blocks,
     working_dtype,
 )
-from daskvars.kernels.nn.windows import PoolOptions, Windows, place_windows, spatial
+from daskvars.kernels.nn.windows.sliding import PoolOptions, Windows, place_windows, spatial
 
 
 def max_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array:

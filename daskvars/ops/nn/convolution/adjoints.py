@@ -11,7 +11,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.nn.convolution.functions import conv2d_transpose
-from daskvars.ops.nn.windows import PaddingLike, PerAxis
+from daskvars.ops.nn.windows.arguments import PaddingLike, PerAxis
 from daskvars.ops.rules.axes import either, is_symbolic
 
 

@@ -11,7 +11,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.nn.convolution.families import CONV2D, CONV3D, DEPTHWISE
-from daskvars.ops.nn.windows import PaddingLike, PerAxis, per_axis
+from daskvars.ops.nn.windows.arguments import PaddingLike, PerAxis, per_axis
 from daskvars.ops.rules.axes import either
 from daskvars.surface.accepted import accepts
 

@@ -18,8 +18,8 @@ from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import convolution, convolution3d, depthwise
-from daskvars.kernels.nn.windows import channels, conv_shape, depthwise_conv2d_shape
-from daskvars.ops.nn.windows import (
+from daskvars.kernels.nn.windows.sliding import channels, conv_shape, depthwise_conv2d_shape
+from daskvars.ops.nn.windows.arguments import (
     PaddingLike,
     PerAxis,
     check_equal,

@@ -23,14 +23,14 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import batch_norm as batch_kernels
-from daskvars.kernels.nn.windows import channels
+from daskvars.kernels.nn.windows.sliding import channels
 from daskvars.ops.array.constant import size as size_of
 from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.math.arithmetic import add, maximum, multiply, negative, number, square, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import realdiv
 from daskvars.ops.math.transcendental import rsqrt
-from daskvars.ops.nn.windows import check_equal, image_shape, space_format
+from daskvars.ops.nn.windows.arguments import check_equal, image_shape, space_format
 from daskvars.ops.rules.shapes import like_first
 
 # cuDNN takes no smaller one, and TensorFlow uses this on every device.

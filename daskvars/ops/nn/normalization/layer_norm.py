@@ -17,7 +17,7 @@ from daskvars.ops.array.constant import ones_like
 from daskvars.ops.math.arithmetic import add, multiply, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.reduce import reduce_mean
-from daskvars.ops.nn.windows import check_equal, full_shape
+from daskvars.ops.nn.windows.arguments import check_equal, full_shape
 
 
 def _normalized(inputs: Sequence[Spec], *, epsilon: float) -> tuple[Spec, ...]:

@@ -15,7 +15,7 @@ from daskvars.ops.math.arithmetic import add, maximum, multiply, negative, numbe
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.math.transcendental import exp, log, rsqrt
-from daskvars.ops.nn.windows import image_shape
+from daskvars.ops.nn.windows.arguments import image_shape
 from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels.nn.windows import channels
+from daskvars.kernels.nn.windows.sliding import channels
 from daskvars.ops.array.constant import shape as shape_of
 
 # Strides, dilations or sizes of windows: one for all dimensions of space, or one for each.

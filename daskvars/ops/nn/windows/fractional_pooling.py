@@ -16,7 +16,7 @@ from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.kernels.nn import fractional_pooling as kernels
+from daskvars.kernels.nn.windows import fractional_pooling as kernels
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.ranges import range
 from daskvars.ops.array.slicing import size_along
@@ -24,7 +24,7 @@ from daskvars.ops.gather_scatter.sorting import argsort
 from daskvars.ops.math.arithmetic import floor, minimum
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.scans import cumsum
-from daskvars.ops.nn.windows import image_shape, image_sizes
+from daskvars.ops.nn.windows.arguments import image_shape, image_sizes
 from daskvars.ops.random.distributions import drawn_with, random_uniform
 from daskvars.ops.random.stateless import stateless_uniform
 from daskvars.ops.rules import axes

@@ -17,12 +17,12 @@ from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.nn import morphology
-from daskvars.kernels.nn.windows import windowed_shape
+from daskvars.kernels.nn.windows import morphology
+from daskvars.kernels.nn.windows.sliding import windowed_shape
 from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.array.rearranging import reverse
 from daskvars.ops.math.arithmetic import negative
-from daskvars.ops.nn.windows import PerAxis, check_equal, image_shape, per_axis
+from daskvars.ops.nn.windows.arguments import PerAxis, check_equal, image_shape, per_axis
 from daskvars.ops.rules.axes import either
 
 

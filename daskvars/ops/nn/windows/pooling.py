@@ -14,11 +14,11 @@ from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.nn import pooling
-from daskvars.kernels.nn.windows import channels, pool2d_shape
+from daskvars.kernels.nn.windows import pooling
+from daskvars.kernels.nn.windows.sliding import channels, pool2d_shape
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.array.slicing import size_along
-from daskvars.ops.nn.windows import (
+from daskvars.ops.nn.windows.arguments import (
     PaddingLike,
     PerAxis,
     image_shape,

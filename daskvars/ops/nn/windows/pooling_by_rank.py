@@ -13,8 +13,8 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.rearranging import batch_to_space_nd, space_to_batch_nd
 from daskvars.ops.array.reshaping import expand_dims, reshape, squeeze
 from daskvars.ops.array.transposing import transpose
-from daskvars.ops.nn.pooling import avg_pool, max_pool
-from daskvars.ops.nn.windows import PaddingLike
+from daskvars.ops.nn.windows.arguments import PaddingLike
+from daskvars.ops.nn.windows.pooling import avg_pool, max_pool
 from daskvars.ops.rules.axes import either
 from daskvars.surface.signatures import Argument, Family
 

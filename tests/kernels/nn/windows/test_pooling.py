@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from daskvars.kernels.nn.pooling import (
+from daskvars.kernels.nn.windows.pooling import (
     avg_pool,
     avg_pool_grad,
     max_pool,
     max_pool_grad,
     max_pool_grad_grad,
 )
-from daskvars.kernels.nn.windows import place_windows
+from daskvars.kernels.nn.windows.sliding import place_windows
 from tests.kernels.numerical import assert_gradient, frozen, normal
 
 # window, stride, padding

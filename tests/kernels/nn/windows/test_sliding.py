@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from daskvars.kernels.nn.windows import (
+from daskvars.kernels.nn.windows.sliding import (
     conv_output_size,
     conv_padding,
     conv_shape,

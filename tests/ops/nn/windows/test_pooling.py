@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops.nn import pooling as ops
-from daskvars.ops.nn.pooling_by_rank import pool
+from daskvars.ops.nn.windows import pooling as ops
+from daskvars.ops.nn.windows.pooling_by_rank import pool
 from tests.ops.nn.convolution.test_convolution import padded
 
 rng = numpy.random.default_rng(0)
