@@ -3,6 +3,10 @@
 What JSON has no word for is an object with one key that says what it is: ``{"dtype": "int32"}``,
 ``{"array": {...}}``. Tuples are JSON arrays. Reading makes nothing but these kinds of data: there
 is no way to write a call, a class or an import, so a file cannot do anything but describe.
+
+An array's bytes are base64 text, under ``"data"``; of one that repeats a single element without
+keeping it more than once, that element's, under ``"fill"``. In data that are not text yet, a large
+array stands for its text itself (`ArrayBytes`), so that a graph as data holds it no second time.
 """
 
 from __future__ import annotations
@@ -10,7 +14,8 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy
@@ -21,10 +26,39 @@ from daskvars.errors import FailedPreconditionError
 from daskvars.graph.definitions.opdef import Spec
 
 MAX_ELEMENTS = 1 << 40  # of an array: more is damage
+LARGE_BYTES = 1 << 16  # arrays of more are no text before a file is written
+_PIECE_BYTES = 3 << 20  # three bytes are four letters, so that pieces can be put together
 _AS_THEY_ARE = frozenset({type(None), bool, int, str})  # JSON has words for them
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 Special = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayBytes:
+    """The bytes of a large array, where JSON data has base64 text for those of a small one.
+
+    Attributes:
+      array: the array, of numbers; nobody writes to it.
+    """
+
+    array: numpy.ndarray
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrayBytes) and bytes_of(self.array) == bytes_of(other.array)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def base64(self) -> Iterator[bytes]:
+        """Give the text in pieces, none of them large."""
+        found = bytes_of(self.array)
+        for start in range(0, len(found), _PIECE_BYTES):
+            yield base64.b64encode(found[start : start + _PIECE_BYTES])
+
+
+def bytes_of(array: numpy.ndarray) -> memoryview:
+    """Return the bytes of an array of numbers, row by row; no copy of one that is so already."""
+    return numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8).data
 
 
 class Unavailable:
@@ -147,12 +181,21 @@ def _float_json(value: float) -> Any:
 
 def _array_json(array: numpy.ndarray) -> Any:
     dtype = as_dtype(array.dtype)
-    data: Any
+    found: dict[str, Any] = {"dtype": dtype.name, "shape": list(array.shape)}
     if dtype is dtypes.string:
-        data = [_text(item) for item in array.ravel().tolist()]
+        found["data"] = [_text(item) for item in array.ravel().tolist()]
+    elif array.size > 1 and is_filled(array):
+        found["fill"] = _text(array.flat[0].tobytes())
+    elif array.nbytes > LARGE_BYTES:
+        found["data"] = ArrayBytes(array)
     else:
-        data = _text(numpy.ascontiguousarray(array).tobytes())
-    return {"array": {"dtype": dtype.name, "shape": list(array.shape), "data": data}}
+        found["data"] = _text(array.tobytes())
+    return {"array": found}
+
+
+def is_filled(array: numpy.ndarray) -> bool:
+    """Return whether an array is one element, kept once and repeated."""
+    return all(step == 0 or n == 1 for step, n in zip(array.strides, array.shape, strict=True))
 
 
 def _text(value: Any) -> str:
@@ -168,24 +211,29 @@ def _bytes_of(data: Any) -> bytes:
 
 
 def _array_of(data: Any) -> numpy.ndarray:
-    if not isinstance(data, dict) or set(data) != {"dtype", "shape", "data"}:
+    kinds = {"dtype", "shape", "data"}, {"dtype", "shape", "fill"}
+    if not isinstance(data, dict) or set(data) not in kinds:
         raise ValueError(f"{shortened(data)} where an array belongs")
     dtype, shape = dtype_of(data["dtype"]), shape_of(data["shape"])
     if shape is None or None in shape or math.prod(shape) > MAX_ELEMENTS:
         raise ValueError(f"an array of shape {shortened(data['shape'])}")
     size = math.prod(shape)
     if dtype is dtypes.string:
-        if not isinstance(data["data"], list) or len(data["data"]) != size:
+        if not isinstance(data.get("data"), list) or len(data["data"]) != size:
             raise ValueError(f"an array of shape {shape} whose data are not {size} texts")
         array = numpy.empty(size, object)
         array[:] = [_bytes_of(item) for item in data["data"]]
         array = array.reshape(shape)
         array.flags.writeable = False
         return array
-    raw, kind = _bytes_of(data["data"]), dtype.np
-    if kind.hasobject or len(raw) != size * kind.itemsize:
-        raise ValueError(f"an array of {size} {dtype.name} in {len(raw)} bytes")
-    return numpy.frombuffer(raw, kind).reshape(shape)
+    kept, kind = () if "fill" in data else shape, dtype.np
+    found = data["fill" if "fill" in data else "data"]
+    raw = bytes_of(found.array) if isinstance(found, ArrayBytes) else _bytes_of(found)
+    if kind.hasobject or len(raw) != math.prod(kept) * kind.itemsize:
+        raise ValueError(f"an array of {math.prod(kept)} {dtype.name} in {len(raw)} bytes")
+    array = numpy.frombuffer(raw, kind).reshape(kept)
+    array.flags.writeable = False
+    return array if kept == shape else numpy.broadcast_to(array, shape)
 
 
 def _spec_of(data: Any) -> Spec:

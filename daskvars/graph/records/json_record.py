@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import secrets
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
+
+from daskvars.graph.records.attribute_json import ArrayBytes
 
 
 class JsonRecord:
@@ -27,6 +31,10 @@ class JsonRecord:
     def SerializeToString(self) -> bytes:
         """Return it as JSON text."""
         return dumped(self.to_json())
+
+    def pieces(self) -> Iterator[bytes]:
+        """Give the text in pieces, for a file: of large arrays there is no second copy."""
+        return pieces(self.to_json())
 
     def ParseFromString(self, serialized: bytes) -> int:
         """Become what `SerializeToString` gave; return the number of bytes read.
@@ -64,8 +72,27 @@ class JsonRecord:
 
 
 def dumped(data: Any) -> bytes:
-    """Return JSON data as text."""
-    return json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
+    """Return JSON data, in which `ArrayBytes` stand for the texts of large arrays, as text."""
+    return b"".join(pieces(data))
+
+
+def pieces(data: Any) -> Iterator[bytes]:
+    """Give JSON data as text in pieces; the text of a large array is never there as a whole."""
+    large: list[ArrayBytes] = []
+    mark = secrets.token_hex(16)  # in no text by chance, or by anybody's wish
+
+    def marked(value: Any) -> str:
+        if not isinstance(value, ArrayBytes):
+            raise TypeError(f"{value!r} is no JSON data")
+        large.append(value)
+        return mark
+
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"), default=marked).encode()
+    first, *others = text.split(mark.encode()) if large else [text]
+    yield first
+    for value, following in zip(large, others, strict=True):
+        yield from value.base64()
+        yield following
 
 
 def parsed(text: bytes | str, what: str) -> Any:

@@ -32,6 +32,7 @@ from daskvars.shapes import Dimension, TensorShape
 
 # Larger zeros and ones are computed rather than kept, as in TensorFlow.
 _MAX_KEPT = 1000
+_MAX_REPEATED_BYTES = 1 << 16  # of an array that keeps one element as often as it has it
 
 CONST = without_gradient(
     "Const",
@@ -135,6 +136,8 @@ def _filled_up(array: numpy.ndarray, shape: Any, verify: bool) -> numpy.ndarray:
     if not array.size:
         raise ValueError(f"No element to fill a constant of shape {shapes.show(shape)} with")
     flat = array.reshape(-1)
+    if flat.size == 1 and size * array.itemsize > _MAX_REPEATED_BYTES:
+        return numpy.broadcast_to(array.reshape(()), shape)
     full = numpy.full(size, flat[-1], array.dtype)
     full[: flat.size] = flat
     return full.reshape(shape)

@@ -162,5 +162,5 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     found = graph_or_graph_def
     found = found.as_graph_def() if isinstance(found, Graph) else found
     path = os.path.join(logdir, name)
-    write_file(path, found.SerializeToString())
+    write_file(path, found.pieces())
     return path

@@ -379,7 +379,7 @@ def export_scoped_meta_graph(
         collections.pop("savers", None)
     found = MetaGraphDef(part, saver_def, collections, meta_info_def or MetaInfoDef())
     if filename:
-        write_file(os.fspath(filename), found.SerializeToString())
+        write_file(os.fspath(filename), found.pieces())
     prefix = f"{scope}/" if scope else ""
     return found, {
         variable.name.removeprefix(prefix): variable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from daskvars.dtypes import string
 from daskvars.errors import enumerated
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.graph import Graph
+from daskvars.graph.records.json_record import pieces
 from daskvars.graph.scopes.default_graph import get_default_graph
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import Operation, Tensor
@@ -216,7 +216,7 @@ class SavedModelBuilder(ShownByArguments):
             "saved_model_schema_version": constants.SAVED_MODEL_SCHEMA_VERSION,
             "meta_graphs": [found.to_json() for found in self._meta_graphs],
         }
-        write_file(path, json.dumps(data, allow_nan=False, separators=(",", ":")).encode())
+        write_file(path, pieces(data))
         return path.encode()
 
 

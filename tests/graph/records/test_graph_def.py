@@ -1,13 +1,15 @@
 """Graphs as data: every op's attributes survive, what is read is checked, and nothing can run."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.graph.records.attribute_json import decode, encode
+from daskvars.graph.records.attribute_json import LARGE_BYTES, decode, encode
+from daskvars.graph.records.json_record import dumped
 from daskvars.v1.graphs.subgraph import extract
 from tests.ops.samples import SAMPLES
 
@@ -65,6 +67,51 @@ def test_an_array_survives_bit_by_bit(array):
     assert not found.flags.writeable
 
 
+LARGE = [
+    np.arange(LARGE_BYTES, dtype="f4").reshape(2, -1),
+    np.arange(LARGE_BYTES, dtype="i2").reshape(2, -1).T,
+    np.arange(LARGE_BYTES).astype(dv.bfloat16.as_numpy_dtype),
+    np.broadcast_to(np.float32(2.5), (LARGE_BYTES, 3)),
+    np.broadcast_to(np.float32(2.5), (4, 1)),
+    np.broadcast_to(np.arange(LARGE_BYTES), (2, LARGE_BYTES)),
+]
+
+
+@pytest.mark.parametrize("array", LARGE, ids=lambda a: f"{a.dtype}-{a.shape}")
+def test_a_large_array_is_text_in_a_file_alone(array):
+    data = encode(("before", array, array[:1], "after"), lambda v: None)
+    for back in (data, json.loads(dumped(data))):  # before it is a file, and after
+        before, found, part, after = decode(back, nothing)
+        assert (before, found.dtype, after) == ("before", array.dtype, "after")
+        np.testing.assert_array_equal(found, array)
+        np.testing.assert_array_equal(part, array[:1])
+        assert not found.flags.writeable
+    assert data == encode(("before", array, array[:1], "after"), lambda v: None)
+
+
+def test_one_element_that_is_repeated_is_kept_once():
+    with dv.Graph().as_default() as graph:
+        dv.constant(2.5, shape=[1 << 14, 1 << 16], name="c")  # 4 GiB
+    text = graph.as_graph_def().SerializeToString()
+    assert len(text) < 1000
+    with dv.Graph().as_default():
+        (again,) = tf.import_graph_def(tf.GraphDef.FromString(text), return_elements=["c:0"])
+        with tf.Session() as sess:
+            assert sess.run(again[:2, 7]).tolist() == [2.5, 2.5]
+
+
+def test_a_graph_is_written_without_copies_of_its_constants(tmp_path):
+    size = 1 << 24
+    with dv.Graph().as_default() as graph:
+        dv.constant(np.arange(size // 8))
+        tracemalloc.start()
+        tf.train.export_meta_graph(str(tmp_path / "graph"), graph=graph)
+        _, most_bytes = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert (tmp_path / "graph").stat().st_size > size
+    assert most_bytes < size
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")], ids=str)
 def test_floats_without_a_json_form_survive(value):
     assert repr(through_text(value)) == repr(value)
@@ -87,6 +134,10 @@ def test_floats_without_a_json_form_survive(value):
         {"array": {"dtype": "int32", "shape": [None], "data": ""}},
         {"array": {"dtype": "string", "shape": [2], "data": [""]}},
         {"array": {"dtype": "resource", "shape": [], "data": ""}},
+        {"array": {"dtype": "int32", "shape": [1 << 20], "fill": "AAA="}},
+        {"array": {"dtype": "string", "shape": [2], "fill": [""]}},
+        {"array": {"dtype": "string", "shape": [2], "fill": ""}},
+        {"array": {"dtype": "int32", "shape": [1 << 50], "fill": "AAAAAA=="}},
     ],
     ids=str,
 )
