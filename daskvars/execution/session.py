@@ -407,7 +407,9 @@ class Session(ShownInNotebooks):
     def reset(target: str, containers: Sequence[str] | None = None, config: Any = None) -> None:
         """Forget the variables that sessions of this process, or of the cluster, share by name.
 
-        Sessions that are open keep them; later ones start without values. What is on disk stays.
+        Sessions of this process that are open on the name end: their next run raises AbortedError,
+        upon which a `MonitoredSession` makes another. Later ones start without values. What is on
+        disk stays, and sessions on a store keep their values.
 
         Args:
           target: the name, as a session takes it; "" has none that are shared.

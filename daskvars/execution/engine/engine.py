@@ -5,6 +5,7 @@ Sessions and eager code are its two callers.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
 import threading
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from daskvars import config
 from daskvars.chunk_grid import Chunks, whole
 from daskvars.dtypes import DType, as_dtype
-from daskvars.errors import UnavailableError
+from daskvars.errors import AbortedError, OpError, UnavailableError
 from daskvars.execution.cluster.executor import ClusterExecutor, cluster_executor, drop_state
 from daskvars.execution.engine.executors import active_client, forget_closed
 from daskvars.execution.engine.plans.cache import PlanCache
@@ -112,8 +113,10 @@ class Engine:
         self._handles: dict[str, Tensor] = {}
         self._num_draws: dict[Any, int] = {}
         self._entropy = secrets.randbits(64)
-        self.is_closed = False
+        self.is_closed = self._is_aborted = False
         self._lock = threading.RLock()
+        if self.name and self.store is None:
+            _of_names.setdefault(self.name, weakref.WeakSet()).add(self)
 
     def acquire(self) -> LocalExecutor | ClusterExecutor:
         """Return what runs plans: on the Dask client that is active when the first run needs it.
@@ -128,6 +131,8 @@ class Engine:
 
     def _opened(self) -> LocalExecutor | ClusterExecutor:
         with self._lock:
+            if self._is_aborted:
+                raise AbortedError(None, None, _ABORTED.format(self.name))
             self._note_loss()
             if self._executor is None:
                 if self.loss is not None and self.store is not None:
@@ -138,6 +143,16 @@ class Engine:
                     found.placement.soft = self.is_soft
                 self._executor = found
             return self._executor
+
+    def abort(self) -> None:
+        """Let go of variables that others share as well: they were given up, see `forget_state`."""
+        with self._lock:
+            executor, self._executor, self._is_aborted = self._executor, None, True
+            self.values = self._here = Values()
+        self.resources.cancel()
+        if executor is not None:
+            with contextlib.suppress(OpError):  # a run in flight that failed is given up as well
+                executor.close()
 
     def follow_client(self) -> None:
         """Move to the active Dask client, if there is one now and the values are here."""
@@ -473,11 +488,23 @@ def _keys(parts: Mapping[str, Sequence[Shard]]) -> list[str]:
     return [part.key for found in parts.values() for part in found]
 
 
+_of_names: dict[str, weakref.WeakSet[Engine]] = {}
+_ABORTED = (
+    "the variables of {!r} were reset (Session.reset) since this session was made: it ends here. "
+    "Make another session, and initialize the variables or restore them"
+)
+
+
 def forget_state(name: str) -> None:
-    """Release the variables that are shared under a name, here and on the active cluster."""
+    """Release the variables that are shared under a name, here and on the active cluster.
+
+    Engines of this process that have a share in them are aborted; those of a store go on.
+    """
     name = state_name(name)
     forget_values(name)
     forget_resources(name)
+    for engine in _of_names.pop(name, ()):
+        engine.abort()
     client = active_client()
     if client is not None:
         drop_state(client, name)

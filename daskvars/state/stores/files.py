@@ -20,7 +20,11 @@ def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
         StoreError: the disk or the store refuses, with its reason.
     """
     directory, name = os.path.split(path)
-    put(open_directory(directory or ".", "a"), name, [content] if isinstance(content, bytes) else content)
+    put(
+        open_directory(directory or ".", "a"),
+        name,
+        [content] if isinstance(content, bytes) else content,
+    )
 
 
 def read_file(path: str) -> bytes | None:

@@ -245,6 +245,18 @@ def test_a_worker_waits_for_the_chief():
     tf.Session.reset("chief-and-worker")
 
 
+def test_a_monitored_session_goes_on_when_its_variables_are_reset():
+    v = tf.Variable(3.0)
+    add = v.assign_add(1.0)
+    with tf.train.MonitoredTrainingSession("to-be-reset") as sess, tf.Session("to-be-reset") as raw:
+        assert (sess.run(add), raw.run(v)) == (4.0, 4.0)
+        tf.Session.reset("to-be-reset")
+        with pytest.raises(tf.errors.AbortedError, match=r"'to-be-reset' were reset"):
+            raw.run(v)
+        assert sess.run(add) == 4.0, "a new session, initialized anew"
+    tf.Session.reset("to-be-reset")
+
+
 # -- scaffolds and what is left out ---------------------------------------------------------------
 
 
