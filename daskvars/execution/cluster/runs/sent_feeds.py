@@ -223,7 +223,7 @@ async def _share_sent(
 ) -> Mapping[str, Future]:
     """Send arrays to a worker, or to any, and return their futures."""
     futures: dict[str, Future] = {}
-    if address is not None and client not in _without_way:
+    if address is not None and _reaches_workers.get(client, True):
         futures = {key: Future(key, client) for key in share}
         if await _is_given(client, address, share):
             return futures
@@ -240,17 +240,16 @@ async def _is_given(client: Client, address: str, share: Mapping[str, Any]) -> b
     try:
         is_taken = await give_to_worker(client, address, GIVE, share, CONNECT_S)
     except (OSError, KeyError) as error:
-        if client not in _with_way:
-            _without_way.add(client)
+        if not _reaches_workers.setdefault(client, False):
             logger.info(
                 "%s cannot be reached from here (%s): feeds go through the scheduler",
                 address,
                 error,
             )
         return False
-    _with_way.add(client)
+    _reaches_workers.setdefault(client, True)
     return is_taken
 
 
-_with_way: weakref.WeakSet[Client] = weakref.WeakSet()  # clients that have reached a worker
-_without_way: weakref.WeakSet[Client] = weakref.WeakSet()  # clients that could not
+# Whether the first try to reach a worker straight came through, by client.
+_reaches_workers: weakref.WeakKeyDictionary[Client, bool] = weakref.WeakKeyDictionary()

@@ -19,7 +19,9 @@ import tempfile
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 
 from daskvars import config
@@ -97,23 +99,38 @@ class Sealer:
             time.sleep(WAIT_S)
 
     def _attempt(self) -> bool:
+        self.executor.fetch()  # what the scheduler will not be able to compute again
+        with self._turn() as (granted, told):
+            if granted is None:
+                return False
+            start = time.monotonic()
+            try:
+                told.update(self._written(*granted))
+            finally:
+                took = time.monotonic() - start
+                pause = min(SHARE * took, config.get().seal_every_s)
+                told["pause_s"] = pause if self._works else float("inf")
+        if not self._works:
+            self.executor.lost_runs.discard_log()
+        return True
+
+    @contextmanager
+    def _turn(self, *, waits: bool = False) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """Ask for the right to write: give what the scheduler grants, and what to tell it after.
+
+        While another client has it nothing is granted, unless this waits.
+        """
         executor = self.executor
         session = {"name": executor.name, "session": executor.token}
-        executor.fetch()  # what the scheduler will not be able to compute again
-        granted = executor.call_scheduler("begin_seal", client=executor.client.id, **session)
-        if granted is None:
-            return False
-        start = time.monotonic()
-        done: dict[str, Any] = {"durable": None, "reload_tasks": {}}
+        begin = partial(executor.call_scheduler, "begin_seal", client=executor.client.id)
+        while (granted := begin(**session)) is None and waits:
+            time.sleep(WAIT_S)
+        told: dict[str, Any] = {"durable": None, "reload_tasks": {}, "pause_s": 0.0}
         try:
-            done = self._written(*granted)
+            yield granted, told
         finally:
-            took = time.monotonic() - start
-            pause = min(SHARE * took, config.get().seal_every_s) if self._works else float("inf")
-            executor.call_scheduler("end_seal", pause_s=pause, **done, **session)
-        if not self._works:
-            executor.lost_runs.discard_log()
-        return True
+            if granted is not None:
+                executor.call_scheduler("end_seal", **told, **session)
 
     def _written(self, variables: Variables, changed: set[str], base: VersionId) -> dict[str, Any]:
         """Write a version; return its number and what loads the blocks from it."""
@@ -163,18 +180,11 @@ class Sealer:
         Args:
           reset: ``reset(store, head)`` sets the state to the store's head.
         """
-        executor, store = self.executor, self.store
+        store = self.store
         head = None if store is None else store.head()
         if store is None or head is None or head.id == self.version:
             return
-        session = {"name": executor.name, "session": executor.token}
-        while True:
-            granted = executor.call_scheduler("begin_seal", client=executor.client.id, **session)
-            if granted is not None:
-                break
-            time.sleep(WAIT_S)  # what another client writes is the state's own
-        try:
-            _, changed, base = granted
+        with self._turn(waits=True) as ((_, changed, base), _):  # others write what is the state's
             head = store.head()
             if head is None or head.id == base:
                 return
@@ -188,10 +198,6 @@ class Sealer:
                 )
             else:
                 reset(store, head)
-        finally:
-            executor.call_scheduler(
-                "end_seal", durable=None, reload_tasks={}, pause_s=0.0, **session
-            )
 
     # -- the store ------------------------------------------------------------------------------
 

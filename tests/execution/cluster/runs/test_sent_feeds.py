@@ -12,7 +12,7 @@ pytestmark = pytest.mark.cluster
 
 def test_what_arrived_is_not_sent_again_where_a_worker_is_gone(two_workers, monkeypatch):
     monkeypatch.setattr(run_feeds, "SCATTER_PAUSE_S", 0.0)
-    monkeypatch.setattr(run_feeds, "_without_way", {two_workers})
+    monkeypatch.setattr(run_feeds, "_reaches_workers", {two_workers: False})
     client, sent = two_workers, []
     scatter = client.scatter
 
@@ -73,10 +73,8 @@ def test_arrays_go_straight_to_their_workers(two_workers, monkeypatch):
 
 @pytest.mark.parametrize("why", ["a worker that takes nothing", "no way to it"])
 def test_what_a_worker_has_not_taken_goes_through_the_scheduler(two_workers, monkeypatch, why):
-    without_way, with_way = set(), set()
-    monkeypatch.setattr(run_feeds, "_without_way", without_way)
-    monkeypatch.setattr(run_feeds, "_with_way", with_way)
-    tried = []
+    reaches, tried = {}, []
+    monkeypatch.setattr(run_feeds, "_reaches_workers", reaches)
 
     async def given(client, address, operation, data, timeout_s):
         tried.append(address)
@@ -91,6 +89,6 @@ def test_what_a_worker_has_not_taken_goes_through_the_scheduler(two_workers, mon
         found = run_feeds.scattered(two_workers, {key: np.full(3, number)}, [there])
         assert found[key].result().tolist() == [number] * 3
     if why == "no way to it":
-        assert tried == [there] and without_way == {two_workers}  # it is not tried again
+        assert tried == [there] and reaches == {two_workers: False}  # it is not tried again
     else:
-        assert tried == [there, there] and with_way == {two_workers}
+        assert tried == [there, there] and reaches == {two_workers: True}
