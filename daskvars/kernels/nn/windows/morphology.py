@@ -56,10 +56,8 @@ def dilation2d_backprop_input(
     """
     windows = place_windows(x.shape[1:3], w.shape[:2], **options)
     dx = xp.zeros(x.shape, working_dtype(xp, dy.dtype))
-    for images in _blocks(xp, x):
-        spread, gradient = dx[images], dy[images]
-        for tap, first in _first_maxima(xp, x[images], w, windows, options):
-            spread[tap.pixels] += xp.where(first, gradient[tap.windows], 0)
+    for images, tap, first in _first_maxima(xp, x, w, windows, options):
+        dx[images][tap.pixels] += xp.where(first, dy[images][tap.windows], 0)
     return dx.astype(dy.dtype, copy=False)
 
 
@@ -78,10 +76,9 @@ def dilation2d_backprop_filter(
     windows = place_windows(x.shape[1:3], w.shape[:2], **options)
     work = working_dtype(xp, dy.dtype)
     dw = xp.zeros(w.shape, work)
-    for images in _blocks(xp, x):
-        gradient = dy[images].astype(work, copy=False)
-        for tap, first in _first_maxima(xp, x[images], w, windows, options):
-            dw[tap.row, tap.column] += xp.where(first, gradient[tap.windows], 0).sum((0, 1, 2))
+    for images, tap, first in _first_maxima(xp, x, w, windows, options):
+        gradient = dy[images][tap.windows].astype(work, copy=False)
+        dw[tap.row, tap.column] += xp.where(first, gradient, 0).sum((0, 1, 2))
     return dw.astype(dy.dtype, copy=False)
 
 
@@ -106,11 +103,9 @@ def dilation2d_tangent(
     """
     windows = place_windows(x.shape[1:3], w.shape[:2], **options)
     dy = xp.zeros((len(x), *windows.count, x.shape[3]), dx.dtype)
-    for images in _blocks(xp, x):
-        change, image_change = dy[images], dx[images]
-        for tap, first in _first_maxima(xp, x[images], w, windows, options):
-            sums = image_change[tap.pixels] + dw[tap.row, tap.column]
-            change[tap.windows] += xp.where(first, sums, 0)
+    for images, tap, first in _first_maxima(xp, x, w, windows, options):
+        sums = dx[images][tap.pixels] + dw[tap.row, tap.column]
+        dy[images][tap.windows] += xp.where(first, sums, 0)
     return dy
 
 
@@ -122,12 +117,14 @@ def _blocks(xp: ArrayModule, x: Array) -> Iterator[slice]:
 
 def _first_maxima(
     xp: ArrayModule, x: Array, w: Array, windows: Windows, options: WindowOptions
-) -> Iterator[tuple[Tap, Array]]:
-    """Yield (tap, mask of the windows it sees pixels of, whose first maximum is there)."""
-    y = dilation2d(xp, x, w, **options)
-    free = xp.ones(y.shape, bool)
-    for tap in windows.taps_inside():
-        first = x[tap.pixels] + w[tap.row, tap.column] == y[tap.windows]
-        first &= free[tap.windows]
-        yield tap, first
-        free[tap.windows] &= ~first
+) -> Iterator[tuple[slice, Tap, Array]]:
+    """Yield (images, tap, mask of the windows it sees pixels of, whose first maximum is there)."""
+    for images in _blocks(xp, x):
+        image = x[images]
+        y = dilation2d(xp, image, w, **options)
+        free = xp.ones(y.shape, bool)
+        for tap in windows.taps_inside():
+            first = image[tap.pixels] + w[tap.row, tap.column] == y[tap.windows]
+            first &= free[tap.windows]
+            yield images, tap, first
+            free[tap.windows] &= ~first
