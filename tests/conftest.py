@@ -148,6 +148,13 @@ def graph():
 
 
 @pytest.fixture
+def sess(graph):
+    """A session of the graph that the test builds into."""
+    with tf.Session() as sess:
+        yield sess
+
+
+@pytest.fixture
 def graph_unless_eager(request):
     """A graph of its own that the test builds into, none for one that is of eager code by name."""
     if "eager" not in request.node.name:

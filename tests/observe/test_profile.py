@@ -16,13 +16,9 @@ from daskvars.remote import tracing
 from tests.clusters import running
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 WIDTH = 1024
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def two_layers():

@@ -12,13 +12,9 @@ from daskvars.data.nodes import files
 from daskvars.remote.tasks import record_files
 from tests.clusters import running
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 saveable = tf.data.experimental.make_saveable_from_iterator
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def test_one_element_however_often_it_is_read():

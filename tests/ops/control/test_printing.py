@@ -9,12 +9,6 @@ import daskvars as dv
 import daskvars.v1 as tf
 
 
-@pytest.fixture
-def sess():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
-
-
 # What TensorFlow 2.21 prints.
 @pytest.mark.parametrize(
     "value, summarize, text",

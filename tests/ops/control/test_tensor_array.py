@@ -247,12 +247,6 @@ READS = {
 }
 
 
-@pytest.fixture
-def sess():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        yield sess
-
-
 @pytest.mark.parametrize("first", ["read", "gather", "stack"])
 @pytest.mark.parametrize("second", ["read", "gather", "stack"])
 def test_an_item_is_read_once_in_a_run(sess, first, second):

@@ -19,18 +19,14 @@ from daskvars.state.format.compression import LEVELS, decompress
 from daskvars.state.format.manifest import CODECS
 from tests.state.samples import DTYPES, LAYOUTS, assert_same, cut, joined, sample, variable
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 VALUE = np.arange(16.0).reshape(4, 4)
 
 
 def compressed(key, array, codec, chunks=None):
     record, blocks = variable(key, array, chunks) if chunks else variable(key, array)
     return record.stored(codec=codec), blocks
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.mark.parametrize("codec", [*CODECS, "shards-16", "shards-9+zstd"])

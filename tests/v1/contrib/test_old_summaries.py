@@ -4,13 +4,9 @@ import pytest
 
 import daskvars.v1 as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 old = tf.contrib.deprecated
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def values_of(summary):

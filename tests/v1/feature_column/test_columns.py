@@ -6,6 +6,8 @@ import pytest
 import daskvars.v1 as tf
 from tests import clusters
 
+pytestmark = pytest.mark.usefixtures("sess")
+
 fc = tf.feature_column
 
 
@@ -41,12 +43,6 @@ def run(made, sess):
         shape = v.shape.as_list()
         sess.run(v.assign(np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)))
     return sess.run(made)
-
-
-@pytest.fixture(autouse=True)
-def sess():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        yield sess
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,7 @@ import pytest
 import daskvars.v1 as tf
 from tests import clusters
 
-
-@pytest.fixture(autouse=True)
-def sess():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        yield sess
+pytestmark = pytest.mark.usefixtures("sess")
 
 
 def pairs(keys=("a", "b"), values=(1, 2), dtypes=(tf.string, tf.int64)):

@@ -4,14 +4,10 @@ import pytest
 
 import daskvars.v1 as tf
 
+pytestmark = pytest.mark.usefixtures("sess")
+
 lookup = tf.contrib.lookup
 WHOLE, NUMBER = lookup.TextFileIndex.WHOLE_LINE, lookup.TextFileIndex.LINE_NUMBER
-
-
-@pytest.fixture(autouse=True)
-def sess():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        yield sess
 
 
 @pytest.fixture

@@ -11,12 +11,6 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.fixture
-def sess():
-    with tf.Session() as sess:
-        yield sess
-
-
-@pytest.fixture
 def chosen():
     return tf.placeholder(tf.bool, [], name="chosen")
 

@@ -6,11 +6,7 @@ import pytest
 
 import daskvars.v1 as tf
 
-
-@pytest.fixture(autouse=True)
-def sess():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        yield sess
+pytestmark = pytest.mark.usefixtures("sess")
 
 
 def counting(sess, limit, num_threads=1):

@@ -13,12 +13,6 @@ def sampler(classes, **options):
     )
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def test_it_draws_by_what_it_has_seen(graph):
     classes = tf.placeholder(tf.int64, [None, 1])
     drawn = sampler(classes)

@@ -11,17 +11,7 @@ import daskvars.v1 as tf
 from daskvars.execution.host_ops import staged
 from tests import clusters
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-@pytest.fixture
-def sess(graph):
-    with tf.Session() as sess:
-        yield sess
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.fixture
