@@ -168,10 +168,20 @@ def normalize_axes(axes: Any, rank: int) -> tuple[int, ...]:
     >>> normalize_axes([-1, 0], 3), normalize_axes(None, 2), normalize_axes(1, 2)
     ((2, 0), (0, 1), (1,))
     """
+    result = distinct_axes(axes, rank)
+    if axes is not None and len(result) != np.size(axes):
+        named = tuple(np.ravel(axes).tolist())
+        raise ValueError(f"axes {named} name a dimension twice for rank {rank}")
+    return result
+
+
+def distinct_axes(axes: Any, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, each once in the order given, None meaning all.
+
+    >>> distinct_axes([1, 0, -1], 2), distinct_axes(None, 2), distinct_axes(-1, 2)
+    ((1, 0), (0, 1), (1,))
+    """
     if axes is None:
         return tuple(range(rank))
     listed = np.ravel(axes).tolist() if np.size(axes) else []
-    result = tuple(normalize_axis(axis, rank) for axis in listed)
-    if len(set(result)) != len(result):
-        raise ValueError(f"axes {tuple(listed)} name a dimension twice for rank {rank}")
-    return result
+    return tuple(dict.fromkeys(normalize_axis(axis, rank) for axis in listed))

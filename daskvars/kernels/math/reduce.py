@@ -23,8 +23,31 @@ Axes = int | tuple[int, ...] | None
 PRODUCT_ELEMENTS = 1 << 15
 
 
+def each_once(axis: Axes, rank: int) -> Axes:
+    """Return the axes of a fold without repeats, as there are in (1, -1) for a matrix.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
+
+    >>> each_once((1, -1), 2), each_once((0, 1), 2), each_once(-1, 2), each_once(None, 2)
+    ((1,), (0, 1), -1, None)
+    """
+    for a in () if axis is None else (axis,) if isinstance(axis, int) else axis:
+        if not -rank <= a < rank:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Invalid reduction dimension ({a} for input with {rank} dimension(s)): the axis "
+                f"is out of range [{-rank}, {rank})",
+            )
+    if axis is None or isinstance(axis, int) or len(axis) < 2:
+        return axis
+    return tuple(dict.fromkeys(a % rank for a in axis))
+
+
 def fold_sum(xp: ArrayModule, x: Array, axis: Axes, keepdims: bool = False) -> Array:
     """Sum along `axis`, in the dtype of `float_work`."""
+    axis = each_once(axis, x.ndim)
     if xp is numpy and x.size >= PRODUCT_ELEMENTS and x.dtype.char in "fd" and axis is not None:
         rank = x.ndim
         axes = {a % rank for a in ((axis,) if isinstance(axis, int) else axis)}
@@ -88,6 +111,7 @@ def reduce_mean(
 
 def reduced_count(shape: tuple[int, ...], axis: Axes) -> int:
     """Return how many elements of an array of `shape` are folded into one."""
+    axis = each_once(axis, len(shape))
     if axis is None:
         return math.prod(shape)
     return math.prod(shape[a] for a in ((axis,) if isinstance(axis, int) else axis))
@@ -95,26 +119,36 @@ def reduced_count(shape: tuple[int, ...], axis: Axes) -> int:
 
 def reduce_prod(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """Product along `axis`."""
-    product = x.prod(axis=axis, dtype=float_work(x.dtype), keepdims=keepdims)
+    product = x.prod(axis=each_once(axis, x.ndim), dtype=float_work(x.dtype), keepdims=keepdims)
     return product.astype(x.dtype, copy=False)
+
+
+def reduce_all(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
+    """Whether all elements along `axis` hold."""
+    return x.all(axis=each_once(axis, x.ndim), keepdims=keepdims)
+
+
+def reduce_any(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
+    """Whether any element along `axis` holds."""
+    return x.any(axis=each_once(axis, x.ndim), keepdims=keepdims)
 
 
 def reduce_max(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """Maximum along `axis`; of no elements, the lowest value of the dtype."""
     if not reduced_count(x.shape, axis):
         return _empty_fold(xp, x, axis, keepdims, lowest=True)
-    return x.max(axis=axis, keepdims=keepdims)
+    return x.max(axis=each_once(axis, x.ndim), keepdims=keepdims)
 
 
 def reduce_min(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """Minimum along `axis`; of no elements, the highest value of the dtype."""
     if not reduced_count(x.shape, axis):
         return _empty_fold(xp, x, axis, keepdims, lowest=False)
-    return x.min(axis=axis, keepdims=keepdims)
+    return x.min(axis=each_once(axis, x.ndim), keepdims=keepdims)
 
 
 def _empty_fold(xp: ArrayModule, x: Array, axis: Axes, keepdims: bool, lowest: bool) -> Array:
-    shape = xp.zeros(x.shape, bool).any(axis=axis, keepdims=keepdims).shape
+    shape = reduce_any(xp, xp.zeros(x.shape, bool), axis=axis, keepdims=keepdims).shape
     low, high = extremes(x.dtype) if x.dtype.kind in "iu" else (-numpy.inf, numpy.inf)
     return xp.full(shape, low if lowest else high, x.dtype)
 
@@ -123,6 +157,7 @@ def logsumexp(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = 
     """log of the sum of exp along `axis`, without overflow."""
     if not reduced_count(x.shape, axis):
         return _empty_fold(xp, x, axis, keepdims, lowest=True)
+    axis = each_once(axis, x.ndim)
     top = x.real.max(axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
     y = xp.subtract(x, top)

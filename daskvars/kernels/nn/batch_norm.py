@@ -10,6 +10,7 @@ Source: Ioffe and Szegedy, "Batch Normalization", 2015; names and results as Ten
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -126,7 +127,7 @@ def channel_moments(
     """Mean and mean square of each channel, float64; with `count`, this block's part of them.
 
     One pass: sums are taken around the mean of the first rows, so that float32 loses nothing to
-    a mean that is large beside the deviation.
+    a mean that is large beside the deviation. Of no rows they are NaN, as any mean is.
     """
     rows = channel_rows(xp, x, data_format)
     work, channels = float_work(x.dtype), rows.shape[1]
@@ -141,7 +142,7 @@ def channel_moments(
     near = near.astype(np.float64)
     squares += near * (2 * sums + len(rows) * near)
     sums += len(rows) * near
-    total = max(len(rows) if count is None else count, 1)
+    total = (len(rows) if count is None else count) or math.nan
     return sums / total, squares / total
 
 

@@ -92,7 +92,7 @@ EINSUM = OpDef(
 )
 
 
-def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tensor:
+def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **others: Any) -> Tensor:
     """Sum products of tensors as an equation says.
 
     Args:
@@ -101,11 +101,13 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
         alphabetical order. "..." stands for any further dimensions, which are broadcast.
       *inputs: tensors [...] of one dtype, any number.
       name: name of the operation, by default "einsum".
+      **others: none; NumPy's `optimize` and the like have no counterpart.
 
     Returns:
       The sum, of the dtype of the inputs.
 
     Raises:
+      TypeError: there are `others`; the error names all of them.
       ValueError: the equation does not fit the inputs, or repeats a label within a term.
 
     Source: TensorFlow 1.15, ``tf.einsum``.
@@ -114,6 +116,11 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
     >>> einsum("ij,jk->ik", [[1, 2]], [[3], [4]]).numpy().tolist()
     [[11]]
     """
+    if others:
+        raise TypeError(
+            f"invalid keyword arguments for this function: {', '.join(sorted(others))}; einsum() "
+            "takes an equation, its inputs and a name"
+        )
     with name_scope(name, "einsum", inputs) as scope:
         tensors = [convert_to_tensor(x) for x in inputs]
         explicit, stretched = explicit_equation(equation, [t.spec.shape for t in tensors])

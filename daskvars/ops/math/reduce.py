@@ -45,7 +45,7 @@ def _reduced(
         everything = axis is None and not operands and not keepdims
         unknown = None if shape is None or not keepdims else (None,) * len(shape)
         return Spec(dtype, () if everything else unknown)
-    axes = shapes.normalize_axes(axis, len(shape))
+    axes = shapes.distinct_axes(axis, len(shape))
     if keepdims:
         return Spec(dtype, tuple(1 if i in axes else n for i, n in enumerate(shape)))
     return Spec(dtype, tuple(n for i, n in enumerate(shape) if i not in axes))
@@ -59,7 +59,7 @@ def _known_axes(op: Operation) -> tuple[int, ...] | None:
     shape = op.inputs[0].spec.shape
     if shape is None or "operands" in op.attrs:
         return None
-    return shapes.normalize_axes(op.attrs["axis"], len(shape))
+    return shapes.distinct_axes(op.attrs["axis"], len(shape))
 
 
 def _again(op: Operation, definition: OpDef, x: Tensor, keepdims: bool) -> Tensor:
@@ -181,8 +181,8 @@ MEAN = _reduction("Mean", "F", "add", kernels.reduce_mean, _mean_gradient, block
 PROD = _reduction("Prod", "N", "multiply", kernels.reduce_prod, _prod_gradient)
 MAX = _reduction("Max", "R", "maximum", kernels.reduce_max, _extreme_gradient)
 MIN = _reduction("Min", "R", "minimum", kernels.reduce_min, _extreme_gradient)
-ALL = _reduction("All", "B", "logical_and", "all", NO_GRADIENT)
-ANY = _reduction("Any", "B", "logical_or", "any", NO_GRADIENT)
+ALL = _reduction("All", "B", "logical_and", kernels.reduce_all, NO_GRADIENT)
+ANY = _reduction("Any", "B", "logical_or", kernels.reduce_any, NO_GRADIENT)
 LOGSUMEXP = _reduction(
     "ReduceLogSumExp", "F", kernels.logaddexp, kernels.logsumexp, _logsumexp_gradient
 )
@@ -213,14 +213,15 @@ def axes_of(axis: TensorLike, x: Tensor) -> Any:
                 f"Invalid reduction dimension {number} for input with {len(shape)} dimension(s), "
                 f"{shapes.show(shape)}: the axis is out of range [{-len(shape)}, {len(shape)})"
             )
-    return shapes.normalize_axes(listed, len(shape))
+    return shapes.distinct_axes(listed, len(shape))
 
 
 REDUCTION = """{summary}
 
 Args:
   input_tensor: [...] {types}.
-  axis: int, list of ints or int tensor: the axes to fold; None for all.
+  axis: int, list of ints or int tensor: the axes to fold, each once however often it is named;
+    None for all.
   keepdims: keep folded axes, with size 1.
   name: name of the operation, by default "{type}".
   reduction_indices: the old name of `axis`.

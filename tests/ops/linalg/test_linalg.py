@@ -108,6 +108,8 @@ def test_dimensions_of_an_equation_must_agree():
     # Only an ellipsis broadcasts.
     with pytest.raises(ValueError, match="Dimensions must be equal"):
         tf.einsum("ij,j->i", tf.ones([2, 3]), tf.ones([1]))
+    with pytest.raises(TypeError, match=r"invalid keyword arguments.*: optimize, out; einsum"):
+        tf.einsum("ij,jk->ik", tf.ones([2, 3]), tf.ones([3, 1]), out=None, optimize=True)
 
 
 def test_tensordot():

@@ -47,10 +47,31 @@ def test_axes_out_of_range():
             function(x, 2)
     with pytest.raises(InvalidArgumentError, match="scan axis in the range"):
         tf.cumsum(x, 2)
-    with pytest.raises(ValueError, match="twice"):
-        tf.reduce_sum(x, [0, -2])
     with pytest.raises(TypeError):
         tf.reduce_any(x)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min", "logsumexp", "all", "any"])
+def test_an_axis_named_twice_is_folded_once(name):
+    function, kind = getattr(tf, f"reduce_{name}"), bool if name in ("all", "any") else np.float32
+    value = np.array([[1, 2, 3], [4, 0, 6]], kind)
+    x, axes = tf.placeholder(kind, [None, 3]), tf.placeholder(tf.int32)
+    unranked = tf.placeholder(kind)
+    wanted = run(function(value, 1))
+    assert function(x, [1, -1]).shape.as_list() == [None]
+    results = [function(x, [1, -1]), function(unranked, [1, -1]), function(x, axes)]
+    for result in results:
+        feed = {x: value, unranked: value, axes: [-1, 1]}
+        assert run(result, feed).tolist() == wanted.tolist(), result
+    assert run(function(x, [0, 1, -2]), {x: value}).shape == ()
+    with pytest.raises(InvalidArgumentError, match=r"Invalid reduction dimension \(2 for"):
+        run(function(x, axes), {x: value, axes: [1, 1, 2]})
+
+
+def test_the_gradient_of_a_mean_over_an_axis_named_twice():
+    x = tf.placeholder(tf.float32)
+    (dx,) = tf.gradients(tf.reduce_mean(x, [0, -2]), x)
+    assert run(dx, {x: np.ones((2, 3))}).tolist() == [[0.5] * 3] * 2
 
 
 def test_axes_that_depend_on_an_unknown_rank():

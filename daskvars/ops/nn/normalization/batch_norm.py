@@ -29,6 +29,7 @@ from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.math.arithmetic import add, maximum, multiply, negative, number, square, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import realdiv
+from daskvars.ops.math.gamma_functions import multiply_no_nan
 from daskvars.ops.math.transcendental import rsqrt
 from daskvars.ops.nn.windows.arguments import check_equal, image_shape, space_format
 from daskvars.ops.rules.shapes import like_first
@@ -172,7 +173,7 @@ def _fused_gradient(op: Operation, dy: Tensor) -> Gradients:
     rstd = rsqrt(add(variance, number(op.attrs["epsilon"], variance)))
     gain = multiply(scale, rstd)
     pull = multiply(gain, multiply(square(rstd), along))
-    for_scale = multiply(along, rstd)
+    for_scale = multiply_no_nan(rstd, along)  # rstd is NaN of an empty batch, which changes nothing
     if not op.attrs["_is_training"]:
         for_variance = multiply(number(-0.5, pull), pull)
         for_mean = negative(multiply(gain, alone))
@@ -221,7 +222,8 @@ def fused_batch_norm(
 
     Returns:
       y: as `x`.
-      batch_mean: [channels] of the dtype of `scale`; without training `mean`.
+      batch_mean: [channels] of the dtype of `scale`, NaN of an empty batch; without training
+        `mean`.
       batch_variance: [channels], divided by one less than the number of elements, as running
         averages want it; without training `variance`.
 

@@ -57,6 +57,21 @@ def test_half_precision_images_with_float32_parameters():
     assert_allclose(y.numpy(), reference(X, SCALE, OFFSET, 0.001), rtol=0.02, atol=0.02)
 
 
+@pytest.mark.parametrize("shape", [(0, 3, 2, 5), (None, 3, 2, 5)])
+def test_an_empty_batch_has_no_moments(graph, shape):
+    empty = numpy.zeros((0, 3, 2, 5), "f4")
+    x = tf.placeholder(tf.float32, shape)
+    scale, offset = (tf.constant(vector, tf.float32) for vector in (SCALE, OFFSET))
+    results = ops.fused_batch_norm(x, scale, offset)
+    gradients = tf.gradients(results[0], [x, scale, offset])
+    with tf.Session() as session:
+        y, mean, variance = session.run(results, {x: empty})
+        dx, dscale, doffset = session.run(gradients, {x: empty})
+    assert y.shape == dx.shape == (0, 3, 2, 5)
+    assert numpy.isnan(mean).all() and numpy.isnan(variance).all()
+    assert dscale.tolist() == doffset.tolist() == [0] * 5
+
+
 def test_second_derivative():
     dy = rng.normal(size=X.shape)
     with dv.Graph().as_default(), dv.Session() as session:
