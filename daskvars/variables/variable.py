@@ -44,6 +44,7 @@ from daskvars.variables.synchronization import (
     resolved_trainable,
 )
 from daskvars.variables.updates import VariableUpdates
+from daskvars.variables.variable_def import SaveSliceInfoDef, VariableDef
 
 
 @accepts("use_resource")
@@ -94,7 +95,7 @@ class Variable(
         validate_shape: bool = True,
         caching_device: DeviceLike | None = None,
         name: str | None = None,
-        variable_def: dict[str, Any] | None = None,
+        variable_def: VariableDef | None = None,
         dtype: DTypeLike | None = None,
         expected_shape: ShapeLike | None = None,
         import_scope: str | None = None,
@@ -316,23 +317,32 @@ class Variable(
 
         Raises:
           RuntimeError: it is one of the eager program, which does not keep it.
+          ValueError: it was made from a `VariableDef` that does not name it.
         """
-        if self._initial_value is None:
-            raise RuntimeError(
-                f"Variable {self._name} of the eager program keeps no initial value: it was set "
-                "when it was made."
+        if self._initial_value is not None:
+            return self._initial_value
+        if self.graph is not None:
+            raise ValueError(
+                f"Variable {self._name} was made of a VariableDef without initial_value_name: the "
+                "graph does not say what it begins with. Read it once it is initialized."
             )
-        return self._initial_value
+        raise RuntimeError(
+            f"Variable {self._name} of the eager program keeps no initial value: it was set when "
+            "it was made."
+        )
 
     def initialized_value(self) -> Tensor:
         """Return the value if there is one, else the initial value that `initializer` would assign.
 
         An initial value that is computed from this is right in whatever order variables are
         initialized.
+
+        Raises:
+          ValueError: it was made from a `VariableDef` that does not name its initial value.
         """
-        if self._initial_value is None:
+        if self.graph is None:
             return self.read_value()
-        return initial_values.value_or_initial(self._handle, self._initial_value)
+        return initial_values.value_or_initial(self._handle, self.initial_value)
 
     # -- saving -------------------------------------------------------------------------------
 
@@ -342,8 +352,8 @@ class Variable(
     def _get_save_slice_info(self) -> Any:
         return self._save_slice_info
 
-    def to_proto(self, export_scope: str | None = None) -> dict[str, Any] | None:
-        """Return the names of the variable's parts as plain data.
+    def to_proto(self, export_scope: str | None = None) -> VariableDef | None:
+        """Return the names of the variable's parts.
 
         Args:
           export_scope: a name scope to remove from the names; None is returned for a variable
@@ -358,40 +368,39 @@ class Variable(
             "initializer_name": self._initializer_op,
             "snapshot_name": self._snapshot,
         }
-        proto: dict[str, Any] = {
-            key: part.name.removeprefix(prefix) for key, part in parts.items() if part is not None
-        }
-        proto["trainable"] = self._trainable
-        proto["synchronization"] = self.synchronization.name
-        proto["aggregation"] = self.aggregation.name
-        if self._save_slice_info is not None:
-            proto["save_slice_info_def"] = self._save_slice_info._asdict()
-        return proto
+        sliced = self._save_slice_info
+        return VariableDef(
+            **{k: part.name.removeprefix(prefix) for k, part in parts.items() if part is not None},
+            trainable=self._trainable,
+            synchronization=self.synchronization.name,
+            aggregation=self.aggregation.name,
+            save_slice_info_def=None if sliced is None else SaveSliceInfoDef(**sliced._asdict()),
+        )
 
     @staticmethod
-    def from_proto(variable_def: dict[str, Any], import_scope: str | None = None) -> Variable:
+    def from_proto(variable_def: VariableDef, import_scope: str | None = None) -> Variable:
         """Return the variable of the current graph that `to_proto` described."""
         return Variable(variable_def=variable_def, import_scope=import_scope)
 
-    def _init_from_proto(self, variable_def: dict[str, Any], import_scope: str | None) -> None:
+    def _init_from_proto(self, variable_def: VariableDef, import_scope: str | None) -> None:
         graph = owner()
         prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
 
-        def found(key: str) -> Any:
-            part = variable_def.get(key)
+        def found(part: str) -> Any:
             return graph.as_graph_element(prefix + part) if part else None
 
-        self._handle = found("variable_name")
+        self._handle = found(variable_def.variable_name)
         self._name = self._handle.name
-        self._initial_value = found("initial_value_name")
-        self._initializer_op = found("initializer_name")
-        self._snapshot = found("snapshot_name")
-        self._trainable = bool(variable_def.get("trainable", True))
-        self.synchronization = VariableSynchronization[variable_def.get("synchronization", "AUTO")]
-        self.aggregation = VariableAggregation[variable_def.get("aggregation", "NONE")]
-        if variable_def.get("save_slice_info_def"):
-            name, *shapes_of_it = variable_def["save_slice_info_def"].values()
-            self._save_slice_info = SaveSliceInfo(name, *map(tuple, shapes_of_it))
+        self._initial_value = found(variable_def.initial_value_name)
+        self._initializer_op = found(variable_def.initializer_name)
+        self._snapshot = found(variable_def.snapshot_name)
+        self._trainable = variable_def.trainable
+        self.synchronization = VariableSynchronization[variable_def.synchronization]
+        self.aggregation = VariableAggregation[variable_def.aggregation]
+        if variable_def.HasField("save_slice_info_def"):
+            sliced = variable_def.save_slice_info_def
+            shapes_of_it = (sliced.full_shape, sliced.var_offset, sliced.var_shape)
+            self._save_slice_info = SaveSliceInfo(sliced.full_name, *map(tuple, shapes_of_it))
         graph.notes.setdefault("variables_by_op", {})[self._handle.op] = self
 
     # -- as a Python object -------------------------------------------------------------------

@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 from daskvars import config, dtypes
+from daskvars.execution.session import Session
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
@@ -351,7 +352,7 @@ def test_proto_round_trip(graph):
     with graph.name_scope("s"):
         v = Variable([1.0], name="v", trainable=False)
     proto = v.to_proto()
-    assert proto == {
+    assert proto.plain() == {
         "variable_name": "s/v:0",
         "initial_value_name": "s/v/initial_value:0",
         "initializer_name": "s/v/Assign",
@@ -365,7 +366,7 @@ def test_proto_round_trip(graph):
     assert again.value() is v.value() and again.initial_value is v.initial_value
     assert (again.name, again.trainable, again.dtype) == (v.name, False, v.dtype)
     inside = v.to_proto(export_scope="s")
-    assert inside["variable_name"] == "v:0"
+    assert inside.variable_name == "v:0"
     assert Variable.from_proto(inside, import_scope="s").handle is v.handle
     assert v.to_proto(export_scope="other") is None
     v._set_save_slice_info(Variable.SaveSliceInfo("whole", (10, 4), (0, 0), (5, 4)))
@@ -373,6 +374,21 @@ def test_proto_round_trip(graph):
     assert sliced.spec == "10 4 0,5:0,4"
     with pytest.raises(ValueError, match="mutually exclusive"):
         Variable(1.0, variable_def=proto)
+
+
+def test_a_proto_without_the_initial_value(graph):
+    proto = Variable([1.0], name="v").to_proto()
+    proto.ClearField("initial_value_name")
+    again = Variable.from_proto(proto)
+    assert again.to_proto() == proto
+    for use in (again.initialized_value, lambda: again.initial_value):
+        with pytest.raises(ValueError, match="v:0 was made of a VariableDef without initial_value"):
+            use()
+    with Session() as session:
+        session.run(again.initializer)
+        assert session.run(again.read_value()).tolist() == [1.0]
+    with pytest.raises(AttributeError, match="did you mean 'trainable'"):
+        proto.trainabel = False
 
 
 def test_the_initializer_s_operations_are_colocated_with_the_variable(graph):

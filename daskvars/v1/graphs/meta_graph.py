@@ -21,11 +21,13 @@ from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.records.json_record import JsonRecord, dumped
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.state.stores.files import read_file, write_file
+from daskvars.surface.messages import from_plain
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.saver_def import SaverDef
 from daskvars.v1.graphs.signatures import AssetFileDef, SignatureDef, assets_of, signatures_of
 from daskvars.v1.graphs.subgraph import extract
 from daskvars.variables.variable import Variable
+from daskvars.variables.variable_def import VariableDef
 
 FORMAT = 1
 UNBOUND_INPUTS = "unbound_inputs"
@@ -278,12 +280,20 @@ def _slices(names: Any, scope: str) -> IndexedSlices:
 def _variable(data: Any, scope: str) -> Variable:
     """Return the variable that was described: the same object each time."""
     graph = builder_for(())
-    handle = _node(data["variable_name"], scope)
+    described = from_plain(VariableDef, data)
+    if not described.variable_name:
+        raise ValueError("a variable has no 'variable_name'")
+    handle = _node(described.variable_name, scope)
     known = graph.notes.setdefault("variables_by_op", {})
-    return known[handle.op] if handle.op in known else Variable.from_proto(data, scope)
+    return known[handle.op] if handle.op in known else Variable.from_proto(described, scope)
 
 
-register_collection_item("variable", Variable, lambda v, scope: v.to_proto(scope), _variable)
+def _variable_json(variable: Variable, scope: str) -> Any:
+    described = variable.to_proto(scope)
+    return None if described is None else described.plain()
+
+
+register_collection_item("variable", Variable, _variable_json, _variable)
 register_collection_item("node", Tensor | Operation, _node_json, _node)
 register_collection_item("indexed_slices", IndexedSlices, _slices_json, _slices)
 
