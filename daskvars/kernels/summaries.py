@@ -165,13 +165,14 @@ def wav(samples: numpy.ndarray, channels: int, rate: int) -> bytes:
 
 
 @host_kernel
-def tensor(xp: ArrayModule, x: Array, *, tag: str, dtype: str, plugin: str) -> numpy.ndarray:
+def tensor(xp: ArrayModule, x: Array, *, tag: str, dtype: str, metadata: str) -> numpy.ndarray:
     """Give a tensor's shape and elements."""
     array = numpy.asarray(x)
     values = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in array.flat]
     values = [number(float(v)) if isinstance(v, numpy.floating) else plain(v) for v in values]
     value = {"tag": tag, "tensor": {"dtype": dtype, "shape": list(array.shape), "values": values}}
-    return summary([value | ({"metadata": {"plugin_name": plugin}} if plugin else {})])
+    described = json.loads(metadata)
+    return summary([value | ({"metadata": described} if described else {})])
 
 
 @host_kernel

@@ -50,6 +50,26 @@ class SummaryAudio(Message):
     }
 
 
+class PluginData(Message):
+    """Which plugin of TensorBoard shows a summary, and what it wants to know of it."""
+
+    fields: ClassVar = {"plugin_name": "", "content": b""}
+
+
+class SummaryMetadata(Message):
+    """What is said of a summary: what shows it, under which name, with which description.
+
+    >>> described = SummaryMetadata(display_name="Loss", summary_description="in *nats*")
+    >>> described.plugin_data.plugin_name = "scalars"
+    >>> described
+    SummaryMetadata(display_name='Loss', summary_description='in *nats*', \
+plugin_data=PluginData(plugin_name='scalars'))
+    """
+
+    PluginData = PluginData
+    fields: ClassVar = {"plugin_data": PluginData, "display_name": "", "summary_description": ""}
+
+
 class SummaryValue(Message):
     """One value under a tag: one of a number, a histogram, an image, a sound or a tensor."""
 
@@ -61,7 +81,7 @@ class SummaryValue(Message):
         "image": SummaryImage,
         "audio": SummaryAudio,
         "tensor": dict,
-        "metadata": dict,
+        "metadata": SummaryMetadata,
     }
     oneofs: ClassVar = {"value": ("simple_value", "histo", "image", "audio", "tensor")}
 

@@ -15,7 +15,7 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import summaries
-from daskvars.surface.accepted import accepts
+from daskvars.summary.records import PluginData, SummaryMetadata
 
 _NOT_IN_NAMES = re.compile(r"[^-/\w\.]", re.ASCII)
 
@@ -67,6 +67,8 @@ IMAGE = _summary_op("ImageSummary", "tensor:R", summaries.image, _images)
 AUDIO = _summary_op("AudioSummaryV2", "tensor:R, sample_rate:F", summaries.audio, _clips)
 TENSOR = _summary_op("TensorSummaryV2", "tensor:T", summaries.tensor)
 MERGE = _summary_op("MergeSummary", "*inputs:S", summaries.merge)
+
+SHOWN_AS_TEXT = SummaryMetadata(plugin_data=PluginData(plugin_name="text"))
 
 
 def scalar(
@@ -212,16 +214,15 @@ def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Te
     tensor = convert_to_tensor(tensor)
     if tensor.dtype.base_dtype is not string:
         raise ValueError(f"Expected tensor {tensor.name} to have dtype string, got {tensor.dtype}")
-    return tensor_summary(name, tensor, collections=collections, summary_metadata="text")
+    return tensor_summary(name, tensor, collections=collections, summary_metadata=SHOWN_AS_TEXT)
 
 
-@accepts("summary_description", "display_name")
 def tensor_summary(
     name: str,
     tensor: Any,
     summary_description: str | None = None,
     collections: Sequence[Any] | None = None,
-    summary_metadata: Any = None,
+    summary_metadata: SummaryMetadata | None = None,
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
@@ -230,10 +231,15 @@ def tensor_summary(
     Args:
       name, collections, family: see `scalar`.
       tensor: [...] of any dtype.
-      summary_metadata: name of what shows it, a text.
+      summary_description: what TensorBoard says of it, in Markdown.
+      summary_metadata: which plugin of TensorBoard shows it, and what is said of it.
+      display_name: the name to show in place of the tag.
 
     Returns:
       [] string: a `Summary` as JSON.
+
+    Raises:
+      TypeError: `summary_metadata` is no `SummaryMetadata`.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -243,6 +249,13 @@ def tensor_summary(
     ('sizes', {'dtype': 'int32', 'shape': [1, 2], 'values': [1, 2]})
     """
     tensor = convert_to_tensor(tensor)
+    described = SummaryMetadata()
+    if summary_metadata is not None:
+        described.CopyFrom(summary_metadata)
+    if summary_description is not None:
+        described.summary_description = summary_description
+    if display_name is not None:
+        described.display_name = display_name
     return _summarized(
         TENSOR,
         name,
@@ -250,7 +263,7 @@ def tensor_summary(
         collections,
         family,
         dtype=tensor.dtype.base_dtype.name,
-        plugin=summary_metadata or "",
+        metadata=described.SerializeToString().decode(),
     )
 
 

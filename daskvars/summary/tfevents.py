@@ -39,7 +39,14 @@ from tensorboard.util import tensor_util
 
 from daskvars.graph.records.graph_def import SHAPES, GraphDef
 from daskvars.summary.drawn_nodes import drawn_nodes
-from daskvars.summary.records import Event, HistogramProto, Summary, SummaryValue
+from daskvars.summary.records import (
+    Event,
+    HistogramProto,
+    PluginData,
+    Summary,
+    SummaryMetadata,
+    SummaryValue,
+)
 
 MAX_REPEATED = 256
 """Most elements of a tensor that a file gives as one value and a shape."""
@@ -137,15 +144,25 @@ def _value_proto(value: SummaryValue) -> summary_pb2.Summary.Value:
                 getattr(target, name).extend(item)
             else:
                 setattr(target, name, item)
-    plugin = value.metadata.get("plugin_name", "")
-    if plugin:
-        found.metadata.plugin_data.plugin_name = plugin
+    if value.HasField("metadata"):
+        _copy_metadata(value.metadata, found.metadata)
     return found
+
+
+def _copy_metadata(source: Any, target: Any) -> None:
+    """Set the fields of a `SummaryMetadata`, ours or TensorBoard's, that another one has."""
+    for name in ("display_name", "summary_description"):
+        if getattr(source, name):
+            setattr(target, name, getattr(source, name))
+    for name in ("plugin_name", "content"):
+        if getattr(source.plugin_data, name):
+            setattr(target.plugin_data, name, getattr(source.plugin_data, name))
 
 
 def _text_proto(tag: str, text: str) -> summary_pb2.Summary.Value:
     content = {"dtype": "string", "shape": [], "values": [text]}
-    return _value_proto(SummaryValue(tag=tag, tensor=content, metadata={"plugin_name": "text"}))
+    shown_as_text = SummaryMetadata(plugin_data=PluginData(plugin_name="text"))
+    return _value_proto(SummaryValue(tag=tag, tensor=content, metadata=shown_as_text))
 
 
 def _tensor_proto(content: dict[str, Any]) -> tensor_pb2.TensorProto:
@@ -361,9 +378,8 @@ def _value_of(proto: summary_pb2.Summary.Value) -> SummaryValue:
         target, source = getattr(value, kind), getattr(proto, kind)
         for name in target.fields:
             setattr(target, name, getattr(source, name))
-    plugin = proto.metadata.plugin_data.plugin_name
-    if plugin:
-        value.metadata = {"plugin_name": plugin}
+    if proto.HasField("metadata"):
+        _copy_metadata(proto.metadata, value.metadata)
     return value
 
 

@@ -82,8 +82,6 @@ ACCEPTED = {
     "Session.partial_run.handle": Accepted("there are no partial runs, the method raises"),
     "Session.reset.config": Accepted("a reset takes no options"),
     "TensorArray.tensor_array_name": Accepted("its operations are named by `name`"),
-    "tensor_summary.display_name": Accepted("no page shows it", warns=True),
-    "tensor_summary.summary_description": Accepted("no page shows it", warns=True),
     "tuple_.name": Accepted("each result is named by its tensor"),
     # -- graphs and files
     "add_shapes": Accepted("static shapes are always there"),

@@ -14,7 +14,7 @@ NAMES_OF_V1 = {
         ConditionalAccumulator ConditionalAccumulatorBase Event FIFOQueue
         FixedLengthRecordReader GraphDef HistogramProto IdentityReader MetaGraphDef NodeDef
         PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase SessionLog
-        SparseConditionalAccumulator Summary TFRecordReader TextLineReader VERSION
+        SparseConditionalAccumulator Summary SummaryMetadata TFRecordReader TextLineReader VERSION
         WholeFileReader all_variables app arg_max arg_min compat contrib
         convert_to_tensor_or_sparse_tensor delete_session_tensor dequantize
         deserialize_many_sparse disable_control_flow_v2

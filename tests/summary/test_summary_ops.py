@@ -164,9 +164,24 @@ def test_images_text_and_tensors():
     assert (images[0].image.height, images[0].image.width, images[0].image.colorspace) == (4, 3, 1)
     (text,) = values_of(tf.summary.text("t", tf.constant(["one", "two"])))
     assert text.tensor == {"dtype": "string", "shape": [2], "values": ["one", "two"]}
-    assert text.metadata == {"plugin_name": "text"}
+    assert text.metadata.plain() == {"plugin_data": {"plugin_name": "text"}}
     (tensor,) = values_of(tf.summary.tensor_summary("x", tf.constant([[1, 2]])))
     assert tensor.tensor == {"dtype": "int32", "shape": [1, 2], "values": [1, 2]}
+
+
+def test_what_is_said_of_a_tensor():
+    said = tf.SummaryMetadata(display_name="sizes")
+    said.plugin_data.plugin_name, said.plugin_data.content = "mine", b"\x00\xff"
+    kept = tf.summary.tensor_summary("x", [1, 2], "*two*", summary_metadata=said)
+    (found,) = values_of(kept)
+    assert (found.metadata.display_name, found.metadata.summary_description) == ("sizes", "*two*")
+    assert found.metadata.plugin_data == said.plugin_data
+    assert not said.HasField("summary_description")  # what was given stays as it was
+    named = tf.summary.tensor_summary("x", 1, summary_metadata=said, display_name="other")
+    assert values_of(named)[0].metadata.display_name == "other"
+    assert not values_of(tf.summary.tensor_summary("x", 1))[0].HasField("metadata")
+    with pytest.raises(TypeError, match="SummaryMetadata"):
+        tf.summary.tensor_summary("x", 1, summary_metadata="text")
 
 
 def test_what_does_not_fit_is_an_error_when_built():

@@ -31,6 +31,10 @@ from tensorboard.plugins.projector import ProjectorConfig
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (2, 5, 7, 3), "u1")
 SOUND = np.sin(np.arange(64, dtype="f4")).reshape(1, 64, 1)
+SAID = tf.SummaryMetadata(
+    display_name="a pair",
+    plugin_data=tf.SummaryMetadata.PluginData(plugin_name="mine", content=b"\x00\xff"),
+)
 
 
 def train(logdir):
@@ -47,7 +51,7 @@ def train(logdir):
         tf.summary.image("picture", tf.constant(PIXELS), max_outputs=2)
         tf.summary.audio("sound", tf.constant(SOUND), 8000, max_outputs=1)
         tf.summary.text("note", tf.constant(["*first*", "zweite ü"]))
-        tf.summary.tensor_summary("numbers", tf.constant([[1.5, -2.0]]))
+        tf.summary.tensor_summary("numbers", [[1.5, -2.0]], "*two*", summary_metadata=SAID)
         merged = tf.summary.merge_all()
         writer = tf.summary.FileWriter(logdir, tf.get_default_graph())
         with tf.Session() as session:
@@ -112,6 +116,9 @@ def test_text_and_tensors(trained):
     note = events.Tensors("note")[0].tensor_proto
     assert [text.decode() for text in note.string_val] == ["*first*", "zweite ü"]
     assert events.SummaryMetadata("note").plugin_data.plugin_name == "text"
+    said = events.SummaryMetadata("numbers")
+    assert (said.display_name, said.summary_description) == ("a pair", "*two*")
+    assert (said.plugin_data.plugin_name, said.plugin_data.content) == ("mine", b"\x00\xff")
     numbers = tf_ndarray(events.Tensors("numbers")[0].tensor_proto)
     np.testing.assert_array_equal(numbers, np.array([[1.5, -2.0]], "f4"))
 
@@ -380,5 +387,7 @@ def test_every_value_is_read_back_as_it_was_given(trained):
     found = {v.tag: v for v in values}
     assert found["picture/image/0"].image.colorspace == 3
     assert found["note"].tensor["values"] == ["*first*", "zweite ü"]
-    assert found["note"].metadata == {"plugin_name": "text"}
+    assert found["note"].metadata.plugin_data.plugin_name == "text"
+    assert found["numbers"].metadata.summary_description == "*two*"
+    assert found["numbers"].metadata.plugin_data == SAID.plugin_data
     assert found["w"].histo.num == 3

@@ -114,8 +114,8 @@ ATTRIBUTES: Mapping[str, Kind] = {
         ),
         (
             TEXT,
-            "_data_format _stretched base container encoding equation fold key message mode "
-            "pattern plugin rewrite stream tag template tensor unit data_format",
+            "_data_format _stretched base container data_format encoding equation fold key "
+            "message metadata mode pattern rewrite stream tag template tensor unit",
         ),
         (BYTES, "separator"),
         (DTYPE, "index_dtype out_type"),

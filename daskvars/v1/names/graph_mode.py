@@ -280,6 +280,7 @@ V1_ONLY = {
     "MetaGraphDef": MetaGraphDef,
     "SessionLog": records.SessionLog,
     "Summary": records.Summary,
+    "SummaryMetadata": records.SummaryMetadata,
     "VERSION": VERSION,
     "app": app,
     "compat": _compat(),

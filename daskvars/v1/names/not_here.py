@@ -12,7 +12,7 @@ NOT_HERE = {
         AttrValue CriticalSection
         IndexedSlicesSpec LMDBReader LogMessage Module NameAttrList OptionalSpec QUANTIZED_DTYPES
         RaggedTensor RaggedTensorSpec SparseTensorSpec
-        SummaryMetadata TensorArraySpec TensorInfo TensorSpec TypeSpec audio autograph
+        TensorArraySpec TensorInfo TensorSpec TypeSpec audio autograph
         distribute extract_volume_patches fingerprint
         lite load_file_system_library load_library load_op_library profiler
         quantized_concat ragged raw_ops resource_loader sysconfig
