@@ -41,7 +41,7 @@ def import_graph_def(
     """Add the operations of a `GraphDef` to the graph being built.
 
     Args:
-      graph_def: the operations.
+      graph_def: the operations, in any order.
       input_map: name of a tensor in `graph_def` -> what is taken in its place; names may be bytes.
       return_elements: names of operations and tensors in `graph_def` to return.
       name: name scope that they are put under, by default "import"; "" for none.
@@ -157,7 +157,7 @@ class Importer:
     def _nodes(self, graph: Graph, nodes: list[NodeDef], place: str) -> None:
         """Add nodes to `graph`, the innermost of `self.names`; then what each waits for."""
         here = self.names[0]
-        for node in nodes:
+        for node in _inputs_first(nodes):
             op = self._node(graph, node, place)
             here[node.name] = self.by_address[place + node.name] = op
         for node in nodes:
@@ -303,6 +303,37 @@ class Importer:
         if name not in self.names[0]:
             _fail(node, f"{name!r} is not in its body")
         return self.names[0][name]
+
+
+def _inputs_first(nodes: list[NodeDef]) -> list[NodeDef]:
+    """Return nodes in their order, but each after those whose outputs it takes.
+
+    A ring of nodes stays as it is: the first of them then lacks its input.
+    """
+    by_name = {node.name: node for node in nodes}
+    ordered: list[NodeDef] = []
+    begun, done = set(), set()
+    for node in nodes:
+        waiting = [node]
+        while waiting:
+            top = waiting[-1]
+            sources = [] if id(top) in begun else [_source(name) for name in top.input]
+            begun.add(id(top))
+            lacking = [by_name[name] for name in sources if name in by_name]
+            lacking = [other for other in lacking if id(other) not in begun]
+            if lacking:
+                waiting += reversed(lacking)
+                continue
+            if id(top) not in done:
+                done.add(id(top))
+                ordered.append(top)
+            waiting.pop()
+    return ordered
+
+
+def _source(name: str) -> str:
+    """Return which node an input names: none, where it is waited for or is of the graph around."""
+    return "" if name.startswith(("^", OUTER)) else name.partition(":")[0]
 
 
 def _no_more_inputs(graph: FuncGraph, tensor: Tensor) -> NoReturn:

@@ -286,6 +286,25 @@ def test_colocated_operations_are_where_the_others_are_whatever_the_device_funct
         tf.import_graph_def(data)
 
 
+def test_nodes_may_be_in_any_order():
+    with dv.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [], name="x")
+        counted = tf.while_loop(lambda i: i < x, lambda i: i + x / 4.0, [x / 2.0], name="loop")
+        tf.split(tf.stack([counted, x]), 2, name="y")
+    data = graph.as_graph_def()
+    data.node.reverse()
+    with dv.Graph().as_default(), tf.Session() as session:
+        (y,) = tf.import_graph_def(data, return_elements=["y:1"], name="")
+        assert session.run(y, {"x:0": 3.0}).tolist() == [3.0]
+
+
+def test_a_ring_of_nodes_is_refused(small):
+    small.node[-1].input[0] = "z"
+    small.node.append(tf.NodeDef(name="z", op="Tanh", input=["y"]))
+    with dv.Graph().as_default(), pytest.raises(ValueError, match="Unknown input node"):
+        tf.import_graph_def(small)
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
