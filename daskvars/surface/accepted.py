@@ -80,6 +80,7 @@ ACCEPTED = {
     "EagerTensor.eval.session": Accepted("an eager tensor has its value"),
     "moments.shift": Accepted("as in TensorFlow, the moments are exact without it"),
     "Session.partial_run.handle": Accepted("there are no partial runs, the method raises"),
+    "LMDBReader.options": Accepted("there are none"),
     "Session.reset.config": Accepted("a reset takes no options"),
     "TensorArray.tensor_array_name": Accepted("its operations are named by `name`"),
     "tuple_.name": Accepted("each result is named by its tensor"),

@@ -12,8 +12,8 @@ from daskvars.errors import did_you_mean
 NAMES_OF_V1 = {
     "daskvars": """
         ConditionalAccumulator ConditionalAccumulatorBase Event FIFOQueue
-        FixedLengthRecordReader GraphDef HistogramProto IdentityReader MetaGraphDef NodeDef
-        PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase SessionLog
+        FixedLengthRecordReader GraphDef HistogramProto IdentityReader LMDBReader MetaGraphDef
+        NodeDef PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase SessionLog
         SparseConditionalAccumulator Summary SummaryMetadata TFRecordReader TextLineReader VERSION
         WholeFileReader all_variables app arg_max arg_min compat contrib
         convert_to_tensor_or_sparse_tensor delete_session_tensor dequantize

@@ -10,7 +10,7 @@ from daskvars.errors import did_you_mean
 NOT_HERE = {
     "": """
         AttrValue CriticalSection
-        IndexedSlicesSpec LMDBReader LogMessage Module NameAttrList OptionalSpec QUANTIZED_DTYPES
+        IndexedSlicesSpec LogMessage Module NameAttrList OptionalSpec QUANTIZED_DTYPES
         RaggedTensor RaggedTensorSpec SparseTensorSpec
         TensorArraySpec TensorInfo TensorSpec TypeSpec audio autograph
         distribute extract_volume_patches fingerprint

@@ -5,7 +5,8 @@
 - ``accumulators``: gradients of several runs, added up; ``accumulated``: these while a program
   runs.
 - ``packed_sparse``: sparse tensors as components of an element.
-- ``readers``: records out of files whose names are in a queue; ``work``: what those are in a run.
+- ``readers``: records out of files whose names are in a queue; ``work``: what those are in a run;
+  ``lmdb_files``: what is in an LMDB file.
 - ``pipelines`` (`tf.train`'s names): ``producers`` of rows, ``batching`` of elements. Their threads
   are those of `daskvars.v1.sessions.queue_runners`.
 
@@ -30,6 +31,7 @@ from daskvars.v1.queues.queue_ops import (
 from daskvars.v1.queues.readers import (
     FixedLengthRecordReader,
     IdentityReader,
+    LMDBReader,
     ReaderBase,
     TextLineReader,
     TFRecordReader,
@@ -42,6 +44,7 @@ __all__ = [
     "FIFOQueue",
     "FixedLengthRecordReader",
     "IdentityReader",
+    "LMDBReader",
     "PaddingFIFOQueue",
     "PriorityQueue",
     "QueueBase",

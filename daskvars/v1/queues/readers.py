@@ -17,7 +17,8 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.interpreter import apply, apply_op
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.v1.queues import work
+from daskvars.surface.accepted import accepts
+from daskvars.v1.queues import lmdb_files, work
 from daskvars.v1.queues.elements import Queue
 from daskvars.v1.queues.queue_ops import QueueBase, entered_for, name_as_array, object_of
 
@@ -27,6 +28,7 @@ _RECORDS: dict[str, tuple[Callable[..., Any], bool]] = {
     "IdentityReaderV2": (work.itself, True),
     "FixedLengthRecordReaderV2": (work.of_equal_length, False),
     "TFRecordReaderV2": (work.tf_records, False),
+    "LMDBReader": (lmdb_files.pairs, False),
 }
 
 
@@ -387,3 +389,33 @@ class TFRecordReader(ReaderBase):
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
         super().__init__(name, compression=compression_of(options))
+
+
+@accepts("options")
+class LMDBReader(ReaderBase):
+    """Reads the pairs of LMDB files (or of ``data.mdb`` in folders), as Caffe's tools write them.
+
+    Nobody may write to a file while it is read. Databases by name, and several values of a key, are
+    refused.
+
+    Args:
+      name: name of the operation.
+
+    Source: TensorFlow 1.15, ``tf.LMDBReader``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     names = tf.FIFOQueue(1, tf.string)
+    ...     key, value = tf.LMDBReader().read(names)
+    ...     sess.run(names.enqueue("nowhere.mdb"))
+    ...     try:
+    ...         sess.run(value)
+    ...     except tf.errors.NotFoundError:
+    ...         print("there is no such file")
+    there is no such file
+    """
+
+    type = "LMDBReader"
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        super().__init__(name)
