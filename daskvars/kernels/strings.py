@@ -171,8 +171,17 @@ def replace(
     """Give texts with matches of a regular expression rewritten, `count` of them or (0) all."""
     # A group is one digit, and 0 the whole match: as RE2 has it, which Python spells otherwise.
     new = re.sub(rb"\\(.)", _group, rewrite.encode())
-    matcher = re.compile(pattern.encode())
+    matcher = _matcher(pattern)
     return each(lambda item: matcher.sub(new, item, count), x)
+
+
+def _matcher(pattern: str) -> re.Pattern[bytes]:
+    try:
+        return re.compile(pattern.encode())
+    except re.error as error:
+        raise InvalidArgumentError(
+            None, None, f"Invalid pattern: {pattern}, error: {error}"
+        ) from None
 
 
 def _group(escaped: re.Match[bytes]) -> bytes:
@@ -181,5 +190,5 @@ def _group(escaped: re.Match[bytes]) -> bytes:
 
 def full_match(xp: ArrayModule, x: numpy.ndarray, *, pattern: str) -> numpy.ndarray:
     """Give whether a regular expression matches each text as a whole."""
-    matcher = re.compile(pattern.encode())
+    matcher = _matcher(pattern)
     return each(lambda item: matcher.fullmatch(item) is not None, x, dtype=bool)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import daskvars as dv
+import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
 
 
@@ -125,4 +126,9 @@ def test_joins_and_expressions():
     assert dv.regex_replace("abcabc", "b", "X", replace_global=False).numpy() == b"aXcabc"
     assert dv.strings.regex_full_match(["abc", "abcd"], "a.c").numpy().tolist() == [True, False]
     with pytest.raises(InvalidArgumentError, match="Invalid pattern"):
-        dv.regex_replace("abc", "(", "X")
+        dv.regex_replace("abc", "(", "X").numpy()
+    for function, more in ((dv.regex_replace, ["X"]), (dv.strings.regex_full_match, [])):
+        with tf.Graph().as_default(), tf.Session() as session:
+            result = function(tf.constant("abc"), "A[", *more)
+            with pytest.raises(InvalidArgumentError, match=r"Invalid pattern: A\[, error"):
+                session.run(result)

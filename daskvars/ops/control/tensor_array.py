@@ -169,6 +169,9 @@ class TensorArray:
         """Accepted: memory is freed with the last use. Returns an operation."""
         return apply(ops.SIZE, self._flow, name=name).op
 
+    def mark_used(self) -> None:
+        """Accepted: nothing warns of a version of the array that nobody uses."""
+
     # -- items --------------------------------------------------------------------------------
 
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:

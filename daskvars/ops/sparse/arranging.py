@@ -318,7 +318,7 @@ def reset_shape(sp_input: SparseLike, new_shape: TensorLike | None = None) -> Sp
 
     Raises:
       ValueError: it is known to be of another rank, or smaller.
-      InvalidArgumentError: (when run) it is smaller.
+      InvalidArgumentError: (when run) that shows in the run alone.
 
     Source: TensorFlow 1.15, ``tf.sparse.reset_shape``.
 
@@ -350,9 +350,18 @@ def reset_shape(sp_input: SparseLike, new_shape: TensorLike | None = None) -> Sp
                 f"Requested new_shape should have dimension sizes >= sp_input.shape.  Found "
                 f"new_shape ({list(known)}), sp_input.shape ({smallest})."
             )
-        check = assert_less_equal(
-            sp.dense_shape, sizes, message="reset_shape(): the new shape is smaller"
-        )
+        checks = []
+        if None in (rank, wanted):
+            checks.append(
+                assert_equal(
+                    *(size_along(each, 0) for each in (sp.dense_shape, sizes)),
+                    message="reset_shape(): the new shape is of another rank",
+                )
+            )
+        with control_dependencies(checks):
+            check = assert_less_equal(
+                sp.dense_shape, sizes, message="reset_shape(): the new shape is smaller"
+            )
         with control_dependencies([check]):
             return SparseTensor(sp.indices, sp.values, sizes + 0)
 

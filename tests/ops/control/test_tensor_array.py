@@ -14,6 +14,14 @@ from daskvars.kernels.control.tensor_lists import TensorList
 from tests import clusters
 
 
+def test_an_empty_array_knows_what_would_be_in_it():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        array = tf.TensorArray(tf.float32, 0)
+        array.unstack(tf.zeros([0, 3, 5])).mark_used()
+        assert sess.run(array.stack()).shape == (0, 3, 5)
+        assert sess.run(array.concat()).shape == (0, 5)
+
+
 def test_versions_of_a_list_do_not_see_each_other():
     first = TensorList(3)
     a = first.appended(0, np.float32(1))

@@ -50,6 +50,14 @@ RUN = {
         lambda: tf.sparse_concat(1, [matrix(), matrix(shape=(4, 6))]),
         "Input shapes must match",
     ),
+    "a new shape of another rank": (
+        lambda: tf.sparse_reset_shape(matrix(), tf.placeholder_with_default([9], [None])),
+        "x == y did not hold element-wise",
+    ),
+    "a smaller new shape": (
+        lambda: tf.sparse_reset_shape(matrix(), tf.placeholder_with_default([9, 3], [None])),
+        "the new shape is smaller",
+    ),
     "a place outside": (
         lambda: tf.sparse_to_dense([1, 10], [5], [1, 1], -1),
         "indices[1] = [10] is out of bounds: need 0 <= index < [5]",
