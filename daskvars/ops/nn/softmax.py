@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef
 from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import normalization as normalize
+from daskvars.ops.array.constant import rank
+from daskvars.ops.array.ranges import range as range_of
+from daskvars.ops.array.transposing import transpose
+from daskvars.ops.control.dependencies import Assert, control_dependencies
 from daskvars.ops.math.arithmetic import multiply, negative, subtract
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import equal, logical_and
+from daskvars.ops.math.division import floormod
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.math.scans import static_axis, whole_along
 from daskvars.ops.math.transcendental import exp
-from daskvars.ops.rules.axes import either
+from daskvars.ops.rules.axes import either, is_symbolic
 from daskvars.ops.rules.shapes import like_first
 from daskvars.surface.signatures import Argument, Family
 
@@ -72,14 +82,32 @@ GRADIENTS = {"Softmax": SOFTMAX_GRAD, "LogSoftmax": LOG_SOFTMAX_GRAD}
 SOFTMAXES = Family(
     {
         "logits": Argument("[..., classes, ...] floating."),
-        "axis": Argument("the axis of the classes, by default the last.", None, "int | None"),
+        "axis": Argument(
+            "the axis of the classes, an int or a scalar tensor, by default the last.",
+            None,
+            "TensorLike | None",
+        ),
         "name": Argument('name of the operation, by default "{type}".', None, "str | None"),
-        "dim": Argument("the old name of `axis`.", None, "int | None"),
+        "dim": Argument("the old name of `axis`.", None, "TensorLike | None"),
     },
     returns="[..., classes, ...] of the dtype of `logits`.",
-    raises="ValueError: there is no such axis, or it is given under both of its names.",
+    raises="ValueError: there is no such axis, or it is given under both of its names.\n"
+    "InvalidArgumentError: (when run) there is no such axis, and the run alone tells which.",
     result="Tensor",
 )
+
+
+def _swapped_with_last(axis: TensorLike, x: Tensor) -> Tensor:
+    """Return the dimensions with an axis that the run tells and the last in each other's place."""
+    at, count = cast(axis, int32), rank(x)
+    message = "the axis of the classes is out of range for the rank of the logits:"
+    with control_dependencies(
+        [Assert(logical_and(at >= -count, at < count), [message, at, count])]
+    ):
+        at = floormod(at, count)
+    places, last = range_of(count), count - 1
+    moved = subtract(cast(equal(places, at), int32), cast(equal(places, last), int32))
+    return places + moved * (last - at)
 
 
 def _along(name: str, definition: OpDef, doc: str) -> Callable[..., Tensor]:
@@ -88,8 +116,15 @@ def _along(name: str, definition: OpDef, doc: str) -> Callable[..., Tensor]:
     def call(given: dict[str, Any]) -> Tensor:
         axis = either(given["axis"], given["dim"], "axis", "dim")
         logits = convert_to_tensor(given["logits"], name="logits")
-        axis = static_axis(-1 if axis is None else axis, logits)
-        return apply(definition, logits, name=given["name"], axis=axis)
+        if not is_symbolic(axis) or constant_value(convert_to_tensor(axis)) is not None:
+            axis = static_axis(-1 if axis is None else axis, logits)
+            return apply(definition, logits, name=given["name"], axis=axis)
+        with name_scope(given["name"], definition.type, [logits, axis]) as scope:
+            order = _swapped_with_last(axis, logits)
+            result = apply(definition, transpose(logits, order), axis=-1)
+            result = transpose(result, order, name=scope)
+            result.set_shape(logits.shape)
+            return result
 
     order = "logits axis name dim"
     return SOFTMAXES.function(__name__, name, order, call, doc, type=definition.type)

@@ -19,7 +19,7 @@ from daskvars.ops.array.repeating import broadcast_to
 from daskvars.ops.array.reshaping import reshape as dense_reshape
 from daskvars.ops.array.slicing import size_along
 from daskvars.ops.checks.assertions import assert_equal, assert_less_equal
-from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.control.dependencies import Assert, control_dependencies
 from daskvars.ops.gather_scatter.gather import boolean_mask, gather
 from daskvars.ops.gather_scatter.segments import unsorted_segment_sum
 from daskvars.ops.math.arithmetic import add, maximum, minimum, subtract
@@ -202,14 +202,12 @@ def concat(
                 whole = maximum(whole, sizes)
             checks = []
         else:
+            text = (
+                "Input shapes must match along the other dimensions (expand_nonconcat_dim=True "
+                "takes the largest), but are, with 0 along the axis:"
+            )
             checks = [
-                assert_equal(
-                    each,
-                    whole,
-                    message="Input shapes must match along the other dimensions; "
-                    "expand_nonconcat_dim=True takes the largest",
-                )
-                for each in others[1:]
+                Assert(reduce_all(equal(each, whole)), [text, whole, each]) for each in others[1:]
             ]
         offset: Any = constant.zeros_like(unit)
         places = []

@@ -7,6 +7,7 @@ import daskvars.v1 as tf
 from daskvars.ops.nn import softmax as ops
 
 rng = numpy.random.default_rng(0)
+X = rng.normal(size=(2, 3, 4))
 
 
 def reference(x, axis):
@@ -60,3 +61,29 @@ def test_arguments():
             ops.softmax(x, axis=2)
         with pytest.raises(TypeError):
             ops.softmax(tf.placeholder(dv.int32, [3]))
+
+
+@pytest.mark.parametrize("axis", [-3, -1, 0, 1, 2])
+def test_an_axis_that_the_run_tells(axis):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, [2, None, 4])
+        given = tf.placeholder(tf.int32, [])
+        for function in (tf.nn.softmax, tf.nn.log_softmax):
+            y, wanted = function(x, given), function(x, axis)
+            assert y.shape.as_list() == [2, None, 4]
+            slopes = tuple(tf.gradients(result * result, x)[0] for result in (y, wanted))
+            for pair in ((y, wanted), slopes):
+                found = session.run(pair, {x: X, given: axis})
+                assert_allclose(*found, rtol=1e-12)
+            with pytest.raises(tf.errors.InvalidArgumentError, match="is out of range"):
+                session.run(y, {x: X, given: 3})
+
+
+def test_an_axis_of_a_tensor_of_any_rank():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, last = tf.placeholder(tf.float64), tf.placeholder(tf.int32, [])
+        y = tf.nn.softmax(x, last, name="shares")
+        assert (y.name, y.shape.ndims) == ("shares:0", None)
+        for shape in ((4,), (3, 4), (2, 3, 4)):
+            found = session.run(y, {x: numpy.zeros(shape), last: len(shape) - 1})
+            assert found.tolist() == numpy.full(shape, 0.25).tolist()

@@ -48,7 +48,7 @@ RUN = {
     ),
     "joined matrices that do not fit": (
         lambda: tf.sparse_concat(1, [matrix(), matrix(shape=(4, 6))]),
-        "Input shapes must match",
+        "but are, with 0 along the axis:] [5 0] [4 0]",
     ),
     "a new shape of another rank": (
         lambda: tf.sparse_reset_shape(matrix(), tf.placeholder_with_default([9], [None])),
