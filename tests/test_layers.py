@@ -16,6 +16,7 @@ FOUNDATION = [
     "dtypes",
     "shape_arithmetic",
     "chunk_grid",
+    "connected_parts",
     "shapes",
     "backend",
     "device_array",

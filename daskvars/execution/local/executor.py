@@ -8,6 +8,7 @@ interrupted, changes nothing.
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import secrets
@@ -15,8 +16,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array
 import dask.threaded
@@ -44,7 +44,7 @@ from daskvars.execution.local.devices import on_devices
 from daskvars.execution.local.leased_blocks import kept
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.explain import explain
-from daskvars.lowering.plan import BlockId, LeafInfo, Plan, PlanValue, Region
+from daskvars.lowering.plan import BlockId, LeafInfo, Origin, Plan, PlanValue, Region, RegionInput
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE, concrete
 from daskvars.remote import tracing
 from daskvars.remote.regions import inplace, tiling
@@ -181,7 +181,9 @@ class LocalExecutor:
         self, values: Mapping[str, Any], where: str, global_step: int | None
     ) -> Callable[[], Any]:
         """Return what writes a checkpoint while runs go on, and drops each block once written."""
-        return partial(checkpoint.save, values, where, global_step=global_step, release=True)
+        return functools.partial(
+            checkpoint.save, values, where, global_step=global_step, release=True
+        )
 
     def restore(
         self,
@@ -420,10 +422,35 @@ def leaf_result(getter: tuple[str, Any, Any], state: list[Any], feeds: Sequence[
     return owned(only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what)
 
 
-def _run_beside_others(*args: Any) -> tuple:
-    """Run a block on a thread of several; see `run_block`."""
+def _run_beside_others(
+    function: Callable[..., tuple], xp: Any, steps: Literal, given: Literal, computed: list[Any]
+) -> tuple:
+    """Run a block on a thread of several; see `run_block`.
+
+    Args:
+      function, xp, steps: as there.
+      given: its dependencies; None for those that are results of other tasks.
+      computed: these, in order.
+    """
+    others = iter(computed)
+    dependencies = [next(others) if found is None else found for found in given.value]
     with tiling.one_of_several:
-        return run_block(*args)
+        return run_block(function, xp, steps, dependencies)
+
+
+class _BlockTask(NamedTuple):
+    """The task of one block of a region, without the arrays of a run.
+
+    Attributes:
+      region, block: which.
+      steps: how its arguments are had; see `block_steps`.
+      taken: the blocks that it takes.
+    """
+
+    region: int
+    block: Any
+    steps: Literal
+    taken: list[BlockId]
 
 
 class _Threaded(_Bound):
@@ -431,14 +458,6 @@ class _Threaded(_Bound):
 
     def __init__(self, executor: LocalExecutor, plan: Plan) -> None:
         super().__init__(executor, plan)
-        used = {s.value.origin.region for r in plan.regions for s in r.inputs if s.value}
-        # Tasks that nothing takes a value of: they run for their effects.
-        self.sinks = [
-            (number, block)
-            for number, region in enumerate(plan.regions)
-            if number not in used
-            for block in region.blocks()
-        ]
         self._in_blocks: _InBlocks | None = None
 
     def as_dask(
@@ -471,36 +490,30 @@ class _Threaded(_Bound):
         lazy = LazyTasks(feeds, "0")
         leaves = [self._leaf(leaf, state, feeds, key_of, lazy) for leaf in plan.leaves]
         graph: dict[Any, Any] = dict(lazy.tasks)
-        for number, region in enumerate(plan.regions):
-            for block in region.blocks():
-                graph[("region", number, *block)] = self._task(number, region, block, leaves)
-        splits = [
-            (number, block)
-            for number, step in enumerate(self.steps)
-            if step.split is not None
-            for block in plan.regions[number].blocks()
+        functions = [
+            step.function if tracing.here is None else step.traced(tracing.here)
+            for step in self.steps
         ]
-        block_ids = {
-            (block_id.origin.region, block_id.block)
-            if block_id.origin.region >= 0
-            else block_id: self._reference(block_id, leaves)
-            for value in (*plan.outputs, *plan.updates.values())
-            for block_id in map(value.block_id, value.indices())
-        }
-        block_ids.update({task: ("region", task[0], *task[1]) for task in (*splits, *self.sinks)})
-        return self.guarded(self._compute, graph, leaves, block_ids, splits, version, state)
+        for task in self.tasks:
+            number = task.region
+            taken = [self._reference(block_id, leaves) for block_id in task.taken]
+            graph[("region", number, *task.block)] = (
+                _run_beside_others,
+                functions[number],
+                self.steps[number].xp,
+                task.steps,
+                # Dask looks for keys in all that it can see.
+                Literal([found if isinstance(found, Literal) else None for found in taken]),
+                [found for found in taken if not isinstance(found, Literal)],
+            )
+        wanted = {task: self._reference(block_id, leaves) for task, block_id in self.wanted.items()}
+        return self.guarded(self._compute, graph, wanted, version, state)
 
     def _compute(
-        self,
-        graph: Any,
-        leaves: list[Any],
-        block_ids: Any,
-        splits: list[Any],
-        version: int,
-        state: list[Any],
+        self, graph: Any, wanted: Mapping[Any, Any], version: int, state: list[Any]
     ) -> list[Any]:
-        at_hand = {block_id: key for block_id, key in block_ids.items() if isinstance(key, Literal)}
-        asked = {block_id: key for block_id, key in block_ids.items() if block_id not in at_hand}
+        at_hand = {task: found for task, found in wanted.items() if isinstance(found, Literal)}
+        asked = {task: key for task, key in wanted.items() if task not in at_hand}
         with long_work(self.doing, len(graph), "task") as advance:
             watch = (None, None, None, lambda *_: advance(), None)
             computed = dask.threaded.get(
@@ -510,11 +523,9 @@ class _Threaded(_Bound):
                 callbacks=[*Callback.active, watch] if self.doing else None,
             )
         task_outputs = {**at_hand, **dict(zip(asked, computed, strict=True))}
-        return self._results(task_outputs, splits, version, state)
+        return self._results(task_outputs, version, state)
 
-    def _results(
-        self, task_outputs: Any, splits: list[Any], version: int, state: list[Any]
-    ) -> list[Any]:
+    def _results(self, task_outputs: Any, version: int, state: list[Any]) -> list[Any]:
         plan, steps = self.plan, self.steps
 
         def fetch(block_id: BlockId) -> Any:
@@ -537,19 +548,13 @@ class _Threaded(_Bound):
             or steps[value.origin.region].split is None
             or value.origin.position in steps[value.origin.region].kept_position
         }
-        if not splits:
+        if not self.splits:
             self.commit(new, version)
             return outputs
-        prepared = []
-        for number, block in splits:
-            variables = []
-            for register in steps[number].split.variables:
-                region_input = plan.regions[number].inputs[register]
-                key = plan.leaves[region_input.value.origin.position].what
-                index = region_input.take(block).block if region_input.value.layout else ()
-                index = index or (0,) * len(region_input.value.spec.shape)
-                variables.append((key, index))
-            prepared.append((number, variables, task_outputs[number, block]))
+        prepared = [
+            (number, variables, task_outputs[number, block])
+            for number, block, variables in self.splits
+        ]
         shielded(lambda: self.guarded(self.finish, new, prepared, state))
         return outputs
 
@@ -581,19 +586,65 @@ class _Threaded(_Bound):
             numpy.asarray(value[chunk_grid.block_slices(layout, block)], order="C")
         )
 
-    def _task(self, number: int, region: Region, block: Any, leaves: list[Any]) -> tuple:
-        step, dependencies = self.steps[number], list[Any]()
-        steps = block_steps(
-            region, block, lambda block_id: self._located(block_id, leaves), dependencies
-        )
-        function = step.function if tracing.here is None else step.traced(tracing.here)
-        return (_run_beside_others, function, step.xp, Literal(steps), dependencies)
+    @functools.cached_property
+    def splits(self) -> list[tuple[int, Any, list[tuple[str, Any]]]]:
+        """The tasks that have updates in place after them: region, block, and of what."""
+        return [
+            (number, block, [self._changed(region.inputs[n], block) for n in step.split.variables])
+            for number, (region, step) in enumerate(zip(self.plan.regions, self.steps, strict=True))
+            if step.split is not None
+            for block in region.blocks()
+        ]
 
-    def _located(self, block_id: BlockId, leaves: list[Any]) -> tuple[Any, int | None]:
+    def _changed(self, region_input: RegionInput, block: Any) -> tuple[str, Any]:
+        """Return the key of the variable that an input is of, and which block of it."""
+        value = region_input.value
+        assert value is not None and value.spec.shape is not None  # a block of a variable
+        index = region_input.index(block) if value.layout else ()
+        return self.plan.leaves[value.origin.position].what, index or (0,) * len(value.spec.shape)
+
+    @functools.cached_property
+    def wanted(self) -> dict[Any, BlockId]:
+        """What is asked of a run: tasks, and blocks of leaves, each with a block that it gives."""
+        plan = self.plan
+        found = {
+            (block_id.origin.region, block_id.block)
+            if block_id.origin.region >= 0
+            else block_id: block_id
+            for value in (*plan.outputs, *plan.updates.values())
+            for block_id in map(value.block_id, value.indices())
+        }
+        used = {s.value.origin.region for r in plan.regions for s in r.inputs if s.value}
+        # Those that nothing takes a value of run for their effects.
+        sinks = [
+            (number, block)
+            for number, region in enumerate(plan.regions)
+            if number not in used
+            for block in region.blocks()
+        ]
+        for number, block in (*(split[:2] for split in self.splits), *sinks):
+            found.setdefault((number, block), BlockId(Origin(number, 0), block))
+        return found
+
+    @functools.cached_property
+    def tasks(self) -> list[_BlockTask]:
+        """What is the same in each run of the tasks: made when the first needs it."""
+        return [
+            self._task(number, region, block)
+            for number, region in enumerate(self.plan.regions)
+            for block in region.blocks()
+        ]
+
+    def _task(self, number: int, region: Region, block: Any) -> _BlockTask:
+        steps, taken = block_steps(region, block, self._position_of)
+        return _BlockTask(number, block, Literal(steps), taken)
+
+    def _position_of(self, block_id: BlockId) -> int | None:
         region, position = block_id.origin
-        if region >= 0 and self.steps[region].split is not None:
-            position = self.steps[region].kept_position[position]
-        return self._reference(block_id, leaves), position if region >= 0 else None
+        if region < 0:
+            return None
+        step = self.steps[region]
+        return position if step.split is None else step.kept_position[position]
 
     def _reference(self, block_id: BlockId, leaves: list[Any]) -> Any:
         if block_id.origin.region < 0:

@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from daskvars.connected_parts import connected
 from daskvars.lowering.program import (
     Leaf,
     Node,
@@ -133,24 +134,15 @@ def _independent(nodes: list[Node]) -> list[list[Node]]:
 
     What can be seen from outside stays in one part, so that it is seen in its order.
     """
-    above = {id(node): id(node) for node in nodes}
-
-    def root(node: int) -> int:
-        while above[node] != node:
-            above[node] = node = above[above[node]]
-        return node
-
-    stale: Node | None = None
-    for node in nodes:
-        near = [ref.node for ref in node.inputs if id(ref.node) in above]
+    numbers = {id(node): number for number, node in enumerate(nodes)}
+    links = []
+    seen: int | None = None
+    for number, node in enumerate(nodes):
+        links += [(number, n) for r in node.inputs if (n := numbers.get(id(r.node))) is not None]
         if is_visible(node):
-            near, stale = [*near, stale or node], node
-        for other in near:
-            above[root(id(other))] = root(id(node))
-    parts: dict[int, list[Node]] = defaultdict(list)
-    for node in nodes:
-        parts[root(id(node))].append(node)
-    return list(parts.values())
+            links.append((number, number if seen is None else seen))
+            seen = number
+    return [[nodes[number] for number in part] for part in connected(len(nodes), links)]
 
 
 def _block_bytes(ref: Ref) -> int:

@@ -11,7 +11,11 @@ What happens to it:
 - ``aliasing``: which call may write over the memory of an argument that dies there.
 - ``tiling``, ``device_chains``: elementwise chains tile by tile in a CPU's cache (how large a tile
   is: ``config.tile_elements``, ``config.tile_min_elements``), or as one kernel on a GPU.
+- ``ufunc_steps``, ``broadcasts``: kernels of a chain that are a few ufuncs are called as these, and
+  what is broadcast for a chain alone is not written.
 - ``recomputation``: what a chain would keep for a later one is made again there, if that is less.
+- ``chain_groups``: chains that need nothing of one another (updates of several variables) side by
+  side, for threads that are idle.
 - ``inplace``, ``row_updates``: updates of large variables in their own memory, after all that may
   fail.
 - ``result_check``: a kernel that gives what its op did not say.

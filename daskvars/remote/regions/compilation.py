@@ -25,6 +25,7 @@ from daskvars.device_array import as_input, choosing
 from daskvars.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from daskvars.remote.regions import device_chains, tiling
 from daskvars.remote.regions.aliasing import AliasAnalysis
+from daskvars.remote.regions.chain_groups import Group, groups, together
 from daskvars.remote.regions.codegen import defined, name, names, naming
 from daskvars.remote.regions.recomputation import recomputed
 from daskvars.remote.regions.region_check import check_region
@@ -131,6 +132,8 @@ class _CodeWriter:
         self.program = program
         self.xp = xp
         self.meter = meter
+        # Threads share the chains; where kernels are timed, one by one.
+        self.is_shared = xp is numpy and meter is None
         self.kernels: list[str] = []  # that are metered, and their operations
         self.operations: list[str] = []
         self.scope: dict[str, Any] = {
@@ -142,6 +145,8 @@ class _CodeWriter:
         self.lines: dict[int, int] = {}  # line of the text -> index of the call
         self.body: list[str] = []
         self.calls = recomputed(program, self._chains)
+        if self.is_shared:
+            self.calls = together(program, self.calls, self._chains(self.calls))
         self.last_use = self._last_uses()
         self.memory = AliasAnalysis(self.calls)
 
@@ -165,15 +170,20 @@ class _CodeWriter:
             self.scope["now"] = time.perf_counter
             self.body += ["    times = [now()]", "    tick = times.append"]
         chains = self._chains(self.calls)
+        found = (
+            groups(program, self.calls, chains)
+            if self.is_shared
+            else {start: Group(end, [self.calls[start:end]]) for start, end in chains.items()}
+        )
         i = 0
         while i < len(self.calls):
-            end = chains.get(i)
-            if end is None:
+            group = found.get(i)
+            if group is None:
                 self._call(i)
                 i += 1
             else:
-                self._chain(i, end)
-                i = end
+                self._group(i, group)
+                i = group.end
         results = []
         for position, register in enumerate(program.outputs):
             copied = position in program.copied
@@ -286,40 +296,46 @@ class _CodeWriter:
             return None
         return self.memory.reusable(call, call.args, i, i + 1, self.last_use)
 
-    def _chain(self, start: int, end: int) -> None:
-        calls = self.calls[start:end]
-        outputs = [c.outs[0] for c in calls if self.last_use.get(c.outs[0], -1) >= end]
-        chain: Any = (
-            tiling.Chain(calls, outputs, self._chain_memory(start, end, outputs))
-            if self.xp is numpy
-            else device_chains.DeviceChain(self.xp, calls, outputs)
-        )
+    def _group(self, start: int, group: Group) -> None:
+        end = group.end
+        parts = [self._chain(part, start, group) for part in group.parts]
+        chain = parts[0] if len(parts) == 1 else tiling.SideBySide(parts)
         function = name(start, "c")
         self.scope[function] = chain.function
         comma = "," if len(chain.outputs) == 1 else ""
         text = f"{names(chain.outputs)}{comma} = {function}({names(chain.inputs)})"
         self._emit_kernel(text, start, "elementwise", end - start)
         constants = self.program.constants
-        dead = [s for s in chain.inputs if self.last_use[s] < end and s not in constants]
+        inputs = dict.fromkeys(chain.inputs)
+        dead = [s for s in inputs if self.last_use[s] < end and s not in constants]
         if dead:
             self._emit(f"del {names(dead)}", start)
 
-    def _chain_memory(self, start: int, end: int, outputs: Sequence[int]) -> dict[int, int]:
-        """Return output register -> register of the input whose memory it is written into."""
-        calls = self.calls[start:end]
+    def _chain(self, calls: Sequence[Call], start: int, group: Group) -> Any:
+        """Return the chain of one part of a group that begins at a call."""
+        outputs = [c.outs[0] for c in calls if self.last_use.get(c.outs[0], -1) >= group.end]
+        if self.xp is not numpy:
+            return device_chains.DeviceChain(self.xp, calls, outputs)
         into = dict(self.program.into)
         made = {call.outs[0] for call in calls}
-        free = dict.fromkeys(
-            register for call in calls for register in call.args if register not in made
-        )
-        for call in calls:
+        others = {r for part in group.parts if part is not calls for c in part for r in c.args}
+        read = {  # in order, when last
+            register: number
+            for number, call in enumerate(calls)
+            for register in call.args
+            if register not in made and register not in others
+        }
+        free = dict.fromkeys(read)
+        for number, call in enumerate(calls):
             out = call.outs[0]
             if out in outputs and out not in into:
-                reused = self.memory.reusable(call, free, start, end, self.last_use)
+                # What is read later would have to be copied over at the end of a tile.
+                done = [register for register in free if read[register] <= number]
+                reused = self.memory.reusable(call, done, start, group.end, self.last_use)
                 if reused is not None:
                     into[out] = reused
                     del free[reused]
-        return into
+        return tiling.Chain(calls, outputs, into)
 
 
 def _with_branches(kernel: Callable[..., Any], xp: Any, attrs: dict[str, Any]) -> Any:

@@ -12,19 +12,16 @@ An element's value depends on that element alone, so what is made again has the 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy
-
-from daskvars.kernels.math.without_ufunc import power
-from daskvars.remote.regions.region_program import Call, RegionProgram, is_known
+from daskvars.remote.regions.broadcasts import without_broadcasts
+from daskvars.remote.regions.region_program import Call, RegionProgram, registers_after, sizes_of
+from daskvars.remote.regions.ufunc_steps import in_steps
 
 CHEAP = {"add", "subtract", "multiply", "negative", "square", "maximum", "minimum"}
-FAST_POWERS = (2, 3)  # that are products
 MOST_CALLS = 3  # that make one value again
 SMALL = 8  # an array that is so many times smaller may be kept as well
 
@@ -34,12 +31,16 @@ Chains = Callable[[Sequence[Call]], Mapping[int, int]]
 
 def recomputed(program: RegionProgram, chains: Chains) -> Sequence[Call]:
     """Return the calls of a region with less that its chains keep for one another."""
-    calls = _said_once(program, chains(program.calls))
+    calls: Sequence[Call] = in_steps(program, chains(program.calls))
+    calls = without_broadcasts(program, calls, chains(calls))
+    calls = _said_once(program, calls, chains(calls))
     found = chains(calls)
     return _Recomputation(program, calls, found).calls() if len(found) > 1 else calls
 
 
-def _said_once(program: RegionProgram, chains: Mapping[int, int]) -> Sequence[Call]:
+def _said_once(
+    program: RegionProgram, calls: Sequence[Call], chains: Mapping[int, int]
+) -> Sequence[Call]:
     """Return the calls without those that an earlier one of their chain has made already."""
     fixed = {*program.outputs, *program.into}
     same: dict[int, int] = {}
@@ -47,15 +48,15 @@ def _said_once(program: RegionProgram, chains: Mapping[int, int]) -> Sequence[Ca
     for start, end in chains.items():
         made: dict[Any, int] = {}
         for number in range(start, end):
-            call = _renamed(program.calls[number], same)
+            call = _renamed(calls[number], same)
             if isinstance(call.kernel, str) and not call.attrs and call.outs[0] not in fixed:
                 first = made.setdefault((call.kernel, call.args, call.dtypes), call.outs[0])
                 if first != call.outs[0]:
                     same[call.outs[0]] = first
                     dropped.add(number)
     if not dropped:
-        return program.calls
-    return [_renamed(call, same) for n, call in enumerate(program.calls) if n not in dropped]
+        return calls
+    return [_renamed(call, same) for n, call in enumerate(calls) if n not in dropped]
 
 
 def _renamed(call: Call, names: Mapping[int, int]) -> Call:
@@ -78,10 +79,9 @@ class _Recomputation:
                 self._uses[register].append(number)
         for register in program.outputs:
             self._uses[register].append(len(old))  # after all calls
-        self._sizes = _sizes(program, old)
+        self._sizes = sizes_of(program, old)
         self._unsteady = _written_over(program, old)
-        largest = max(itertools.chain.from_iterable(call.outs for call in old))
-        self._new_register = itertools.count(largest + 1)
+        self._new_register = registers_after(old)
         self._first: dict[int, list[Call]] = {}  # start of a chain -> what it makes again
         self._names: dict[int, dict[int, int]] = {}  # ... -> value -> the one that is made again
 
@@ -161,10 +161,7 @@ class _Recomputation:
         return {**found, register: call} if len(found) < MOST_CALLS else None
 
     def _is_cheap(self, call: Call) -> bool:
-        if isinstance(call.kernel, str):
-            return call.kernel in CHEAP and not call.attrs
-        exponent = self._program.constants.get(call.args[-1], ())
-        return call.kernel is power and numpy.shape(exponent) == () and exponent in FAST_POWERS
+        return isinstance(call.kernel, str) and call.kernel in CHEAP and not call.attrs
 
     def _last_use(self, register: int) -> int:
         return max(self._uses[register], default=-1)
@@ -201,15 +198,6 @@ def _arguments(found: Collection[Mapping[int, Call]]) -> set[int]:
     calls = [call for made in found for call in made.values()]
     made = {register for call in calls for register in call.outs}
     return {register for call in calls for register in call.args} - made
-
-
-def _sizes(program: RegionProgram, calls: Sequence[Call]) -> dict[int, int]:
-    """Return register -> how many elements it has, where that is known."""
-    shapes = dict(enumerate(program.input_shapes))
-    shapes.update((register, numpy.shape(value)) for register, value in program.constants.items())
-    for call in calls:
-        shapes.update(zip(call.outs, call.shapes, strict=False))
-    return {r: math.prod(shape) for r, shape in shapes.items() if is_known(shape)}
 
 
 def _written_over(program: RegionProgram, calls: Sequence[Call]) -> set[int]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import numpy
 
 from daskvars.remote.regions.result_check import Promise
 
@@ -111,3 +114,17 @@ class RegionProgram:
 def is_known(shape: Any) -> bool:
     """Return whether all of a shape is known."""
     return shape is not None and None not in shape
+
+
+def registers_after(calls: Sequence[Call]) -> Iterator[int]:
+    """Return numbers of registers that no call has."""
+    return itertools.count(1 + max((out for call in calls for out in call.outs), default=-1))
+
+
+def sizes_of(program: RegionProgram, calls: Sequence[Call]) -> dict[int, int]:
+    """Return register -> how many elements it has, where that is known."""
+    shapes = dict(enumerate(program.input_shapes))
+    shapes.update((register, numpy.shape(value)) for register, value in program.constants.items())
+    for call in calls:
+        shapes.update(zip(call.outs, call.shapes, strict=False))
+    return {r: math.prod(shape) for r, shape in shapes.items() if is_known(shape)}

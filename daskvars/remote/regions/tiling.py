@@ -24,7 +24,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -63,42 +63,52 @@ class _OneOfSeveral:
 one_of_several = _OneOfSeveral()
 
 
-def run_tiles(
-    tile: Callable[[int, int, Any], None],
-    size: int,
-    step: int,
-    scratch: Callable[[], Any],
-    work_elements: int,
-) -> None:
-    """Call ``tile(start, stop, scratch)`` for all of ``range(size)`` in steps.
+class Work(NamedTuple):
+    """What is to be done tile by tile.
+
+    Attributes:
+      tile: ``tile(start, stop, scratch)``: the work on one tile.
+      size, step: extent of the whole and of a tile.
+      scratch: makes what a thread works with.
+      elements: that all calls together write, which tells whether threads pay.
+    """
+
+    tile: Callable[[int, int, Any], None]
+    size: int
+    step: int
+    scratch: Callable[[], Any]
+    elements: int
+
+
+def run_tiles(works: Sequence[Work]) -> None:
+    """Do all tiles of works that need nothing of one another.
 
     Each of the threads that do so has a scratch of its own. The caller works too and takes
     whatever the others have not begun, so that a busy pool never blocks. Threads with blocks of
     their own are left to them: more threads than cores take the interpreter from one another.
-
-    Args:
-      tile: the work on one tile.
-      size, step: extent of the whole and of a tile.
-      scratch: makes what a thread works with.
-      work_elements: elements that all calls together write, which tells whether threads pay.
     """
     idle = _threads["count"] - max(_threads["busy"], 1)
-    count = min(1 + idle, -(-size // step), work_elements // THREAD_ELEMENTS)
-    starts = itertools.count(0, step)  # next() on it is atomic
+    tiles = [(work, start) for work in works for start in range(0, work.size, work.step)]
+    elements = sum(work.elements for work in works)
+    count = min(1 + idle, len(tiles), elements // THREAD_ELEMENTS)
+    numbers = itertools.count()  # next() on it is atomic
 
-    def work() -> None:
-        own = scratch()
-        while (start := next(starts)) < size:
-            tile(start, min(start + step, size), own)
+    def run() -> None:
+        working, scratch = None, None
+        while (number := next(numbers)) < len(tiles):
+            work, start = tiles[number]
+            if work is not working:
+                working, scratch = work, work.scratch()
+            work.tile(start, min(start + work.step, work.size), scratch)
 
     if count <= 1:
-        work()
+        run()
         return
     if not _pool:
         _pool.append(ThreadPoolExecutor(thread_name_prefix="daskvars-tiles"))
     # In a copy of the context, for NumPy's error state is part of it.
-    others = [_pool[0].submit(contextvars.copy_context().run, work) for _ in range(count - 1)]
-    work()
+    others = [_pool[0].submit(contextvars.copy_context().run, run) for _ in range(count - 1)]
+    run()
     for other in others:
         if not other.cancel():
             other.result()
@@ -165,6 +175,12 @@ class Chain:
 
     def function(self, *inputs: Any) -> tuple:
         """Run the chain on whole arrays and return its outputs."""
+        work, outputs = self.work(inputs)
+        run_tiles([work])
+        return outputs
+
+    def work(self, inputs: Sequence[Any]) -> tuple[Work, tuple]:
+        """Return what is to be done with whole arrays, and the outputs that this fills."""
         given = dict(zip(self.inputs, inputs, strict=True))
         # The static shape is that of the first block; the last one may be smaller.
         shape = numpy.broadcast_shapes(*map(numpy.shape, inputs))
@@ -193,14 +209,36 @@ class Chain:
             cut = [numpy.ndim(a) == len(shape) and numpy.shape(a)[0] == size > 1 for a in inputs]
             views, rest = list(inputs), shape[1:]
         tile = self.tile
-        run_tiles(
+        work = Work(
             lambda start, stop, scratch: tile(start, stop, views, cut, outs, scratch),
             size,
             step,
             lambda: [numpy.empty((min(step, size), *rest), dtype) for dtype in self.scratch],
             math.prod(shape) * len(self.calls),
         )
-        return tuple(results[register] for register in self.outputs)
+        return work, tuple(results[register] for register in self.outputs)
+
+
+class SideBySide:
+    """The function of chains that need nothing of one another: threads share all their tiles.
+
+    Args:
+      chains: none writes into what another reads.
+    """
+
+    def __init__(self, chains: Sequence[Chain]) -> None:
+        self.chains = chains
+        self.inputs = tuple(register for chain in chains for register in chain.inputs)
+        self.outputs = tuple(register for chain in chains for register in chain.outputs)
+
+    def function(self, *inputs: Any) -> tuple:
+        """Run the chains on whole arrays and return their outputs."""
+        given = iter(inputs)
+        begun = [
+            chain.work(list(itertools.islice(given, len(chain.inputs)))) for chain in self.chains
+        ]
+        run_tiles([work for work, _ in begun])
+        return tuple(itertools.chain.from_iterable(outputs for _, outputs in begun))
 
 
 class _TileWriter:

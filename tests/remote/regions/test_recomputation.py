@@ -8,51 +8,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daskvars import config
-from daskvars.kernels.math.without_ufunc import power
-from daskvars.remote.regions import tiling
+from daskvars.kernels.math.without_ufunc import add_n, power, squared_difference
+from daskvars.remote.regions import chain_groups, tiling
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.recomputation import recomputed
-from daskvars.remote.regions.region_program import Call, RegionProgram
+from tests.remote.regions.programs import (
+    FLOAT,
+    SHAPE,
+    between,
+    elementwise,
+    one_by_one,
+    region,
+    repeated,
+)
 
-FLOAT = np.dtype(np.float32)
-SHAPE = (6, 5)
+OTHER = (4, 7)
 UFUNCS = {"add": 2, "subtract": 2, "multiply": 2, "maximum": 2, "square": 1, "tanh": 1}
 
 
-@pytest.fixture(autouse=True)
-def small_tiles():
+@pytest.fixture(autouse=True, params=[1, 2], ids=["one thread", "two threads"])
+def small_tiles(request, monkeypatch):
+    for module in (tiling, chain_groups):
+        monkeypatch.setattr(module, "THREAD_ELEMENTS", 1)
+    tiling.share_tiles_among(request.param)
     with config.set(tile_elements=7, tile_min_elements=1):
         yield
-
-
-def elementwise(kernel, args, out):
-    return Call(kernel, tuple(args), (out,), {}, elementwise=True, shapes=(SHAPE,), dtypes=(FLOAT,))
-
-
-def barrier(xp, x):
-    return x + xp.mean(x)
-
-
-def between(arg, out):
-    """Return a call that ends a chain."""
-    return Call(barrier, (arg,), (out,), {}, shapes=(SHAPE,), dtypes=(FLOAT,))
-
-
-def region(num_inputs, calls, outputs, constants=None, input_shapes=None, into=None):
-    shapes = input_shapes or (SHAPE,) * num_inputs
-    return RegionProgram(
-        "r", num_inputs, constants or {}, tuple(calls), tuple(outputs), (), shapes, into or {}
-    )
-
-
-def one_by_one(program, inputs):
-    values = dict(enumerate(inputs)) | program.constants
-    for call in program.calls:
-        arguments = [values[register] for register in call.args]
-        kernel = call.kernel
-        found = getattr(np, kernel) if isinstance(kernel, str) else lambda *a, k=kernel: k(np, *a)
-        values[call.outs[0]] = found(*arguments)
-    return [values[register] for register in program.outputs]
+    tiling.share_tiles_among(1)
 
 
 def kept(program):
@@ -71,29 +52,41 @@ def kept(program):
 @given(st.data())
 def test_any_region_has_the_same_bits(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 100)))
-    shapes = [SHAPE, SHAPE, (5,), (6, 1), ()]
+    shapes = [SHAPE, SHAPE, (5,), (6, 1), (), OTHER, OTHER]
     inputs = [rng.standard_normal(shape).astype(FLOAT) for shape in shapes]
-    constants = {5: np.float32(2), 6: np.float32(3)}
-    registers, calls = [0, 1, 2, 3, 4, 5], []
-    for out in range(7, 7 + data.draw(st.integers(2, 24))):
-        full = [r for r in registers if r < 2 or r > 6]
-        kind = data.draw(st.sampled_from([*UFUNCS, "power", "barrier"]))
+    constants = {7: np.float32(2), 8: np.float32(3)}
+    registers, others, calls = [0, 1, 2, 3, 4, 7], [5, 6], []
+
+    def some(registers, count):
+        return [data.draw(st.sampled_from(registers)) for _ in range(count)]
+
+    for out in range(9, 9 + data.draw(st.integers(2, 24))):
+        full = [r for r in registers if r < 2 or r > 8]
+        kinds = [*UFUNCS, "power", "barrier", "sum", "difference", "repeated", "other", "other"]
+        kind = data.draw(st.sampled_from(kinds))
+        if kind == "other":
+            calls.append(elementwise("multiply", some(others, 2), out, OTHER))
+            others.append(out)
+            continue
         first = data.draw(st.sampled_from(full))
         if kind == "barrier":
             calls.append(between(first, out))
+        elif kind == "repeated":
+            calls.append(repeated(data.draw(st.sampled_from([2, 3])), out))
         elif kind == "power":
-            calls.append(elementwise(power, (first, data.draw(st.sampled_from([5, 6]))), out))
+            calls.append(elementwise(power, (first, *some([7, 8], 1)), out))
+        elif kind == "sum":
+            calls.append(elementwise(add_n, (first, *some(full, 3)), out))
+        elif kind == "difference":
+            calls.append(elementwise(squared_difference, (first, *some(registers, 1)), out))
         else:
-            args = [
-                first,
-                *(data.draw(st.sampled_from(registers)) for _ in range(UFUNCS[kind] - 1)),
-            ]
+            args = [first, *some(registers, UFUNCS[kind] - 1)]
             calls.append(elementwise(kind, args, out))
         registers.append(out)
     taken = {register for call in calls for register in call.args}
     made = [call.outs[0] for call in calls]
     outputs = [r for r in made if r not in taken or data.draw(st.integers(0, 5)) == 0]
-    program = region(5, calls, outputs, constants, tuple(shapes))
+    program = region(7, calls, outputs, constants, tuple(shapes))
     with np.errstate(all="ignore"):
         wanted = one_by_one(program, inputs)
         found = compiled(program, np)(*(value.copy() for value in inputs))

@@ -18,31 +18,30 @@ from daskvars.remote.tasks.table_rows import Rows
 
 
 def block_steps(
-    region: Region,
-    block: Any,
-    reference: Callable[[BlockId], tuple[Any, int | None]],
-    dependencies: list[Any],
-) -> list[Any]:
-    """Return how the inputs of one block are had, appending what it depends on.
+    region: Region, block: Any, position_of: Callable[[BlockId], int | None]
+) -> tuple[list[Any], list[BlockId]]:
+    """Return how the inputs of one block are had, and the blocks that it depends on.
 
     Args:
       region: the region.
       block: the block's index.
-      reference: gives for a block its Dask key, or a Literal, and its position among the outputs
-        there.
-      dependencies: where references are appended; the steps hold positions in it.
+      position_of: gives the position of a block among the results of its task, None where it is
+        from outside.
+
+    Returns:
+      The steps hold positions in the other list, which has one block of each task.
     """
     positions: dict[Any, int] = {}
+    taken_from: list[BlockId] = []
 
     def take(block_id: BlockId) -> Take:
         task_id = (
             (block_id.origin.region, block_id.block) if block_id.origin.region >= 0 else block_id
         )
-        found, position = reference(block_id)
         if task_id not in positions:
-            positions[task_id] = len(dependencies)
-            dependencies.append(found)
-        return Take(positions[task_id], position)
+            positions[task_id] = len(taken_from)
+            taken_from.append(block_id)
+        return Take(positions[task_id], position_of(block_id))
 
     steps: list[Any] = []
     for region_input in region.inputs:
@@ -55,7 +54,7 @@ def block_steps(
             steps.append(Rows(tuple(map(take, taken.parts))))
         else:
             steps.append(taken)
-    return steps
+    return steps, taken_from
 
 
 def whole(value: PlanValue, fetch: Callable[[BlockId], Any]) -> Any:
