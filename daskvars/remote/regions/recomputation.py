@@ -4,7 +4,8 @@ A gradient takes what the forward step made: of a gelu that is written out 1 + t
 x^2, four arrays of its size, each written to memory and read again. From x and t they are made in
 the cache by a product or a sum each. So values of a chain that only one later chain takes are not
 kept if they follow, by few cheap calls, from fewer values: from what the chain was given, what it
-keeps anyhow, or one value of its own in place of two or more. XLA and PyTorch look for a minimal
+keeps anyhow, or one value of its own in place of two or more. What is written over one of these, as
+a product with its bias added is, is kept in place of it. XLA and PyTorch look for a minimal
 cut of the whole graph; in a chain there are few values to try.
 
 An element's value depends on that element alone, so what is made again has the same bits.
@@ -73,6 +74,13 @@ class _Recomputation:
     ) -> None:
         self._program, self._old, self._chains = program, old, chains
         self._chain_of = {n: start for start, end in chains.items() for n in range(start, end)}
+        self._number_of = {register: n for n, call in enumerate(old) for register in call.outs}
+        self._fresh = {
+            register
+            for call in old
+            for register in call.outs
+            if (call.fresh or call.elementwise) and not call.views
+        }
         self._uses: defaultdict[int, list[int]] = defaultdict(list)
         for number, call in enumerate(old):
             for register in call.args:
@@ -116,7 +124,8 @@ class _Recomputation:
     def _make_again(self, makers: Mapping[int, Call], needed: Sequence[int], later: int) -> None:
         """Have a later chain make what it alone takes of this one, as far as that keeps less."""
         given = {register for call in makers.values() for register in call.args}
-        taken = {register for register in makers if self._last_use(register) >= later}
+        end = max(self._number_of[register] for register in makers)
+        taken = {register for register in makers if self._last_use(register) > end}
         base = ((given - makers.keys()) | taken) - set(needed) - self._unsteady
         ends = {r for r in base if self._is_large(r, needed[0]) and self._last_use(r) < later}
         found = self._following(makers, needed, base)
@@ -125,6 +134,11 @@ class _Recomputation:
             kept = set()
             found = self._following(makers, needed, base - ends)
         base -= ends - kept
+        over = {end: r for end in kept if (r := self._written_over_it(end)) is not None}
+        if over:
+            base = (base - over.keys()) | set(over.values())
+            needed = [register for register in needed if register not in base]
+            found = self._following(makers, needed, base)
         others = [r for r in makers if r not in base and r not in needed]
         while others:
             left = [register for register in needed if register not in found]
@@ -136,6 +150,14 @@ class _Recomputation:
             base.add(best)
             found.update(tried[best])
         self._add(found, later)
+
+    def _written_over_it(self, register: int) -> int | None:
+        """Return the value that is made in the memory of another, of which nobody else takes."""
+        users = set(self._uses[register])
+        if register not in self._fresh or len(users) != 1 or min(users) == len(self._old):
+            return None
+        user = self._old[min(users)]
+        return user.outs[0] if user.elementwise else None
 
     def _following(
         self, makers: Mapping[int, Call], needed: Sequence[int], base: Collection[int]
