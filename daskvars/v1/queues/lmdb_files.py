@@ -5,6 +5,7 @@ tree of pairs; the newer one counts. Leaves of the tree have the pairs in the or
 long values pages of their own. Nothing is locked: who reads a file must not write it meanwhile.
 
 Reading trusts nothing: each place is compared with the file, and no page of a tree is read twice.
+The package ``lmdb`` maps a file in memory and follows what it says: a damaged one ends the process.
 
 Source: LMDB 0.9, version 1 of the format, as 64-bit little-endian machines write it.
 """
