@@ -6,7 +6,7 @@ asks each for the gradients of its inputs. It names no op but ``add_n``, ``ones_
 
 - A gradient flows along floating and complex tensors only. It stops silently at an op whose
   definition says ``NO_GRADIENT`` (TensorFlow's ``NotDifferentiable``), at integer and bool
-  tensors and at `stop_gradients`.
+  tensors and at `stop_gradients`. An integer tensor by itself has the gradient one.
 - An `IndexedSlices` stays sparse: two are joined by concatenation. Only an op that passes its
   gradient on as it is (``PASS_GRADIENT``) receives one; for all others it is made dense, which
   warns when the dense tensor is large.
@@ -258,7 +258,7 @@ class _Walk:
             if gradient_of(op) is not NO_GRADIENT and any(map(self._is_path, op.inputs)):
                 self.live.add(op)
         for i, (y, dy) in enumerate(zip(targets, grad_ys, strict=True)):
-            if self._is_path(y):
+            if self._is_path(y) or id(self._followed(y)) in self.sources:
                 self._receive(y, ones_like(y, name=f"grad_ys_{i}") if dy is None else dy)
         for op in reversed(order):
             if op in self.live:

@@ -79,6 +79,14 @@ def test_x_itself_has_gradient_one():
     assert run(tf.gradients(x, x)) == [1.0]
 
 
+def test_an_integer_by_itself_has_gradient_one():
+    n = tf.constant([5, 6])
+    (dn,) = tf.gradients(n, n)
+    assert dn.dtype == tf.int32
+    assert run(dn).tolist() == [1, 1]
+    assert tf.gradients(n * n, n) == [None]
+
+
 def test_sum_of_several_ys():
     x = tf.constant(3.0)
     assert run(tf.gradients([x * x, 2.0 * x, x], x)) == [9.0]

@@ -185,6 +185,11 @@ class Call:
         self.op, self.engine, self.waiting = op, engine, waiting
         self.resources: Resources = engine.resources
 
+    def name_of(self, shared_name: str, container: str) -> str:
+        """Return the name of the object that the op makes: a container has names of its own."""
+        name = shared_name or self.op.name
+        return f"{container}:{name}" if container else name  # no operation's name has a colon
+
     def undo(self, action: Callable[[], None]) -> None:
         """Call `action` if the run fails after this op was done."""
         self.waiting.undo.append(action)

@@ -28,10 +28,11 @@ def device(device_name_or_function: DeviceLike | DeviceFunction) -> AbstractCont
 
 
 def container(container_name: str) -> AbstractContextManager[str]:
-    """Make variables of the block in the resource container of that name.
+    """Make variables, queues and tables of the block in the resource container of that name.
 
-    The name is kept with the variables (``v.op.get_attr("container")``); their values live with
-    the store of the session, whatever their container.
+    The name is kept with them (``v.op.get_attr("container")``). The values of variables live with
+    the store of the session, whatever their container; queues and tables that share a name are one
+    only in one container.
 
     Args:
       container_name: a text; "" is the container of all others.

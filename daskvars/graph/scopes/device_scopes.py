@@ -82,9 +82,9 @@ class Placement:
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Make variables of the block in the resource container of that name.
+        """Make variables, queues and tables of the block in the container of that name.
 
-        The name is kept as an attribute of the variables; values live with the session's store.
+        The name is kept as an attribute of them; variables' values live with the session's store.
         """
         saved = self.container_name
         self.container_name = container_name

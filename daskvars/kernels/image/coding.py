@@ -1,4 +1,7 @@
-"""Kernels of files of images: PNG, JPEG, GIF and BMP, by Pillow (the extra ``image``)."""
+"""Kernels of files of images: PNG, JPEG, GIF and BMP, by Pillow (the extra ``image``).
+
+What Pillow does not read as TensorFlow does is read here: `png`, `bmp`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.image import png
+from daskvars.kernels.image import bmp, png
 from daskvars.kernels.optional_packages import needing
 
 WHY = "files of images are read and written by Pillow"
@@ -60,9 +63,27 @@ def _with_channels(pixels: np.ndarray, channels: int) -> np.ndarray:
     return np.concatenate([colours, alpha], axis=-1) if channels in ALPHA else colours
 
 
+def _plain(data: bytes) -> np.ndarray:
+    try:
+        return bmp.read(data)
+    except ValueError as error:
+        raise _refuse(f"Invalid BMP data, size {len(data)}: {error}") from error
+
+
+def _format(data: bytes) -> str | None:
+    return next((name for start, name in SIGNATURES.items() if data.startswith(start)), None)
+
+
+def _is_plain_bmp(data: bytes, formats: Sequence[str]) -> bool:
+    """Return whether a file is to be read by `bmp`; where all are BMP files its start is free."""
+    found = _format(data)
+    is_bmp = found == "BMP" or (found is None and list(formats) == ["BMP"])
+    return "BMP" in formats and is_bmp and bmp.is_plain(data)
+
+
 def _opened(contents: Any, formats: Sequence[str]) -> Any:
     data = _data(contents)
-    found = next((name for start, name in SIGNATURES.items() if data.startswith(start)), None)
+    found = _format(data)
     if found not in formats:
         raise _refuse(
             f"Expected an image file of {' or '.join(formats)}, got "
@@ -95,19 +116,28 @@ def decode_image(
     if "PNG" in formats and png.is_deep(data):
         pixels = _in_dtype(_with_channels(_deep(data), channels), dtype)
         return pixels[None] if frames == "all" else pixels
+    if _is_plain_bmp(data, formats):
+        pixels = _plain(data)
+        _check_bmp(channels, pixels.shape[2])
+        pixels = _in_dtype(pixels, dtype)
+        return pixels[None] if frames == "all" else pixels
     image = _opened(contents, formats)
     if channels and channels not in CHANNELS.get(image.format, (channels,)):
         raise _refuse(f"channels must be 0 or 3 for GIF, 0, 1 or 3 for JPEG; got {channels}")
     if image.format == "GIF":
         pixels = _frames(image, frames)
         return _in_dtype(pixels[0] if frames in ("one", "first") else pixels, dtype)
-    if image.format == "BMP" and channels and channels != len(image.getbands()):
-        raise _refuse(
-            f"channels attribute {channels} does not match bits per pixel from file "
-            f"{8 * len(image.getbands())}"
-        )
+    if image.format == "BMP":
+        _check_bmp(channels, len(image.getbands()))
     pixels = _in_dtype(_pixels(image, channels), dtype)
     return pixels[None] if frames == "all" else pixels
+
+
+def _check_bmp(channels: int, found: int) -> None:
+    if channels not in (0, found):
+        raise _refuse(
+            f"channels attribute {channels} does not match bits per pixel from file {8 * found}"
+        )
 
 
 def _frames(image: Any, frames: str) -> np.ndarray:

@@ -163,7 +163,8 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
     """Return the pixels of a BMP file, [height, width, channels] uint8. See `decode_png`.
 
     Args:
-      contents: [] string, the file.
+      contents: [] string, the file. Where its pixels are neither packed nor looked up in a palette
+        each of their bytes is a channel, and the file may begin with any two bytes.
       channels: 0 as in the file, 1 for grey, 3 for colours, 4 with opacity.
       name: name of the operation.
 

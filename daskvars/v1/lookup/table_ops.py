@@ -25,6 +25,7 @@ from daskvars.v1.lookup.files import pairs_of_lines
 _Array = NDArray[Any]
 _HANDLE = Spec(string, ())
 _ATTRIBUTES = {
+    "container": kinds_of.TEXT,
     "delimiter": kinds_of.TEXT,
     "dtypes": kinds_of.tuple_of(kinds_of.DTYPE),
     "grows": kinds_of.BOOL,
@@ -44,9 +45,15 @@ def _op(type: str, signature: str, infer: Any, kernel: Any, in_bodies: bool = Fa
 
 
 def _make(
-    call: Call, *, shared_name: str, dtypes: tuple[DType, DType], shape: Any, grows: bool
+    call: Call,
+    *,
+    shared_name: str,
+    container: str = "",
+    dtypes: tuple[DType, DType],
+    shape: Any,
+    grows: bool,
 ) -> _Array:
-    name = shared_name or call.op.name
+    name = call.name_of(shared_name, container)
     found = call.resources.get(name, lambda: Table(name, dtypes, shape, grows))
     wanted = (*dtypes, shape, grows)
     if (
@@ -186,6 +193,7 @@ def make(
         shape=tuple(shape),
         grows=grows,
         shared_name=shared_name or "",
+        container=builder_for(()).container_name,
     )
 
 

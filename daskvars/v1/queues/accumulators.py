@@ -14,7 +14,7 @@ from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.interpreter import apply, apply_op
+from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.math.casting import cast
@@ -27,6 +27,7 @@ from daskvars.v1.queues.queue_ops import HANDLE, entered_for, name_as_array, obj
 
 _KINDS: dict[str, Any] = {each.kind: each for each in (Accumulator, SparseAccumulator)}
 _ATTRIBUTES = {
+    "container": kinds_of.TEXT,
     "dtype": kinds_of.DTYPE,
     "has_known_shape": kinds_of.BOOL,
     "reduction_type": kinds_of.TEXT,
@@ -35,8 +36,8 @@ _ATTRIBUTES = {
 }
 
 
-def _made(call: Call, *, shared_name: str, **attrs: Any) -> numpy.ndarray:
-    name, kind = shared_name or call.op.name, _KINDS[call.op.type]
+def _made(call: Call, *, shared_name: str, container: str = "", **attrs: Any) -> numpy.ndarray:
+    name, kind = call.name_of(shared_name, container), _KINDS[call.op.type]
     found = call.resources.get(name, lambda: kind(name, **attrs))
     if type(found) is not kind or any(getattr(found, k) != v for k, v in attrs.items()):
         raise InvalidArgumentError(
@@ -215,6 +216,7 @@ class _NamedAccumulator(ConditionalAccumulatorBase):
             dtype=as_dtype(dtype).base_dtype,
             shape=as_tuple(shape),
             shared_name=shared_name or "",
+            container=builder_for(()).container_name,
             reduction_type=reduction_type,
         )
         super().__init__(dtype, shape, handle)

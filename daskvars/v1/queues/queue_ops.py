@@ -59,8 +59,10 @@ def object_of(call: Call, handle: numpy.ndarray, kind: type, what: str) -> Any:
 # -- ops ------------------------------------------------------------------------------------------
 
 
-def _make_queue(call: Call, *, shared_name: str, **attrs: Any) -> numpy.ndarray:
-    name = shared_name or call.op.name
+def _make_queue(
+    call: Call, *, shared_name: str, container: str = "", **attrs: Any
+) -> numpy.ndarray:
+    name = call.name_of(shared_name, container)
     kind = _KINDS[call.op.type]
     components = Components(attrs.pop("component_types"), attrs.pop("shapes"))
     said = {"component types": components.dtypes, "component shapes": components.shapes, **attrs}
@@ -147,6 +149,7 @@ _ATTRIBUTES = {
     "cancel_pending_enqueues": kinds_of.BOOL,
     "capacity": kinds_of.either(kinds_of.NONE, kinds_of.INT),
     "component_types": kinds_of.tuple_of(kinds_of.DTYPE),
+    "container": kinds_of.TEXT,
     "keep": kinds_of.BOOL,
     "memory_limit": kinds_of.INT,
     "min_after_dequeue": kinds_of.INT,
@@ -198,7 +201,7 @@ class QueueBase:
     """A queue of elements, each of one or several tensors, which several threads fill and empty.
 
     Its elements are in the memory of the session's process. Each session has its own, save for
-    those on one store with one ``shared_name``. Ops that must wait do so until another thread's run
+    those on one store with one ``shared_name`` in one `container`. Ops that must wait do so until another thread's run
     has put in, or taken, what they wait for, or until the session is closed.
 
     Args:
@@ -528,6 +531,7 @@ class NamedQueue(QueueBase):
             component_types=tuple(dtypes),
             shapes=shapes,
             shared_name=shared_name or "",
+            container=builder_for(()).container_name,
             **attrs,
         )
         super().__init__(dtypes, shapes, names, handle)

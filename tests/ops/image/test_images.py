@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 import sys
 import zlib
 
@@ -244,6 +245,54 @@ def filtered(pixels, kind):
             told += bytes([(now[i] - guess) % 256])
     plain = png.write(pixels, 0)
     return plain[:33] + png.chunk(b"IDAT", zlib.compress(told)) + plain[-12:]
+
+
+def bmp_of(pixels, start=b"BM", is_top_down=False, planes=1):
+    """A BMP file of pixels [height, width, 1, 3 or 4], without a palette."""
+    height, width, channels = pixels.shape
+    order = [2, 1, 0, 3][:channels] if channels > 1 else [0]
+    rows = pixels[:: 1 if is_top_down else -1, :, order].reshape(height, width * channels)
+    rows = np.pad(rows, [(0, 0), (0, -rows.shape[1] % 4)])
+    sizes = (40, width, -height if is_top_down else height, planes, 8 * channels, 0, rows.size)
+    header = struct.pack("<IiiHHII", *sizes) + bytes(16)
+    return start + struct.pack("<IHHI", 54 + rows.size, 0, 0, 54) + header + rows.tobytes()
+
+
+@pytest.mark.parametrize("start, is_top_down", [(b"BM", False), (b"BM", True), (b"B@", False)])
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_plain_bmp_files_are_read_byte_by_byte(channels, start, is_top_down):
+    pixels = cases.pixels(3, 5, channels)
+    file = bmp_of(pixels, start, is_top_down)
+    assert (dv.image.decode_bmp(file).numpy() == pixels).all()
+    assert (dv.image.decode_bmp(file, channels=channels).numpy() == pixels).all()
+    if start == b"BM":
+        assert (dv.image.decode_image(file).numpy() == pixels).all()
+    with pytest.raises(InvalidArgumentError, match="channels attribute .* does not match bits"):
+        dv.image.decode_bmp(file, channels=3 if channels == 1 else 1).numpy()
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "P", "1"])
+def test_bmp_files_by_others_have_their_colours(mode):
+    image = PIL.Image.fromarray(cases.pixels(3, 5, 3)).convert(mode)
+    file = io.BytesIO()
+    image.save(file, "BMP")
+    found = dv.image.decode_bmp(file.getvalue()).numpy()
+    wanted = np.asarray(image.convert("L" if mode in ("L", "1") else "RGB"))
+    assert (found == wanted.reshape(found.shape)).all()
+
+
+@pytest.mark.parametrize(
+    "file, words",
+    [
+        (bmp_of(cases.pixels(3, 5, 3))[:-4], "Incomplete bmp content, requires at least 101 bytes"),
+        (bmp_of(cases.pixels(3, 5, 3)[:0]), "height 0 not 0"),
+        (bmp_of(cases.pixels(3, 5, 3), b"B@", planes=2), "begin with b'B@"),
+        (b"BM", "Invalid BMP data"),
+    ],
+)
+def test_what_is_no_bmp_file_is_refused_in_words(file, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        dv.image.decode_bmp(file).numpy()
 
 
 @pytest.mark.parametrize("kind", range(5))

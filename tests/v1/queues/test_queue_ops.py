@@ -173,6 +173,19 @@ def test_sessions_on_a_store_share_queues():
     tf.Session.reset("shared-queues")
 
 
+def test_containers_have_queues_of_their_own(sess):
+    """One name in two containers is of two queues; what needs it can read where a queue is."""
+    made = []
+    for place in ("left", "right", "left"):
+        with tf.container(place):
+            made.append(tf.FIFOQueue(3, tf.int32, [[]], shared_name="both"))
+    made.append(tf.FIFOQueue(3, tf.int32, [[]], shared_name="both"))
+    sess.run(made[0].enqueue(1))
+    assert sess.run([queue.size() for queue in made]) == [1, 0, 1, 0]
+    places = [queue.queue_ref.op.get_attr("container") for queue in made]
+    assert places == [b"left", b"right", b"left", b""]
+
+
 def test_graphs_in_files_keep_their_queues(sess, tmp_path):
     queue = tf.PaddingFIFOQueue(9, [tf.int32, tf.string], [[None], []])
     queue.enqueue([[1, 2], "a"], name="put")
