@@ -15,18 +15,18 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.gather_scatter.rows import combine_rows, last_rows, put_rows
+from daskvars.kernels.gather_scatter.rows import apply_rows, combine_rows, last_rows, put_rows
 from daskvars.kernels.math.precision import extremes, float_work
 from daskvars.shapes import in_brackets
 
-# What each mode does with the old row and the combination of the new ones; the combination itself.
+# What each mode does with a row and an update of it.
 MODES = {
-    "add": ("add", "add"),
-    "sub": ("subtract", "add"),
-    "mul": ("multiply", "multiply"),
-    "div": ("divide", "multiply"),
-    "min": ("minimum", "minimum"),
-    "max": ("maximum", "maximum"),
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "min": "minimum",
+    "max": "maximum",
 }
 
 
@@ -331,10 +331,11 @@ def scatter_rows_into(
             flat, rows = last_rows(xp, flat, rows)
         put_rows(xp, out, flat, rows)
         return
-    apply, combine = MODES[mode]
-    if not (flat[1:] > flat[:-1]).all():  # else each names a row of its own
-        rows, flat = combine_rows(xp, combine, rows, flat)
-    # Checked already, so NumPy need not prepare for failing half way.
+    apply = MODES[mode]
+    if not (flat[1:] > flat[:-1]).all():
+        apply_rows(xp, apply, out, flat, rows)
+        return
+    # Each names a row of its own. Checked already, so NumPy need not prepare for failing half way.
     old = out.take(flat, axis=0, **({"mode": "clip"} if xp is np else {}))
     getattr(xp, apply)(old, rows, out=old, casting="unsafe")
     put_rows(xp, out, flat, old)

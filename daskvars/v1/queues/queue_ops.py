@@ -201,8 +201,8 @@ class QueueBase:
     """A queue of elements, each of one or several tensors, which several threads fill and empty.
 
     Its elements are in the memory of the session's process. Each session has its own, save for
-    those on one store with one ``shared_name`` in one `container`. Ops that must wait do so until another thread's run
-    has put in, or taken, what they wait for, or until the session is closed.
+    those on one store with one ``shared_name`` in one `container`. Ops that must wait do so until
+    another thread's run has put in, or taken, what they wait for, or until the session is closed.
 
     Args:
       dtypes: of the components of an element.

@@ -186,6 +186,25 @@ def test_scatter_matches_a_loop(mode, width):
         np.testing.assert_array_equal(part, got[start:stop])
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("width, count", [(3, 60), (40, 60), (40, 400)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32])
+def test_scatter_rounds_as_one_update_after_the_other_does(mode, width, count, dtype):
+    """However rows are gone through: by elements, in rounds, or the many of one id at once."""
+    table = (20 * normal(20, width)).astype(dtype)
+    step = 3 if dtype is np.int32 else 0.1  # products of many stay numbers
+    updates = (step * np.abs(normal(count, width, seed=1)) + 1).astype(dtype)
+    ids = np.minimum(zipf_ids(count, 18), 17)
+    wanted = table.copy()
+    for place, row in zip(ids, updates, strict=True):
+        wanted[place] = MODES[mode](wanted[place], row).astype(dtype)
+    got = segment.scatter_rows(np, table, ids, updates, mode=mode)
+    np.testing.assert_array_equal(got, wanted)
+    spread = np.repeat(table, 2, axis=1)[:, ::2]
+    segment.scatter_rows_into(np, spread, ids, updates, mode=mode)
+    np.testing.assert_array_equal(spread, wanted)
+
+
 def test_scatter_takes_a_scalar_and_leaves_out_alone_when_it_fails():
     out = np.zeros((4, 2))
     segment.scatter_rows_into(np, out, frozen([1, 1, 3]), frozen(2.0), mode="add")

@@ -267,7 +267,7 @@ def test_plain_bmp_files_are_read_byte_by_byte(channels, start, is_top_down):
     assert (dv.image.decode_bmp(file, channels=channels).numpy() == pixels).all()
     if start == b"BM":
         assert (dv.image.decode_image(file).numpy() == pixels).all()
-    with pytest.raises(InvalidArgumentError, match="channels attribute .* does not match bits"):
+    with pytest.raises(InvalidArgumentError, match=r"attribute \d does not match bits"):
         dv.image.decode_bmp(file, channels=3 if channels == 1 else 1).numpy()
 
 
