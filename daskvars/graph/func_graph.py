@@ -27,6 +27,8 @@ class FuncGraph(Graph):
       reads: operation -> handle of the variable whose value it passes on from around the body.
       awaited: operations around the body that must have run before it does.
       chosen_by: of a branch, a scalar bool of the graph around and the value for which it runs.
+      outside: of a branch, what gives a tensor of another graph that has the value of one in it,
+        None for one that can have no such.
     """
 
     is_plain = False
@@ -45,6 +47,7 @@ class FuncGraph(Graph):
         self.reads: dict[Operation, Tensor] = {}
         self.awaited: list[Operation] = []
         self.chosen_by: tuple[Tensor, bool] | None = None
+        self.outside: Callable[[Tensor, Graph], Tensor | None] | None = None
         self._parameter = parameter
         self.place = 0  # of one that eager code made: which it is, for the seeds of its operations
         if outer is not None:
@@ -90,6 +93,9 @@ class FuncGraph(Graph):
         """Return the input that stands for the outer `tensor`, made on first use."""
         if tensor.spec.dtype.is_ref:
             return tensor  # a variable's handle is the same everywhere
+        tensor = self.seen_from_here(tensor)
+        if tensor.graph is self:
+            return tensor
         known = self.captures.get(tensor)
         if known is None:
             if tensor.graph is not self.outer and isinstance(self.outer, FuncGraph):

@@ -172,8 +172,27 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
         with scopes.entered(self):
             return apply_op(definition, *inputs, name=name, **(attrs or {}))
 
+    def seen_from_here(self, tensor: Tensor) -> Tensor:
+        """Return what has the value of a tensor of a branch here, if the branch is not around.
+
+        That is a tensor of this graph; any other tensor is itself.
+        """
+        outside = getattr(tensor.graph, "outside", None)
+        if outside is None:
+            return tensor
+        around: Any = self
+        while around is not None:
+            if around is tensor.graph:
+                return tensor
+            around = getattr(around, "outer", None)
+        found: Tensor | None = outside(tensor, self)
+        return tensor if found is None else found
+
     def capture(self, tensor: Tensor) -> Tensor:
         """Return `tensor` as seen from this graph. Raises ValueError for a foreign one."""
+        tensor = self.seen_from_here(tensor)
+        if tensor.graph is self:
+            return tensor
         if getattr(tensor.graph, "is_body", False):
             raise ValueError(
                 f"Cannot use {tensor.name!r} as an input here, because it is in the body of a "

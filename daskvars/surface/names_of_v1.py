@@ -29,7 +29,7 @@ NAMES_OF_V1 = {
         guarantee_const ifft ifft2d ifft3d import_graph_def
         initialize_all_tables initialize_all_variables initialize_local_variables
         initialize_variables io logging lookup make_ndarray make_tensor_proto manip
-        matrix_square_root nest op_scope python_io quantize quantize_v2
+        matrix_square_root nest op_scope python_io quantize quantize_v2 raw_ops
         resource_variables_enabled saved_model serialize_many_sparse
         serialize_sparse sparse_add sparse_concat sparse_fill_empty_rows sparse_mask
         sparse_matmul sparse_maximum sparse_merge sparse_minimum sparse_placeholder

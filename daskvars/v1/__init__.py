@@ -10,8 +10,8 @@ named tasks), ``saved_model`` (graphs with values, to be asked), ``optimizers`` 
 synchronized replicas), ``sampling`` (candidates out of very many classes), ``queues`` (input
 pipelines of them), ``lookup`` (tables from keys to values), ``feature_column`` (features as a
 model's input), ``estimator``, ``contrib``, ``test``, ``names`` (all of them and how they are made,
-what is old, what is missing). Files: ``raw_rnn``, ``summary_writers``, ``logging``, ``app`` and
-``flags``, ``gfile``, ``nest``.
+what is old, what is missing). Files: ``raw_rnn``, ``switching``, ``summary_writers``, ``logging``,
+``app`` and ``flags``, ``gfile``, ``nest``.
 
 Nothing else in the package imports this room, and ``import daskvars`` does not load it; which names
 are here alone stands in `daskvars.surface.names_of_v1`, for the error of who looks for them

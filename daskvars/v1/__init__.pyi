@@ -405,6 +405,7 @@ from daskvars import random_uniform as random_uniform
 from daskvars import random_uniform_initializer as random_uniform_initializer
 from daskvars import range as range
 from daskvars import rank as rank
+from daskvars.v1 import raw_ops as raw_ops
 from daskvars import read_file as read_file
 from daskvars import real as real
 from daskvars import realdiv as realdiv

@@ -54,6 +54,11 @@ def branch(x):
     return branching.cond(y > 100.0, lambda: x * y, lambda: dv.square(x) * y)
 
 
+def one_side(x):
+    small = branching.one_side(x, dv.reduce_sum(x) < 100.0, True)
+    return dv.square(small) + small
+
+
 def power(x):
     steps = dv.constant(0)
     return looping.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x + 1.0), (steps, x))[1]
@@ -73,6 +78,7 @@ SAMPLES = [
     Sample("Print", lambda x: control.Print(x, [dv.shape(x)], "shape "), (X,), (0,)),
     Sample("PrintFirst", lambda x: control.Print(x, [dv.shape(x)], first_n=1), (X,), (0,)),
     Sample("RunNumber", lambda x: x + dv.cast(apply(control.RUN_NUMBER), x.dtype), (X,)),
+    Sample("SwitchSide", one_side, (X,), (0,)),
     Sample("CheckNumerics", lambda x: control.check_numerics(x, "x"), (X,), (0,)),
     Sample("PyFunc", lambda x: control.py_func(double, [x], dv.float64), (X,), complex=False),
     Sample(

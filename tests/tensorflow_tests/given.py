@@ -222,7 +222,13 @@ GIVEN: dict[str, dict[str, Any]] = {
     "sparse_tensor": {"is_sparse": lambda value: isinstance(value, SPARSE)},
     "tensor_util": {"constant_value": tf.get_static_value, "is_tensor": tf.is_tensor},
     "dtypes": {f"{d.name}_ref": d._as_ref for d in vars(tf).values() if isinstance(d, tf.DType)},
-    "control_flow_ops": {"with_dependencies": with_dependencies},
+    "control_flow_ops": {
+        "merge": lambda inputs, name=None: tf.raw_ops.Merge(inputs=inputs, name=name),
+        "switch": lambda data, pred, dtype=None, name=None: tf.raw_ops.Switch(
+            data=data, pred=pred, name=name
+        ),
+        "with_dependencies": with_dependencies,
+    },
     "meta_graph": {"create_meta_graph_def": meta_graph_of},
     "config_pb2": {"RPCOptions": dict},
     "file_io": {

@@ -49,6 +49,22 @@ def truth(pred: Any) -> bool:
     return bool(pred)
 
 
+def switch(xp: ArrayModule, data: Array, pred: Any, *, side: bool) -> Array:
+    """Give `data` where `pred` is `side`.
+
+    Raises:
+      InvalidArgumentError: it is the other: nothing takes this way.
+    """
+    if truth(pred) is not side:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Retval[0] does not have value: it is there only where the predicate is {side}, and "
+            f"that is {not side}. Merge it with what is there otherwise, or use cond(...)",
+        )
+    return data
+
+
 def while_loop(
     xp: ArrayModule,
     *args: Any,

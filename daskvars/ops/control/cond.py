@@ -1,6 +1,9 @@
 """Branches: `cond`, `case`, `switch_case`. The gradient of a branch is a branch.
 
 It computes the branch taken again: see ``subgraphs`` for what it passes in and what it keeps.
+
+What is made in a branch may be used elsewhere, in a run that takes the branch: it is built again
+there behind a `SWITCH`, which fails a run that does not.
 """
 
 from __future__ import annotations
@@ -11,13 +14,15 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import int32, int64
 from daskvars.graph import nest
+from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Flow, Opaque
+from daskvars.graph.definitions.patterns import Flow, Movement, Opaque
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
+from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import shape
@@ -29,6 +34,7 @@ from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, less_equal
 from daskvars.ops.math.reduce import reduce_any, reduce_sum
+from daskvars.ops.rules import axes
 from daskvars.ops.state.assign import read_variable
 
 
@@ -119,6 +125,102 @@ COND = OpDef(
 )
 
 
+# -- one side -------------------------------------------------------------------------------------
+
+
+def is_switch(op: Operation) -> bool:
+    """Return whether an operation passes its first input on where a predicate is as it wants."""
+    return op.opdef is SWITCH
+
+
+def is_pure(op: Operation) -> bool:
+    """Return whether an operation gives the same whenever it is done, and does nothing else."""
+    pattern = op.opdef.pattern
+    return not isinstance(pattern, Opaque) or pattern.pure
+
+
+def is_like(op: Operation, switch: Operation) -> bool:
+    """Return whether an operation is a switch that passes on where another one does."""
+    return (
+        is_switch(op)
+        and op.inputs[1] is switch.inputs[1]
+        and op.attrs["side"] is switch.attrs["side"]
+    )
+
+
+def _switch_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+    """Return the gradient where the value is there, zeros where it is not."""
+
+    def here() -> Tensor:
+        return subgraphs.copy_dependents([dy], is_switch, lambda other: is_like(other, op))[0]
+
+    def elsewhere() -> Tensor:
+        return subgraphs.zeros_for(op.inputs[0])
+
+    functions = (here, elsewhere) if op.attrs["side"] else (elsewhere, here)
+    return [cond(op.inputs[1], *functions), None]
+
+
+SWITCH = OpDef(
+    "SwitchSide",
+    "data:A, pred:B",
+    infer=lambda inputs, *, side: inputs[0],
+    kernel=control_kernels.switch,
+    pattern=Movement(
+        lambda inputs, outputs, attrs: axes.aligned(
+            inputs, outputs, ((i, i) for i in range(len(inputs[0])))
+        )
+    ),
+    gradient=_switch_gradient,
+    attributes={"side": kinds_of.BOOL},
+)
+
+
+def one_side(data: TensorLike, pred: TensorLike, side: bool, name: str | None = None) -> Tensor:
+    """Return a tensor that is there only where `pred` is `side`; else what needs it fails."""
+    pred = convert_to_tensor(pred)
+    subgraphs.check_predicate(pred, "switch: pred")
+    return apply(SWITCH, data, pred, name=name or "Switch", side=side)
+
+
+def _seen_outside(branch: FuncGraph) -> Callable[[Tensor, Graph], Tensor | None]:
+    """Return what gives the value of a tensor of a branch elsewhere: built again, on one side."""
+    known: dict[Graph, ByIdentity[Tensor]] = {}
+
+    def outside(tensor: Tensor, user: Graph) -> Tensor | None:
+        chosen_by = _choices_before(branch, user)
+        ops = subgraphs.slice_of([tensor])
+        if None in chosen_by or not all(subgraphs.is_repeatable(op) and is_pure(op) for op in ops):
+            return None
+        found = known.setdefault(user, ByIdentity())
+        if tensor not in found:
+            outer = {inner: given for given, inner in branch.captures.items()}
+            arguments = [outer[t] for t in branch.inputs]
+            with user.as_default():
+                value = subgraphs.copy_body(branch, arguments, results=[tensor])[0]
+                for pred, side in filter(None, chosen_by):
+                    value = one_side(value, pred, side)
+            found[tensor] = value
+        return found[tensor]
+
+    return outside
+
+
+def _choices_before(branch: FuncGraph, user: Graph) -> list[tuple[Tensor, bool] | None]:
+    """Return what a branch, and the bodies around it but not around a user, are chosen by."""
+    around: list[Any] = [user]
+    while around[-1] is not None:
+        around.append(getattr(around[-1], "outer", None))
+    found, graph = [], branch
+    while graph not in around:
+        found.append(graph.chosen_by)  # None of the body of a loop
+        graph = graph.outer
+    return found
+
+
+# -- both ------------------------------------------------------------------------------------------
+
+
 def cond(
     pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
@@ -191,6 +293,7 @@ def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, out
         graph, structure = subgraphs.trace(
             function, (), f"{full}/{kind}", outer, done, (pred, done)
         )
+        graph.outside = _seen_outside(graph) if graph.is_body else None
         if structure is None or any(item is None for item in nest.flatten(structure)):
             raise ValueError(f"cond {full!r}: {kind}_fn must have a return value.")
         graphs.append(graph)

@@ -17,7 +17,7 @@ from daskvars.graph import nest
 from daskvars.graph.by_identity import ByIdentity, each_once
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Effect, Opaque, Source
+from daskvars.graph.definitions.patterns import Effect, HostCall, Opaque, Source
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
@@ -291,6 +291,7 @@ def copy_body(
     effects: bool = False,
     known: Mapping[Tensor, Tensor] | None = None,
     seeds_of: Callable[[Operation], tuple[int, int]] | None = None,
+    results: Sequence[Tensor] | None = None,
 ) -> list[Tensor]:
     """Build the operations of a body again, on other inputs, in the graph being built.
 
@@ -302,11 +303,13 @@ def copy_body(
         computes the body a second time) random ops draw the same numbers as the originals.
       known: other tensors of the body and what stands for them.
       seeds_of: with `effects`, the seeds that this copy of a random op draws with.
+      results: what of the body is wanted, by default its results.
 
     Raises:
       LookupError: a result depends on an assignment, which must not be made twice.
     """
     inputs = graph.inputs if inputs is None else inputs
+    results = graph.results if results is None else results
     builder = builder_for(())
 
     def seen(tensor: Tensor) -> Tensor:
@@ -314,30 +317,95 @@ def copy_body(
 
     given = [*zip(inputs, arguments, strict=True), *(known or {}).items()]
     copies = ByIdentity((t, seen(argument)) for t, argument in given)
-    for op in _needed(graph, copies, effects):
+    for op in _needed(graph, results, copies, effects):
         if not effects:
             _check_repeatable(op)
-        inputs = tuple(copies[t] if t in copies else seen(t) for t in op.inputs)
-        if not effects and isinstance(op.opdef.pattern, Opaque) and op.opdef.pattern.chained:
-            copies[op.outputs[0]] = built_again(op.opdef, inputs)
+        inputs = tuple([copies[t] if t in copies else seen(t) for t in op.inputs])
+        copies.update(zip(op.outputs, _copied(op, inputs, effects, seeds_of), strict=False))
+    return [copies[t] for t in results]
+
+
+def _copied(
+    op: Operation,
+    inputs: tuple[Tensor, ...],
+    effects: bool,
+    seeds_of: Callable[[Operation], tuple[int, int]] | None = None,
+) -> Sequence[Tensor]:
+    """Build an operation again on other inputs, as `copy_body` does; return its outputs.
+
+    Of a chained op that is computed a second time that is the first of them.
+    """
+    if not effects and isinstance(op.opdef.pattern, Opaque) and op.opdef.pattern.chained:
+        return [built_again(op.opdef, inputs)]
+    attrs = op.attrs
+    if op.opdef.seeded and not effects:
+        attrs = {"_key_of": op.attrs.get("_key_of", op), **attrs}
+    elif op.opdef.seeded and seeds_of is not None:
+        attrs = {key: value for key, value in attrs.items() if key != "_key_of"}
+        attrs["_seed"] = seeds_of(op.attrs.get("_key_of", op))
+    builder = builder_for(())
+    specs = tuple(t.spec for t in op.outputs)
+    name = builder.op_name(op.name.rpartition("/")[2], op.type)
+    return builder.create(op.opdef, inputs, attrs, specs if op.multiple else specs[0], name).outputs
+
+
+def copy_dependents(
+    results: Sequence[Tensor],
+    begins: Callable[[Operation], bool],
+    passes: Callable[[Operation], bool],
+) -> list[Tensor]:
+    """Build again, in the body being built, what of some tensors around it depends on operations.
+
+    Args:
+      results: tensors of one graph.
+      begins: which operations; all others are taken from around the body as they are.
+      passes: which of these only pass on their first input here.
+
+    Returns:
+      What stands for the results. Random ops draw the same numbers as the originals.
+
+    Raises:
+      NotImplementedError: an operation that is to be built again has effects on what lasts.
+    """
+    builder = builder_for(())
+    again: dict[Operation, Sequence[Tensor]] = {}
+
+    def seen(tensor: Tensor) -> Tensor:
+        if tensor.op in again:
+            return again[tensor.op][tensor.index]
+        return tensor if tensor.graph is builder.graph else builder.capture(tensor)
+
+    for op in slice_of(results):
+        if not begins(op) and not any(t.op in again for t in op.inputs):
             continue
-        attrs = op.attrs
-        if op.opdef.seeded and not effects:
-            attrs = {"_key_of": op.attrs.get("_key_of", op), **attrs}
-        elif op.opdef.seeded and seeds_of is not None:
-            attrs = {key: value for key, value in attrs.items() if key != "_key_of"}
-            attrs["_seed"] = seeds_of(op.attrs.get("_key_of", op))
-        specs = tuple(t.spec for t in op.outputs)
-        name = builder.op_name(op.name.rpartition("/")[2], op.type)
-        new = builder.create(op.opdef, inputs, attrs, specs if op.multiple else specs[0], name)
-        copies.update(zip(op.outputs, new.outputs, strict=True))
-    return [copies[t] for t in graph.results]
+        if not is_repeatable(op):
+            raise NotImplementedError(
+                f"{op.name!r} ({op.type}), which depends on a switch, cannot be done a second time:"
+                " make it in a branch of cond(...) instead"
+            )
+        inputs = tuple(map(seen, op.inputs))
+        again[op] = inputs[:1] if passes(op) else _copied(op, inputs, effects=False)
+    return list(map(seen, results))
 
 
-def _needed(graph: FuncGraph, known: Collection[Tensor], effects: bool) -> list[Operation]:
-    """Return the operations that make a body's results, up to what is known, in their order."""
+def slice_of(tensors: Sequence[Tensor]) -> list[Operation]:
+    """Return the operations of a graph that compute some of its tensors, in their order."""
+    found: set[Operation] = set()
+    stack = [t.op for t in tensors]
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found.add(op)
+            stack.extend(t.op for t in op.inputs)
+    return sorted(found, key=lambda op: op.id)
+
+
+def _needed(
+    graph: FuncGraph, results: Sequence[Tensor], known: Collection[Tensor], effects: bool
+) -> list[Operation]:
+    """Return the operations that make results in a body, up to what is known, in their order."""
     needed: set[Operation] = set()
-    stack = [t.op for t in graph.results if t not in known]
+    stack = [t.op for t in results if t not in known]
     stack += graph.effects if effects else ()
     while stack:
         op = stack.pop()
@@ -364,6 +432,11 @@ def check_predicate(pred: Tensor, what: str) -> None:
             f"{what} must be a scalar bool (Shape must be rank 0), but has shape "
             f"{tuple(pred.spec.shape)}: take reduce_all(...) or reduce_any(...) of it"
         )
+
+
+def is_repeatable(op: Operation) -> bool:
+    """Return whether an operation may be done twice: it neither changes what lasts nor reads it."""
+    return not isinstance(op.opdef.pattern, Effect | HostCall) and not keys_written([op])
 
 
 def draws_inside(op: Operation) -> bool:

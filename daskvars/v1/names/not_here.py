@@ -15,7 +15,7 @@ NOT_HERE = {
         TensorArraySpec TensorInfo TensorSpec TypeSpec audio autograph
         distribute extract_volume_patches fingerprint
         lite load_file_system_library load_library load_op_library profiler
-        quantized_concat ragged raw_ops resource_loader sysconfig
+        quantized_concat ragged resource_loader sysconfig
         timestamp tpu user_ops vectorized_map wrap_function xla
     """,
     "image": """

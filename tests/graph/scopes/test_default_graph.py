@@ -63,7 +63,7 @@ def test_a_collection_is_that_of_the_default_graph(given):
     assert other.get_collection(tf.GraphKeys.LOSSES) == [tensor]
 
 
-def test_what_a_finished_body_holds_can_neither_be_used_nor_fetched():
+def test_what_a_finished_loop_holds_can_neither_be_used_nor_fetched():
     held = []
 
     def body(x):
@@ -72,17 +72,36 @@ def test_what_a_finished_body_holds_can_neither_be_used_nor_fetched():
 
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [])
-        tf.cond(x > 0.0, lambda: body(x), lambda: x)
+        tf.while_loop(lambda y: y < 9.0, body, [x])
         for use in (lambda: held[0] + 1.0, lambda: tf.identity(held[0])):
-            with pytest.raises(ValueError, match="Cannot use 'cond/true/mul:0' as an input here"):
+            with pytest.raises(ValueError, match="Cannot use 'while/body/mul:0' as an input here"):
                 use()
-    with pytest.raises(ValueError, match="Cannot use 'cond/true/mul:0' as an input here"):
+    with pytest.raises(ValueError, match="Cannot use 'while/body/mul:0' as an input here"):
         held[0] + 1.0
     with (
         tf.Session(graph=graph) as session,
-        pytest.raises(ValueError, match="'cond/true/mul:0' has been marked as not fetchable"),
+        pytest.raises(ValueError, match="'while/body/mul:0' has been marked as not fetchable"),
     ):
         session.run(held[0], {x: 1.0})
+
+
+def test_what_a_finished_branch_holds_is_used_in_its_graph_and_not_fetched():
+    held = []
+
+    def branch(x):
+        held.append(x * 2.0)
+        return held[0] + 1.0
+
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [])
+        tf.cond(x > 0.0, lambda: branch(x), lambda: x)
+        within = tf.identity(held[0])
+    around = held[0] + 1.0
+    assert within.graph is around.graph is graph
+    with tf.Session(graph=graph) as session:
+        assert session.run([within, around], {x: 3.0}) == [6.0, 7.0]
+        with pytest.raises(ValueError, match="'cond/true/mul:0' has been marked as not fetchable"):
+            session.run(held[0], {x: 1.0})
 
 
 def test_a_constant_that_was_read_for_a_shape_may_not_be_fed():

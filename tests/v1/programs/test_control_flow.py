@@ -257,6 +257,72 @@ def test_a_tensor_of_a_body_is_of_no_use_outside(chosen, place):
         use()
 
 
+DEAD = "does not have value: it is there only where the predicate is {}, and that is {}"
+
+
+def test_a_tensor_of_a_branch_is_there_outside_where_the_branch_is_taken(sess, chosen):
+    """Its gradient too, zeros otherwise; and its random numbers are those that the branch drew."""
+    x, inner = tf.constant([2.0, 3.0]), []
+
+    def yes():
+        inner.append(x * x + tf.random_uniform([2]))
+        return inner[0] * 1.0
+
+    y = tf.cond(chosen, yes, lambda: x)
+    outside = [inner[0] + 0.0, tf.gradients(inner[0] * inner[0], x)[0]]
+    branch, again, slopes = sess.run([y, *outside], {chosen: True})
+    assert branch.tolist() == again.tolist()
+    np.testing.assert_allclose(slopes, 2.0 * branch * [4.0, 6.0])
+    assert sess.run([y, outside[1]], {chosen: False})[1].tolist() == [0.0, 0.0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=DEAD.format(True, False)):
+        sess.run(outside[0], {chosen: False})
+
+
+@pytest.mark.parametrize("place", ["around", "loop", "same side", "other side"])
+def test_a_tensor_of_a_branch_in_a_branch_is_there_where_both_are_taken(sess, chosen, place):
+    x, also, inner = tf.constant(2.0), tf.placeholder(tf.bool, []), []
+
+    def deep():
+        inner.append(x * 3.0)
+        return inner[0]
+
+    whole = tf.cond(chosen, lambda: tf.cond(also, lambda: x, deep), lambda: -x)
+    use = {
+        "around": lambda: inner[0] * 1.0,
+        "loop": lambda: tf.while_loop(
+            lambda i, y: i < 2, lambda i, y: (i + 1, y + inner[0]), [0, 0.0]
+        )[1],
+        "same side": lambda: tf.cond(chosen, lambda: inner[0] + 1.0, lambda: x),
+        "other side": lambda: tf.cond(chosen, lambda: x, lambda: inner[0] + 1.0),
+    }[place]()
+    wanted = {"around": 6.0, "loop": 12.0, "same side": 7.0, "other side": 2.0}[place]
+    assert sess.run([whole, use], {chosen: True, also: False}) == [6.0, wanted]
+    assert sess.run(whole, {chosen: True, also: True}) == 2.0
+    assert sess.run(whole, {chosen: False, also: False}) == -2.0
+    if place == "same side":
+        assert sess.run(use, {chosen: False, also: False}) == 2.0
+    elif place == "other side":
+        with pytest.raises(tf.errors.InvalidArgumentError, match=DEAD.format(True, False)):
+            sess.run(use, {chosen: False, also: False})
+    if place != "other side":
+        with pytest.raises(tf.errors.InvalidArgumentError, match=DEAD.format(False, True)):
+            sess.run(use, {chosen: True, also: True})
+
+
+def test_what_a_branch_does_is_not_done_again_outside(chosen):
+    v, inner = tf.Variable(1.0), []
+
+    def yes():
+        inner.append(v.assign_add(1.0))
+        inner.append(tf.py_func(lambda: np.float32(1.0), [], tf.float32))
+        return inner[0] + inner[1]
+
+    tf.cond(chosen, yes, lambda: tf.constant(0.0))
+    for tensor in inner:
+        with pytest.raises(ValueError, match=r"Cannot use 'cond/true/.* Make it a result"):
+            tf.identity(tensor)
+
+
 def test_assertions_and_prints_run_in_each_turn(sess, capfd):
     limit = tf.placeholder(tf.int32, [])
 
