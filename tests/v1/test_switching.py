@@ -8,14 +8,11 @@ import daskvars.v1 as tf
 Switch, Merge = tf.raw_ops.Switch, tf.raw_ops.Merge
 
 
-@pytest.fixture
-def sess():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.fixture
-def chosen(sess):
+def chosen(graph):
     return tf.placeholder(tf.bool, [])
 
 
