@@ -408,7 +408,7 @@ class Session(ShownInNotebooks):
         """Forget the variables that sessions of this process, or of the cluster, share by name.
 
         Sessions of this process that are open on the name end: their next run raises AbortedError,
-        upon which a `MonitoredSession` makes another. Later ones start without values. What is on
+        upon which a ``MonitoredSession`` makes another. Later ones start without values. What is on
         disk stays, and sessions on a store keep their values.
 
         Args:

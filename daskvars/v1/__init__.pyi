@@ -25,6 +25,7 @@ from daskvars.summary.records import HistogramProto as HistogramProto
 from daskvars.v1.queues.readers import IdentityReader as IdentityReader
 from daskvars import IndexedSlices as IndexedSlices
 from daskvars import InteractiveSession as InteractiveSession
+from daskvars.v1.queues.readers import LMDBReader as LMDBReader
 from daskvars.v1.graphs.meta_graph import MetaGraphDef as MetaGraphDef
 from daskvars import NO_GRADIENT as NO_GRADIENT
 from daskvars import NoGradient as NoGradient
@@ -51,6 +52,7 @@ from daskvars import SparseTensor as SparseTensor
 from daskvars import SparseTensorValue as SparseTensorValue
 from daskvars import Spec as Spec
 from daskvars.summary.records import Summary as Summary
+from daskvars.summary.records import SummaryMetadata as SummaryMetadata
 from daskvars.v1.queues.readers import TFRecordReader as TFRecordReader
 from daskvars import Tensor as Tensor
 from daskvars import TensorArray as TensorArray
