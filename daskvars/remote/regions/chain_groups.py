@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from daskvars.connected_parts import connected
+from daskvars.remote.regions import tiling
 from daskvars.remote.regions.aliasing import AliasAnalysis
 from daskvars.remote.regions.region_program import Call, RegionProgram, sizes_of
-from daskvars.remote.regions.tiling import THREAD_ELEMENTS
 
 
 class Group(NamedTuple):
@@ -117,7 +117,7 @@ def _grouped(
     parts = [part for chain in whole.values() for part in _parts(chain, sizes, root)]
     # An error names the operation of its line, and a group is one line.
     may_fail = any(not isinstance(call.kernel, str) for part in parts for call in part)
-    if len(parts) < 2 or elements < 2 * THREAD_ELEMENTS or may_fail:
+    if len(parts) < 2 or elements < 2 * tiling.THREAD_ELEMENTS or may_fail:
         return {start: Group(chains[start], [part]) for start, part in whole.items()}
     return {run[0]: Group(chains[run[-1]], parts)}
 

@@ -314,7 +314,6 @@ class StageRun:
         self.uses[slot] -= 1
         if not self.uses[slot]:
             self.values[slot] = None
-            self.waiting_bytes -= self.sizes.pop(slot, 0)
 
     # -- blocks ---------------------------------------------------------------------------------
 
@@ -343,8 +342,7 @@ class StageRun:
         """Run blocks that are ready: here if it is one at a time, else on threads."""
         while self.ready:
             if pool is None or (len(self.ready) == 1 and not self.num_running and not self.groups):
-                number = heapq.heappop(self.ready)
-                self._put_together(number)
+                number = self._next()
                 self._finish(number, self._call(number))
                 if not self.events.empty():
                     call, arguments = self.events.get()
@@ -352,11 +350,22 @@ class StageRun:
                 continue
             if self.num_running >= self.num_threads:
                 return
-            number = heapq.heappop(self.ready)
-            self._put_together(number)
+            number = self._next()
             self.num_running += 1
             context = contextvars.copy_context()
             pool.submit(context.run, self._in_thread, number)
+
+    def _next(self) -> int:
+        """Return the call that is next, with what it takes at hand.
+
+        That waits no more, though a later call may take it as well: others are asked for meanwhile.
+        """
+        number = heapq.heappop(self.ready)
+        for slot in self.stage.needed[number]:
+            self.waiting_bytes -= self.sizes.pop(slot, 0)
+        self._put_together(number)
+        self._ask(False)
+        return number
 
     def _in_thread(self, number: int) -> None:
         try:

@@ -15,8 +15,7 @@ OTHER = (3, 9)
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
-    for module in (tiling, chain_groups):
-        monkeypatch.setattr(module, "THREAD_ELEMENTS", 1)
+    monkeypatch.setattr(tiling, "THREAD_ELEMENTS", 1)
     tiling.share_tiles_among(2)
     with config.set(tile_elements=1000, tile_min_elements=1):
         yield
@@ -51,7 +50,7 @@ def test_updates_of_several_variables_are_one_group():
 
 
 def test_small_ones_stay_by_themselves(monkeypatch):
-    monkeypatch.setattr(chain_groups, "THREAD_ELEMENTS", 1000)
+    monkeypatch.setattr(tiling, "THREAD_ELEMENTS", 1000)
     calls = [elementwise("square", (0,), 2), elementwise("square", (1,), 3, OTHER)]
     program = region(2, calls, (2, 3), input_shapes=(SHAPE, OTHER))
     assert grouped(program) == [[[2]], [[3]]]
