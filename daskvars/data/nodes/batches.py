@@ -18,7 +18,7 @@ from daskvars.data.nodes.elements import (
     pack,
     row_of,
 )
-from daskvars.data.nodes.node import INFINITE, Elements, Node, Pass, elements_here
+from daskvars.data.nodes.node import INFINITE, Elements, Node, OfSource, Pass, elements_here
 from daskvars.data.nodes.sources import RowReader, column_of
 from daskvars.errors import DataLossError, InvalidArgumentError, OpError
 from daskvars.graph.definitions.opdef import Spec
@@ -70,7 +70,7 @@ class Batched(Node):
         return stacked
 
 
-class _Batches(Elements):
+class _Batches(OfSource):
     def __init__(
         self,
         source: Elements,
@@ -78,8 +78,8 @@ class _Batches(Elements):
         drops: bool,
         together: Callable[[Sequence[Any]], Element],
     ) -> None:
-        self._source, self._size, self._drops = source, size, drops
-        self._together = together
+        super().__init__(source)
+        self._size, self._drops, self._together = size, drops, together
 
     def __next__(self) -> Element:
         found, error = self._next_elements()
@@ -104,9 +104,6 @@ class _Batches(Elements):
     def skip(self, count: int) -> int:
         found = self._source.skip(count * self._size)
         return found // self._size if self._drops else -(-found // self._size)
-
-    def close(self) -> None:
-        self._source.close()
 
 
 class _RowBatches(_Batches):
@@ -322,9 +319,9 @@ class Unbatched(Node):
         return _Rows(elements_here(self.inputs[0], pass_))
 
 
-class _Rows(Elements):
+class _Rows(OfSource):
     def __init__(self, source: Elements) -> None:
-        self._source = source
+        super().__init__(source)
         self._reader: RowReader | None = None
         self._at = 0
 
@@ -343,6 +340,3 @@ class _Rows(Elements):
             self._at = 0
         self._at += 1
         return self._reader.row(self._at - 1)
-
-    def close(self) -> None:
-        self._source.close()

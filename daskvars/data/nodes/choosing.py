@@ -11,7 +11,7 @@ from daskvars import dtypes
 from daskvars.data.nodes.elements import Element, flatten, most_specific
 from daskvars.data.nodes.functions import ElementFunction
 from daskvars.data.nodes.mapping import EPOCH_DRAWS
-from daskvars.data.nodes.node import INFINITE, Elements, Node, Pass, elements_here
+from daskvars.data.nodes.node import INFINITE, Elements, Node, OfSource, Pass, elements_here
 from daskvars.data.nodes.ordering import draws_of
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.definitions.opdef import Spec
@@ -226,7 +226,7 @@ def _frequencies(given: Any, name: str) -> numpy.ndarray:
     return found / found.sum()
 
 
-class _Resample(Elements):
+class _Resample(OfSource):
     def __init__(
         self,
         source: Elements,
@@ -235,8 +235,8 @@ class _Resample(Elements):
         initial: numpy.ndarray | None,
         draws: numpy.random.Generator,
     ) -> None:
-        self._source, self._class_of, self._target = source, class_of, target
-        self._draws, self._at = draws, 0
+        super().__init__(source)
+        self._class_of, self._target, self._draws, self._at = class_of, target, draws, 0
         self._accepted = None if initial is None else self._shares(initial)
         self._counts = numpy.ones(len(target))  # as if one of each had been seen
 
@@ -264,6 +264,3 @@ class _Resample(Elements):
                 shares = self._shares(self._counts / self._counts.sum())
             if self._draws.random() < shares[number]:
                 return (kind, *element)
-
-    def close(self) -> None:
-        self._source.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daskvars.data.nodes.elements import Element
-from daskvars.data.nodes.node import Elements, Node, Pass, elements_here
+from daskvars.data.nodes.node import Elements, Node, OfSource, Pass, elements_here
 from daskvars.errors import OpError
 
 
@@ -17,16 +17,10 @@ class Ignoring(Node):
         return _Ignoring(elements_here(self.inputs[0], pass_))
 
 
-class _Ignoring(Elements):
-    def __init__(self, source: Elements) -> None:
-        self._source = source
-
+class _Ignoring(OfSource):
     def __next__(self) -> Element:
         while True:
             try:
                 return next(self._source)
             except OpError:
                 continue
-
-    def close(self) -> None:
-        self._source.close()

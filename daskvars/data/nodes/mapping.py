@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 from daskvars import config, dtypes
 from daskvars.data.nodes.elements import Element, flatten
@@ -16,7 +16,7 @@ from daskvars.data.nodes.functions import (
     arrays_of,
     tensors_of,
 )
-from daskvars.data.nodes.node import Elements, Node, Pass, elements_here, read_elements
+from daskvars.data.nodes.node import Elements, Node, OfSource, Pass, elements_here, read_elements
 from daskvars.data.rows.on_workers import MappedOnWorkers
 from daskvars.errors import FailedPreconditionError, InvalidArgumentError
 from daskvars.execution.engine.executors import active_client
@@ -132,9 +132,10 @@ class Parts(Node):
         return _Map(source, lambda element, number: tuple(arrays_of(element)))
 
 
-class _Map(Elements):
+class _Map(OfSource):
     def __init__(self, source: Elements, call: Callable[[Element, int], Element]) -> None:
-        self._source, self._call, self._number = source, call, 0
+        super().__init__(source)
+        self._call, self._number = call, 0
 
     def __next__(self) -> Element:
         element = next(self._source)
@@ -145,9 +146,6 @@ class _Map(Elements):
         found = self._source.skip(count)
         self._number += found
         return found
-
-    def close(self) -> None:
-        self._source.close()
 
 
 class _ParallelMap(_Map):
@@ -186,16 +184,29 @@ class _ParallelMap(_Map):
         super().close()
 
 
-class Filtered(Node):
-    """The elements of which a function says that they are wanted."""
+class OfPredicate(Node):
+    """The elements that a function decides on.
+
+    Args:
+      input: the elements.
+      function: says of one whether it is wanted.
+    """
+
+    _what: ClassVar[str]  # how errors call the function
 
     def __init__(self, input: Node, function: Callable[..., Any]) -> None:
         self.inputs, self.structure = (input,), input.structure
-        self._function = ElementFunction(function, input.structure, "filter")
+        self._function = ElementFunction(function, input.structure, self._what)
         self.operands = self._function.operands
         found = flatten(self._function.structure)
         if len(found) != 1 or found[0].dtype is not dtypes.bool or found[0].shape not in ((), None):
             raise ValueError("`predicate` must return a scalar boolean tensor.")
+
+
+class Filtered(OfPredicate):
+    """The elements of which a function says that they are wanted."""
+
+    _what = "filter"
 
     def elements(self, pass_: Pass) -> Elements:
         source = elements_here(self.inputs[0], pass_)
@@ -203,11 +214,12 @@ class Filtered(Node):
         return _Filter(source, self._function.elements_of(pass_), pass_, first)
 
 
-class _Filter(Elements):
+class _Filter(OfSource):
     def __init__(
         self, source: Elements, call: Callable[[Element, int], Element], pass_: Pass, number: int
     ) -> None:
-        self._source, self._call, self._pass, self._number = source, call, pass_, number
+        super().__init__(source)
+        self._call, self._pass, self._number = call, pass_, number
 
     def __next__(self) -> Element:
         while True:
@@ -216,9 +228,6 @@ class _Filter(Elements):
             (is_wanted,) = self._call(element, self._pass.number(self._number - 1))
             if is_wanted:
                 return element
-
-    def close(self) -> None:
-        self._source.close()
 
 
 class Interleaved(Node):

@@ -206,6 +206,20 @@ class Elements(Iterator[Any]):
         """Let go of files and threads."""
 
 
+class OfSource(Elements):
+    """Elements made of others.
+
+    Args:
+      source: gives the others; it ends with these.
+    """
+
+    def __init__(self, source: Elements) -> None:
+        self._source = source
+
+    def close(self) -> None:
+        self._source.close()
+
+
 class InTurn(Elements):
     """Elements that are given as an iterable.
 

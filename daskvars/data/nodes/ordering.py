@@ -14,6 +14,7 @@ from daskvars.data.nodes.node import (
     INFINITE,
     Elements,
     Node,
+    OfSource,
     Pass,
     one_count,
     read_elements,
@@ -31,6 +32,9 @@ class OfOne(Node):
 
     def rows_in(self, pass_: Pass) -> Any:
         return self.input.rows_in(pass_)
+
+    def count(self, pass_: Pass) -> float | None:
+        return self.input.count(pass_)
 
     @property
     def input(self) -> Node:
@@ -65,9 +69,6 @@ class Shuffled(OfOne):
         if rows is not None and rows.is_stored and not pass_.as_dask:
             return None  # a buffer of rows, read one after the other, not of their places
         return rows
-
-    def count(self, pass_: Pass) -> float | None:
-        return self.input.count(pass_)
 
     def check(self, pass_: Pass) -> None:
         size = self.number(pass_)
@@ -105,7 +106,7 @@ def draws_of(
     return numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest, "little")))
 
 
-class _Shuffle(Elements):
+class _Shuffle(OfSource):
     """Draws from a full buffer; when no more elements follow, what is left comes in a permutation.
 
     Args:
@@ -118,8 +119,8 @@ class _Shuffle(Elements):
     def __init__(
         self, source: Elements, size: int, draws: numpy.random.Generator, has_rows: bool
     ) -> None:
-        self._source, self._size, self._draws = source, size, draws
-        self._has_rows = has_rows
+        super().__init__(source)
+        self._size, self._draws, self._has_rows = size, draws, has_rows
         self._buffer: list[Any] = []
         self._rest: Iterator[Any] | None = None
 
@@ -177,9 +178,6 @@ class _Shuffle(Elements):
                 break
             done += found
         return done
-
-    def close(self) -> None:
-        self._source.close()
 
 
 def _first(items: Iterator[Any]) -> list[Any]:
@@ -293,9 +291,10 @@ class Taken(OfOne):
         return source if first < 0 else _Take(source, first)
 
 
-class _Take(Elements):
+class _Take(OfSource):
     def __init__(self, source: Elements, left: int) -> None:
-        self._source, self._left = source, left
+        super().__init__(source)
+        self._left = left
 
     def __next__(self) -> Any:
         if not self._left:
@@ -313,9 +312,6 @@ class _Take(Elements):
         self._left -= found
         return found
 
-    def close(self) -> None:
-        self._source.close()
-
 
 class Skipped(OfOne):
     """All but the first elements; -1 for none at all."""
@@ -331,9 +327,10 @@ class Skipped(OfOne):
         return _Take(source, 0) if first < 0 else _Skip(source, first)
 
 
-class _Skip(Elements):
+class _Skip(OfSource):
     def __init__(self, source: Elements, first: int) -> None:
-        self._source, self._first = source, first
+        super().__init__(source)
+        self._first = first
 
     def _begun(self) -> Elements:
         if self._first:
@@ -349,9 +346,6 @@ class _Skip(Elements):
 
     def skip(self, count: int) -> int:
         return self._begun().skip(count)
-
-    def close(self) -> None:
-        self._source.close()
 
 
 class Sharded(OfOne):
@@ -380,9 +374,10 @@ class Sharded(OfOne):
         return _Shard(self.input.elements(pass_), *self._numbers(pass_))
 
 
-class _Shard(Elements):
+class _Shard(OfSource):
     def __init__(self, source: Elements, num_shards: int, index: int) -> None:
-        self._source, self._step, self._before = source, num_shards, index
+        super().__init__(source)
+        self._step, self._before = num_shards, index
 
     def __next__(self) -> Any:
         self._source.skip(self._before)
@@ -400,9 +395,6 @@ class _Shard(Elements):
         done = 0 if found <= self._before else 1 + (found - self._before - 1) // self._step
         self._before = self._step
         return done
-
-    def close(self) -> None:
-        self._source.close()
 
 
 # -- several inputs --------------------------------------------------------------------------------
@@ -425,10 +417,10 @@ class Joined(Node):
         return _Join(self.inputs, pass_)
 
 
-class _Join(Elements):
+class _Join(OfSource):
     def __init__(self, nodes: Sequence[Node], pass_: Pass) -> None:
-        self._rest, self._pass = list(nodes), pass_
-        self._source = read_elements(self._rest.pop(0), pass_)
+        super().__init__(read_elements(nodes[0], pass_))
+        self._rest, self._pass = list(nodes[1:]), pass_
 
     def _go_on(self) -> bool:
         if not self._rest:
@@ -450,9 +442,6 @@ class _Join(Elements):
         while done < count and self._go_on():
             done += self._source.skip(count - done)
         return done
-
-    def close(self) -> None:
-        self._source.close()
 
 
 class Zipped(Node):
@@ -498,9 +487,6 @@ class Cached(OfOne):
     def rows_in(self, pass_: Pass) -> Any:
         rows = self.input.rows_in(pass_)
         return None if rows is None or rows.may_fail else rows  # what is kept is read once
-
-    def count(self, pass_: Pass) -> float | None:
-        return self.input.count(pass_)
 
     def elements(self, pass_: Pass) -> Elements:
         return _Cache(self, pass_)

@@ -10,7 +10,7 @@ from typing import Any
 
 from daskvars.data.nodes.elements import Element
 from daskvars.data.nodes.mapping import AUTOTUNE
-from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
+from daskvars.data.nodes.node import Elements, Pass, read_elements
 from daskvars.data.nodes.ordering import OfOne
 from daskvars.errors import InvalidArgumentError, OpError
 
@@ -21,14 +21,8 @@ SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 1e-4, 0.05
 class Prefetched(OfOne):
     """The elements, some of them prepared ahead."""
 
-    def __init__(self, input: Node, size: Any) -> None:
-        super().__init__(input, size)
-
     def rows_in(self, pass_: Pass) -> None:
         return None
-
-    def count(self, pass_: Pass) -> float | None:
-        return self.input.count(pass_)
 
     def check(self, pass_: Pass) -> None:
         size = self.number(pass_)

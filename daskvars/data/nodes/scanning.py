@@ -16,8 +16,8 @@ from daskvars.data.nodes.elements import (
     types_of,
 )
 from daskvars.data.nodes.functions import ElementFunction
-from daskvars.data.nodes.mapping import EPOCH_DRAWS
-from daskvars.data.nodes.node import Elements, Node, Pass, elements_here
+from daskvars.data.nodes.mapping import EPOCH_DRAWS, OfPredicate
+from daskvars.data.nodes.node import Elements, Node, OfSource, Pass, elements_here
 from daskvars.graph.definitions.opdef import Spec
 
 
@@ -99,11 +99,12 @@ def _first_of_two(structure: Any) -> Any:
     return structure[0]
 
 
-class _Scan(Elements):
+class _Scan(OfSource):
     def __init__(
         self, source: Elements, state: Element, call: Callable[[Element, int], Element]
     ) -> None:
-        self._source, self._state, self._call, self._at = source, state, call, 0
+        super().__init__(source)
+        self._state, self._call, self._at = state, call, 0
 
     def __next__(self) -> Element:
         element = next(self._source)
@@ -112,20 +113,11 @@ class _Scan(Elements):
         self._state = found[: len(self._state)]
         return found[len(self._state) :]
 
-    def close(self) -> None:
-        self._source.close()
 
-
-class TakenWhile(Node):
+class TakenWhile(OfPredicate):
     """The elements until a function says of one that it is not wanted."""
 
-    def __init__(self, input: Node, function: Callable[..., Any]) -> None:
-        self.inputs, self.structure = (input,), input.structure
-        self._function = ElementFunction(function, input.structure, "take_while")
-        self.operands = self._function.operands
-        found = flatten(self._function.structure)
-        if len(found) != 1 or found[0].dtype is not dtypes.bool or found[0].shape not in ((), None):
-            raise ValueError("`predicate` must return a scalar boolean tensor.")
+    _what = "take_while"
 
     def elements(self, pass_: Pass) -> Elements:
         source, call = elements_here(self.inputs[0], pass_), self._function.elements_of(pass_)
@@ -133,10 +125,10 @@ class TakenWhile(Node):
         return _While(source, lambda element, at: call(element, pass_.number(first + at)))
 
 
-class _While(Elements):
+class _While(OfSource):
     def __init__(self, source: Elements, call: Callable[[Element, int], Element]) -> None:
-        self._source, self._call, self._at = source, call, 0
-        self._is_ended = False
+        super().__init__(source)
+        self._call, self._at, self._is_ended = call, 0, False
 
     def __next__(self) -> Element:
         if self._is_ended:
@@ -148,9 +140,6 @@ class _While(Elements):
             self._is_ended = True
             raise StopIteration
         return element
-
-    def close(self) -> None:
-        self._source.close()
 
 
 class Unique(Node):
@@ -169,9 +158,9 @@ class Unique(Node):
         return _Unique(elements_here(self.inputs[0], pass_))
 
 
-class _Unique(Elements):
+class _Unique(OfSource):
     def __init__(self, source: Elements) -> None:
-        self._source = source
+        super().__init__(source)
         self._seen: set[Any] = set()
 
     def __next__(self) -> Element:
@@ -181,9 +170,6 @@ class _Unique(Elements):
             if key not in self._seen:
                 self._seen.add(key)
                 return (found,)
-
-    def close(self) -> None:
-        self._source.close()
 
 
 class GroupedByReducer(Node):

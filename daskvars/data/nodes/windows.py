@@ -16,7 +16,15 @@ from daskvars.data.nodes.elements import (
 )
 from daskvars.data.nodes.functions import DatasetFunction, ElementFunction
 from daskvars.data.nodes.mapping import EPOCH_DRAWS
-from daskvars.data.nodes.node import INFINITE, Elements, Node, Pass, elements_here, read_elements
+from daskvars.data.nodes.node import (
+    INFINITE,
+    Elements,
+    Node,
+    OfSource,
+    Pass,
+    elements_here,
+    read_elements,
+)
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.definitions.opdef import Spec
 
@@ -70,9 +78,10 @@ class Windowed(Node):
         return _Windows(elements_here(self.inputs[0], pass_), size, shift, stride, self._drops)
 
 
-class _Windows(Elements):
+class _Windows(OfSource):
     def __init__(self, source: Elements, size: int, shift: int, stride: int, drops: bool) -> None:
-        self._source, self._drops = source, drops
+        super().__init__(source)
+        self._drops = drops
         self._span, self._shift, self._stride = (size - 1) * stride + 1, shift, stride
         self._buffer: list[Element] = []
 
@@ -90,9 +99,6 @@ class _Windows(Elements):
         self._source.skip(max(self._shift - len(buffer), 0))
         del buffer[: self._shift]
         return found
-
-    def close(self) -> None:
-        self._source.close()
 
 
 class GroupedByWindow(Node):
