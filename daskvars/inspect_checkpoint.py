@@ -12,7 +12,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy
@@ -22,11 +21,10 @@ from daskvars.state import ZarrStore, open_zarr_store
 from daskvars.state.checkpoint import OpenedCheckpoint, open_checkpoint
 from daskvars.state.external.reading import unchecked
 from daskvars.state.failures import not_found
-from daskvars.state.format.assembly import assemble_selection
 from daskvars.state.format.documents import array_text, get_document
 from daskvars.state.format.grids import Index
 from daskvars.state.format.manifest import NO_NUMBER, Manifest, VariableRecord
-from daskvars.state.stores.objects import in_parallel, join
+from daskvars.state.stores.objects import join
 from daskvars.surface.one_line import counted
 from daskvars.train.checkpoints.reader import NewCheckpointReader, checkpoint_path
 
@@ -115,7 +113,7 @@ def description(path: str, stats: bool = False) -> dict[str, Any]:
             "bytes": record.nbytes,
         }
         if stats:
-            variables[key]["stats"] = statistics(_value(source, key))
+            variables[key]["stats"] = statistics(source.whole(key))
     total = sum(record.nbytes for record in source.records.values())
     return {
         "path": path,
@@ -123,13 +121,6 @@ def description(path: str, stats: bool = False) -> dict[str, Any]:
         "bytes": total,
         "variables": variables,
     }
-
-
-def _value(source: OpenedCheckpoint, key: str) -> Any:
-    """Return a variable, whole."""
-    record = source.records[key]
-    everything = tuple(slice(None) for _ in record.shape)
-    return assemble_selection(record, everything, source.load, partial(in_parallel, source.storage))
 
 
 def statistics(array: Any) -> dict[str, float] | None:
@@ -379,7 +370,7 @@ def _difference(
             for number, indices in zip(("first", "second"), missing, strict=True):
                 if indices:
                     yield f"! {key}  chunks not there in the {number}: {_listed(indices)}"
-    said = _changed(*(_value(source, key) for source in sources))
+    said = _changed(*(source.whole(key) for source in sources))
     if said:
         yield f"! {key}  {said}"
 

@@ -53,6 +53,17 @@ def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
     return shape is not None and None not in shape
 
 
+def common(a: Shape, b: Shape) -> Shape:
+    """What is known of an array that has one of two shapes.
+
+    >>> common((2, 3), (4, 3))
+    (None, 3)
+    """
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(m if m == n else None for m, n in zip(a, b, strict=True))
+
+
 def size(shape: Shape) -> int | None:
     """The number of elements, or None when a size is unknown."""
     return math.prod(shape) if is_known(shape) else None

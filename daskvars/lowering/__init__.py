@@ -9,8 +9,7 @@ What each promises to the next stands in `verify`.
 - ``planner``: along what it is cut, where it runs, and which nodes share a task.
 - ``emission``: the plan, and on a cluster its stages.
 - ``program``, ``plan``: what passes go from and what they come to; ``verify``: what each promises;
-  ``explain``: a plan as text; ``rechunk``: a plan that no graph asks for; ``garbage_collection``:
-  none meanwhile.
+  ``explain``: a plan as text; ``rechunk``: a plan that no graph asks for.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.emission.emit import emit
-from daskvars.lowering.garbage_collection import paused_collector
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.planner.fuse import fuse
 from daskvars.lowering.planner.place import Places, place
@@ -34,6 +32,7 @@ from daskvars.lowering.rewrites.route_rows import route_rows
 from daskvars.lowering.rewrites.specialize import specialize
 from daskvars.lowering.rewrites.split_update import split_update
 from daskvars.lowering.verify import passed
+from daskvars.surface.loading import paused_collector
 
 num_lowerings = 0  # counts calls of `lower`: a second run of a signature must not add to it
 

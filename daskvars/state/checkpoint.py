@@ -81,6 +81,12 @@ class OpenedCheckpoint:
         """Whether somebody else wrote it, without a manifest."""
         return bool(self.kind)
 
+    def whole(self, key: str) -> Any:
+        """Return the value of a variable, a new array."""
+        record = self.records[key]
+        everything = tuple(slice(None) for _ in record.shape)
+        return assemble_selection(record, everything, self.load, partial(in_parallel, self.storage))
+
 
 def save(
     values: Mapping[str, tuple[VariableRecord, Blocks]],
@@ -347,6 +353,4 @@ def load_variable(where: Any, key: str) -> np.ndarray:
     source = open_checkpoint(store, path)
     if key not in source.records:
         raise restore_error([key], [], [], [], list(source.records), source.location)
-    record = source.records[key]
-    selection = tuple(slice(None) for _ in record.shape)
-    return assemble_selection(record, selection, source.load, partial(in_parallel, store))
+    return source.whole(key)

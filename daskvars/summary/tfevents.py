@@ -38,6 +38,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util import tensor_util
 
 from daskvars.graph.records.graph_def import SHAPES, GraphDef
+from daskvars.kernels.summaries import plain
 from daskvars.summary.drawn_nodes import drawn_nodes
 from daskvars.summary.records import (
     Event,
@@ -391,9 +392,4 @@ def _tensor_of(proto: tensor_pb2.TensorProto) -> dict[str, Any]:
     array = tensor_util.make_ndarray(proto)
     values = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in array.flat]
     name = "string" if array.dtype == object else array.dtype.name
-    return {"dtype": name, "shape": shape, "values": [_plain(v) for v in values]}
-
-
-def _plain(value: Any) -> Any:
-    value = value.item() if isinstance(value, numpy.generic) else value
-    return str(value) if isinstance(value, complex) else value
+    return {"dtype": name, "shape": shape, "values": [plain(v) for v in values]}

@@ -8,7 +8,8 @@
 - ``forwarding``: properties that are those of a part; ``required``: methods and properties that a
   subclass must have.
 - ``names_of_v1``: names that are in `daskvars.v1` alone, for the error of who looks for them
-  elsewhere; ``loading``: what the package has not loaded yet, loaded when it is missed.
+  elsewhere; ``loading``: what the package has not loaded yet, loaded when it is missed, and no
+  garbage collected meanwhile.
 - ``notebooks``: how objects are shown there; ``one_line``: how in a line of a console;
   ``progress_bars``: how far long work is.
 

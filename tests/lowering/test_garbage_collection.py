@@ -7,7 +7,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars import lowering
-from daskvars.lowering.garbage_collection import paused_collector
+from daskvars.surface.loading import paused_collector
 
 
 def test_it_is_paused_while_a_plan_is_made(graph, monkeypatch):

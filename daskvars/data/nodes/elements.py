@@ -256,21 +256,10 @@ def most_specific(first: Any, second: Any, what: str) -> Any:
             f"{what} have different classes {classes_of(first)} and {classes_of(second)}"
         )
     merged = [
-        x if isinstance(x, DatasetSpec) else type(x)(x.dtype, shapes_common(x.shape, y.shape))
+        x if isinstance(x, DatasetSpec) else type(x)(x.dtype, shapes.common(x.shape, y.shape))
         for x, y in zip(a, b, strict=True)
     ]
     return pack(first, merged)
-
-
-def shapes_common(a: Shape, b: Shape) -> Shape:
-    """Return what is known of an array that has one of two shapes.
-
-    >>> shapes_common((2, 3), (4, 3))
-    (None, 3)
-    """
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple(m if m == n else None for m, n in zip(a, b, strict=True))
 
 
 def row_of(spec: ComponentSpec) -> ComponentSpec:
@@ -292,12 +281,3 @@ def batch_of(spec: ComponentSpec, size: int | None) -> ComponentSpec:
     no_datasets(spec, "batch()")
     assert not isinstance(spec, DatasetSpec)
     return type(spec)(spec.dtype, None if spec.shape is None else (size, *spec.shape))
-
-
-def check_fits(spec: ComponentSpec, value: Any, what: str) -> None:
-    """Raise ValueError unless an array has a shape that fits what was declared."""
-    shape = value.dense_shape if isinstance(value, SparseTensorValue) else value.shape
-    if not shapes.compatible(spec.shape, tuple(int(n) for n in shape)):
-        raise ValueError(
-            f"{what} has shape {tuple(shape)}, but {shapes.show(spec.shape)} was declared"
-        )

@@ -29,7 +29,7 @@ from daskvars.device_array import on_host
 from daskvars.dtypes import as_dtype
 from daskvars.errors import FailedPreconditionError
 from daskvars.execution.engine.interrupts import shielded
-from daskvars.execution.engine.plans.steps import full_layout, measured, only, steps_of
+from daskvars.execution.engine.plans.steps import doing, measured, new_records, only, steps_of
 from daskvars.execution.engine.saving.local_seals import Durable, read_version
 from daskvars.execution.engine.values.blocks import block_steps, owned, whole
 from daskvars.execution.engine.values.dask_arrays import (
@@ -45,7 +45,7 @@ from daskvars.execution.local.leased_blocks import kept
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.explain import explain
 from daskvars.lowering.plan import BlockId, LeafInfo, Origin, Plan, PlanValue, Region, RegionInput
-from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE, concrete
+from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote import tracing
 from daskvars.remote.regions import inplace, tiling
 from daskvars.remote.tasks.block_arguments import Literal, plain, run_block
@@ -219,15 +219,9 @@ class _Bound:
         # Only large blocks are ever written in place; those that are not stay what they are.
         self.needs_lease = any(_may_be_large(leaf) for leaf in plan.leaves if leaf.kind == STATE)
         self.state_numbers = {key: i for i, key in enumerate(self.state_keys)}
-        self.records = {
-            key: VariableRecord(key, value.spec.dtype.name, concrete(value.spec.shape), layout)
-            for key, value in plan.updates.items()
-            if (layout := full_layout(value)) is not None
-        }
+        self.records = new_records(plan)
         self.unshaped = [key for key in plan.updates if key not in self.records]
-        # What a bar says when a run takes long: steps have bars around them.
-        is_initialization = plan.updates and not plan.required and not plan.outputs
-        self.doing = "initialize" if is_initialization else ""
+        self.doing = doing(plan)
         wanted = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
         # New values that are also fetched, or are those of several variables: each has its own.
         self.copied = {

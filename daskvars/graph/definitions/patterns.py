@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from daskvars import chunk_grid
+from daskvars import chunk_grid, shapes
 from daskvars.shapes import RankedShape, Shape, is_known, merge
 
 Attrs = Mapping[str, Any]
@@ -113,9 +113,7 @@ def common(a: Shape, b: Shape) -> Shape:
             return None
         parts = [common(m, n) for m, n in zip(a.parts, b.parts, strict=True)]
         return None if parts == [None] else Held(parts, num_items)
-    if len(a) != len(b):
-        return None
-    return tuple(m if m == n else None for m, n in zip(a, b, strict=True))
+    return shapes.common(a, b)
 
 
 @dataclass(frozen=True, slots=True)

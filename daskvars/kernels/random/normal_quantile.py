@@ -10,12 +10,12 @@ Statistics 37 (1988).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from daskvars.backend import Array, ArrayModule
+from daskvars.kernels.math.special import horner
 
 # |q| up to 0.425 is the centre, where q is the probability less one half.
 CENTRE_SQUARE = 0.180625
@@ -127,9 +127,9 @@ def normal_quantile(xp: ArrayModule, words: Array, within: float, out: Array) ->
     r = xp.multiply(q, q)
     xp.subtract(kind(CENTRE_SQUARE), r, out=r)
     spare = xp.empty_like(r)
-    polynomial(xp, centre[0], r, out)
+    horner(xp, centre[0], r, out)
     out *= q
-    polynomial(xp, centre[1], r, spare)
+    horner(xp, centre[1], r, spare)
     out /= spare
     # The argument of the centre's polynomials is negative exactly where q is outside of it.
     far = xp.flatnonzero(r < 0)
@@ -165,17 +165,6 @@ def tail_quantile(xp: ArrayModule, p: Any, tail: Any, outer: Any) -> Array:
 
 def ratio(xp: ArrayModule, coefficients: Array, r: Any) -> Array:
     """Return the quotient of two polynomials at ``r``."""
-    top = polynomial(xp, coefficients[0], r, xp.empty_like(r))
-    top /= polynomial(xp, coefficients[1], r, xp.empty_like(r))
+    top = horner(xp, coefficients[0], r, xp.empty_like(r))
+    top /= horner(xp, coefficients[1], r, xp.empty_like(r))
     return top
-
-
-def polynomial(xp: ArrayModule, coefficients: Sequence[float], x: Array, out: Array) -> Array:
-    """Fill ``out`` with a polynomial's values by Horner's rule, highest power first."""
-    kind = x.dtype.type
-    xp.multiply(x, kind(coefficients[0]), out=out)
-    out += kind(coefficients[1])
-    for coefficient in coefficients[2:]:
-        out *= x
-        out += kind(coefficient)
-    return out

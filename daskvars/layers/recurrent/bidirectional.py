@@ -11,7 +11,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.layers.recurrent.cell import RNNCell, check_is_cell
+from daskvars.layers.recurrent.cell import RNNCell, check_is_cell, check_steps
 from daskvars.layers.recurrent.rnn import dynamic_rnn, static_rnn
 from daskvars.ops.array.joining import concat, stack, unstack
 from daskvars.ops.array.rearranging import reverse, reverse_sequence
@@ -125,10 +125,7 @@ def static_bidirectional_rnn(
     """
     check_is_cell(cell_fw, "cell_fw")
     check_is_cell(cell_bw, "cell_bw")
-    if not isinstance(inputs, list | tuple):
-        raise TypeError("inputs must be a sequence")
-    if not inputs:
-        raise ValueError("inputs must not be empty")
+    check_steps(inputs)
     with (
         entered_graph(builder_for(tuple(nest.flatten(inputs)))),
         variable_scope(scope or "bidirectional_rnn"),

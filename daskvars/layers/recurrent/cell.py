@@ -165,6 +165,14 @@ def check_is_cell(cell: object, what: str = "cell") -> None:
         )
 
 
+def check_steps(inputs: object) -> None:
+    """Raise TypeError or ValueError unless there are inputs, a sequence with those of each step."""
+    if not isinstance(inputs, list | tuple):
+        raise TypeError("inputs must be a sequence")
+    if not inputs:
+        raise ValueError("inputs must not be empty")
+
+
 class ComposedCell(RNNCell):
     """A cell made of others, whose variables are its own."""
 

@@ -20,7 +20,7 @@ from daskvars.layers.recurrent.batch_and_time import (
     state_value,
     swapped,
 )
-from daskvars.layers.recurrent.cell import RNNCell, batch_zeros, check_is_cell
+from daskvars.layers.recurrent.cell import RNNCell, batch_zeros, check_is_cell, check_steps
 from daskvars.ops.array.constant import constant, zeros_like
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.control.dependencies import control_dependencies
@@ -203,10 +203,7 @@ def static_rnn(
     (5, [2, 4])
     """
     check_is_cell(cell)
-    if not isinstance(inputs, list | tuple):
-        raise TypeError("inputs must be a sequence")
-    if not inputs:
-        raise ValueError("inputs must not be empty")
+    check_steps(inputs)
     outputs = []
     with opened(scope or "rnn", (inputs, initial_state)) as variables:
         inputs = nest.map_structure(convert_to_tensor, list(inputs))

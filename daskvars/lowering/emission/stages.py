@@ -29,11 +29,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from daskvars.lowering.garbage_collection import paused_collector
 from daskvars.lowering.plan import BlockId, Index, Plan, PlanValue, Region, RegionInput
 from daskvars.lowering.program import STATE
 from daskvars.remote.task_outputs import MAX_SHOWN_BYTES
 from daskvars.remote.tasks.table_rows import Rows
+from daskvars.surface.loading import paused_collector
 
 PAIRS_PER_WORKER = 8
 """Pairs of stages that an exchange may have for each worker, before all of its stages wait for one

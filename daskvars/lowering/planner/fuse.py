@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from daskvars.connected_parts import connected
@@ -237,8 +237,7 @@ def _may_sink(node: Node) -> bool:
 def label(group: Group) -> str:
     """Return the scope that most of a region's work belongs to: its name on the dashboard.
 
-    That is the innermost scope with at least half of the work, or else the outermost one with the
-    most; an operation outside of all scopes counts as a scope of its own.
+    An operation outside of all scopes counts as a scope of its own. See `main_scope`.
     """
     work: dict[str, float] = defaultdict(float)
     for node in group.nodes:
@@ -246,12 +245,26 @@ def label(group: Group) -> str:
         for depth in range(1, max(2, len(parts))):
             work["/".join(parts[:depth])] += amount
     total = sum(amount for scope, amount in work.items() if "/" not in scope)
+    return main_scope(work, total).replace("-", "_")
+
+
+def main_scope(work: Mapping[str, float], total: float) -> str:
+    """Return the scope that most of some work belongs to.
+
+    Args:
+      work: of each scope, what is inside of it included.
+      total: all of it.
+
+    Returns:
+      The innermost scope with at least half of the work, or else the outermost one with the most.
+
+    >>> main_scope({"a": 3.0, "a/b": 2.0, "c": 1.0}, total=4.0)
+    'a/b'
+    """
     inner = [scope for scope, amount in work.items() if 2 * amount >= total]
     if inner:
-        chosen = max(inner, key=lambda scope: (scope.count("/"), work[scope], scope))
-    else:
-        chosen = max((s for s in work if "/" not in s), key=lambda s: (work[s], s), default="run")
-    return chosen.replace("-", "_")
+        return max(inner, key=lambda scope: (scope.count("/"), work[scope], scope))
+    return max((s for s in work if "/" not in s), key=lambda s: (work[s], s), default="run")
 
 
 def _work(node: Node) -> float:

@@ -165,14 +165,19 @@ class _Walk:
     def _version(self, handle: Tensor, visible: Visible | None, newest: bool = False) -> Ref:
         """Return the variable's value after the writes `visible` (None: after all so far)."""
         key = handle.op.attrs["key"]
-        chain = self.writes.get(key, ())
-        count = len(chain) if visible is None else visible.get(key, 0)
-        if count:
-            return chain[count - 1]
+        written = self._written(key, visible)
+        if written is not None:
+            return written
         spec, layout, present = self._state_of(handle)
         if not present:
             self.program.required.setdefault(key, handle.op.name)
         return self.program.leaf(STATE if newest else self.unread, key, spec, layout)
+
+    def _written(self, key: Any, visible: Visible | None) -> Ref | None:
+        """Return what the last of the writes `visible` (None: of all so far) gave, if any."""
+        chain = self.writes.get(key, ())
+        count = len(chain) if visible is None else visible.get(key, 0)
+        return chain[count - 1] if count else None
 
     def _chained(self, op: Operation, pattern: Opaque, visible: Visible) -> Visible:
         """Call an op with what has become of that which begins with its last input."""
@@ -191,10 +196,9 @@ class _Walk:
     def _became(self, begin: Tensor, visible: Visible | None) -> Ref:
         """Return what begins with `begin` after the changes `visible` (None: after all so far)."""
         key = self._key(begin)
-        chain = self.writes.get(key, ())
-        count = len(chain) if visible is None else visible.get(key, 0)
-        if count:
-            return chain[count - 1]
+        written = self._written(key, visible)
+        if written is not None:
+            return written
         if key in self.from_around:
             return self.program.leaf(STATE, key, begin.spec)
         return self.values[id(begin)]

@@ -349,7 +349,7 @@ def _if(pred: Tensor, graphs: list[FuncGraph], name: str) -> Operation:
     captured = subgraphs.captures_of(graphs)
     places = subgraphs.position_of(captured)
     specs = tuple(
-        Spec(a.spec.dtype.base_dtype, _common(a.spec.shape, b.spec.shape))
+        Spec(a.spec.dtype.base_dtype, shapes.common(a.spec.shape, b.spec.shape))
         for a, b in zip(*(graph.results for graph in graphs), strict=True)
     )
     with control_dependencies(subgraphs.awaited_by(graphs)):
@@ -363,12 +363,6 @@ def _if(pred: Tensor, graphs: list[FuncGraph], name: str) -> Operation:
             positions=tuple(subgraphs.positions_in(g, 1, captured) for g in graphs),
             kept=tuple(1 + places[outer] for outer in kept),
         )
-
-
-def _common(a: shapes.Shape, b: shapes.Shape) -> shapes.Shape:
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple(m if m == n else None for m, n in zip(a, b, strict=True))
 
 
 def case(

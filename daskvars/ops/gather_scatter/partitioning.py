@@ -256,6 +256,3 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     greatest = _greatest(places)
     size = None if greatest is None else greatest + 1
     return apply(DYNAMIC_STITCH, *places, *slices, name=name, _size=size)
-
-
-parallel_stitch = dynamic_stitch

@@ -155,10 +155,8 @@ def where(
     >>> where([False, True, True]).numpy().tolist()
     [[1], [2]]
     """
-    if (x is None) != (y is None):
-        raise ValueError("x and y must both be non-None or both be None.")
-    if x is None:
-        return apply(WHERE, condition, name=name)
+    if x is None or y is None:
+        return where_v2(condition, x, y, name)
     with name_scope(name, "Select", [condition, x, y]) as scope:
         condition = convert_to_tensor(condition, dtypes.bool, name="condition")
         x, y = same_dtype(x, y, scope)

@@ -22,7 +22,6 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, where_v2
 from daskvars.ops.math.division import realdiv
 
-QUANTIZED = (dtypes.qint8, dtypes.quint8, dtypes.qint16, dtypes.quint16, dtypes.qint32)
 MODES = ("MIN_COMBINED", "MIN_FIRST", "SCALED")
 ROUND_MODES = ("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN")
 CLOSEST = 100.0  # limits that are closer than the larger of them by this are moved apart
@@ -51,8 +50,8 @@ def bounds(dtype: DType) -> tuple[float, float]:
 def quantized_dtype(dtype: DTypeLike, what: str) -> DType:
     """Return a quantized dtype. Raises TypeError for another."""
     found = as_dtype(dtype).base_dtype
-    if found not in QUANTIZED:
-        names = ", ".join(sorted(d.name for d in QUANTIZED))
+    if found not in dtypes.QUANTIZED:
+        names = ", ".join(sorted(d.name for d in dtypes.QUANTIZED))
         raise TypeError(f"{what} must be one of {names}; got {found.name}")
     return found
 

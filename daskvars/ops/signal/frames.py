@@ -63,12 +63,17 @@ FRAME = OpDef(
 
 
 def _summed(inputs: Sequence[Spec], *, frame_step: int, samples: Any, **attrs: Any) -> Spec:
-    dtype, shape = inputs[0]
-    if shape is not None and len(shape) < 2:
-        raise ValueError(
-            f"signal must be of rank 2 or more, frames by samples; got {shapes.show(shape)}"
-        )
+    dtype, shape = inputs[0].dtype, _of_frames(inputs[0])
     return Spec(dtype, None if shape is None else (*shape[:-2], samples))
+
+
+def _of_frames(spec: Spec) -> shapes.Shape:
+    """Return a shape. Raises ValueError unless it is of frames."""
+    if spec.shape is not None and len(spec.shape) < 2:
+        raise ValueError(
+            f"signal must be of rank 2 or more, frames by samples; got {shapes.show(spec.shape)}"
+        )
+    return spec.shape
 
 
 def _overlap_gradient(op: Operation, dy: Tensor) -> Tensor:
@@ -182,11 +187,7 @@ def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None
     with name_scope(name, "overlap_and_add", [signal]) as scope:
         x = convert_to_tensor(signal, name="signal")
         step = _length(frame_step, "frame_step")
-        shape = x.spec.shape
-        if shape is not None and len(shape) < 2:
-            raise ValueError(
-                f"signal must be of rank 2 or more, frames by samples; got {shapes.show(shape)}"
-            )
+        shape = _of_frames(x.spec)
         if shape is not None and shape[-2] is not None and shape[-1] is not None:
             samples: Any = (shape[-2] - 1) * step + shape[-1] if shape[-2] else 0
         else:

@@ -96,15 +96,26 @@ ARGUMENTS = Family(
         ),
         "sparse_combiner": Argument("see `linear_model`.", "sum", "str"),
     },
+    raises="ValueError: an argument does not fit.",
 )
 Model = TypeVar("Model", bound=type[Estimator])
 
 
-def _described(model: Model) -> Model:
-    """Complete the docstring of a model by what its arguments are."""
-    names = [name for name in inspect.signature(model.__init__).parameters if name != "self"]
-    model.__doc__ = ARGUMENTS.documented(model.__doc__, names)
-    return model
+def _described(labels: str) -> Callable[[Model], Model]:
+    """Complete the docstring of a model by what its features, labels and arguments are."""
+
+    def complete(model: Model) -> Model:
+        names = [name for name in inspect.signature(model.__init__).parameters if name != "self"]
+        summary, rest = inspect.cleandoc(model.__doc__ or "").split("\n\n", 1)
+        given = f"Features are a dict, key -> tensor, as columns take them; labels are {labels}."
+        model.__doc__ = ARGUMENTS.documented(f"{summary}\n\n{given}\n\n{rest}", names)
+        return model
+
+    return complete
+
+
+_of_classes = _described("numbers\nof classes, or their names")
+_of_numbers = _described("numbers")
 
 
 # -- what logits are made of -----------------------------------------------------------------------
@@ -321,15 +332,9 @@ def _both(
 # -- the models ------------------------------------------------------------------------------------
 
 
-@_described
+@_of_classes
 class LinearClassifier(Estimator):
     """A linear model of classes: columns have weights, and there is a bias.
-
-    Features are a dict, key -> tensor, as columns take them; labels are numbers
-    of classes, or their names.
-
-    Raises:
-      ValueError: an argument does not fit.
 
     Source: TensorFlow 1.15, ``tf.estimator.LinearClassifier``.
 
@@ -364,15 +369,9 @@ class LinearClassifier(Estimator):
         super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
 
 
-@_described
+@_of_classes
 class DNNClassifier(Estimator):
     """A network of dense layers of classes, on dense columns.
-
-    Features are a dict, key -> tensor, as columns take them; labels are numbers
-    of classes, or their names.
-
-    Raises:
-      ValueError: an argument does not fit.
 
     Source: TensorFlow 1.15, ``tf.estimator.DNNClassifier``.
 
@@ -418,15 +417,9 @@ class DNNClassifier(Estimator):
         super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
 
 
-@_described
+@_of_classes
 class DNNLinearCombinedClassifier(Estimator):
     """A linear model and a network of dense layers of classes, whose results are added.
-
-    Features are a dict, key -> tensor, as columns take them; labels are numbers
-    of classes, or their names.
-
-    Raises:
-      ValueError: an argument does not fit.
 
     Source: TensorFlow 1.15, ``tf.estimator.DNNLinearCombinedClassifier``.
 
@@ -479,15 +472,9 @@ class DNNLinearCombinedClassifier(Estimator):
         super().__init__(_model_fn(head, parts), model_dir, config, warm_start_from=warm_start_from)
 
 
-@_described
+@_of_classes
 class BaselineClassifier(Estimator):
     """The most frequent class, whatever features are: what other models are compared with.
-
-    Features are a dict, key -> tensor, as columns take them; labels are numbers
-    of classes, or their names.
-
-    Raises:
-      ValueError: an argument does not fit.
 
     Source: TensorFlow 1.15, ``tf.estimator.BaselineClassifier``.
 
@@ -517,14 +504,9 @@ class BaselineClassifier(Estimator):
         super().__init__(_model_fn(head, [part]), model_dir, config)
 
 
-@_described
+@_of_numbers
 class LinearRegressor(Estimator):
     """A linear model of numbers: columns have weights, and there is a bias.
-
-    Features are a dict, key -> tensor, as columns take them; labels are numbers.
-
-    Raises:
-      ValueError: an argument does not fit.
 
     Source: TensorFlow 1.15, ``tf.estimator.LinearRegressor``.
 
@@ -558,14 +540,9 @@ class LinearRegressor(Estimator):
         super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
 
 
-@_described
+@_of_numbers
 class DNNRegressor(Estimator):
     """A network of dense layers of numbers, on dense columns.
-
-    Features are a dict, key -> tensor, as columns take them; labels are numbers.
-
-    Raises:
-      ValueError: an argument does not fit.
 
     Source: TensorFlow 1.15, ``tf.estimator.DNNRegressor``.
 
@@ -610,14 +587,9 @@ class DNNRegressor(Estimator):
         super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
 
 
-@_described
+@_of_numbers
 class DNNLinearCombinedRegressor(Estimator):
     """A linear model and a network of dense layers of numbers, whose results are added.
-
-    Features are a dict, key -> tensor, as columns take them; labels are numbers.
-
-    Raises:
-      ValueError: an argument does not fit.
 
     Source: TensorFlow 1.15, ``tf.estimator.DNNLinearCombinedRegressor``.
 
@@ -669,14 +641,9 @@ class DNNLinearCombinedRegressor(Estimator):
         super().__init__(_model_fn(head, parts), model_dir, config, warm_start_from=warm_start_from)
 
 
-@_described
+@_of_numbers
 class BaselineRegressor(Estimator):
     """The mean of labels, whatever features are: what other models are compared with.
-
-    Features are a dict, key -> tensor, as columns take them; labels are numbers.
-
-    Raises:
-      ValueError: an argument does not fit.
 
     Source: TensorFlow 1.15, ``tf.estimator.BaselineRegressor``.
 

@@ -43,8 +43,6 @@ from daskvars.v1.lookup.vocabularies import (
 )
 from daskvars.v1.saved_model.signature_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
-_EACH: dict[str, Any] = {"reduction": Reduction.NONE, "loss_collection": None}
-
 
 class Loss(NamedTuple):
     """What a head says of a batch with labels.

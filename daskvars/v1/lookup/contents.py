@@ -67,7 +67,7 @@ class Table:
 
     def put(self, keys: _Array, values: _Array) -> None:
         """Add pairs, or give keys other values."""
-        pairs = dict(zip(keys.reshape(-1).tolist(), self._rows(keys, values), strict=True))
+        pairs = self._pairs_of(keys, values)
         with self._lock:
             self._pairs = {**self._pairs, **pairs}  # who reads has the one or the other
 
@@ -79,9 +79,12 @@ class Table:
 
     def replace(self, keys: _Array, values: _Array) -> None:
         """Give the table other pairs."""
-        pairs = dict(zip(keys.reshape(-1).tolist(), self._rows(keys, values), strict=True))
+        pairs = self._pairs_of(keys, values)
         with self._lock:
             self._pairs = pairs
+
+    def _pairs_of(self, keys: _Array, values: _Array) -> dict[Any, Any]:
+        return dict(zip(keys.reshape(-1).tolist(), self._rows(keys, values), strict=True))
 
     def _rows(self, keys: _Array, values: _Array) -> list[Any]:
         wanted = (*keys.shape, *(self.shape or ()))

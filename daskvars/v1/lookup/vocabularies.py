@@ -83,8 +83,7 @@ def index_table_from_file(
                 int64 if dtype.is_integer else string,
             )
             columns = f"{key_column_index}_{value_column_index}"
-            lines = f"{vocab_size}_" if vocab_size else ""
-            shared = f"hash_table_{_named(vocabulary_file)}_{lines}{columns}"
+            shared = _shared_name(vocabulary_file, vocab_size, columns)
             table = HashTable(pairs, default_value, shared, inner)
         if not num_oov_buckets:
             return table
@@ -102,9 +101,11 @@ def _check_size(vocab_size: int | None, vocabulary_file: Any) -> None:
     )
 
 
-def _named(vocabulary_file: Any) -> str:
-    """Return what is said of a file in the name that sessions share a table by."""
-    return vocabulary_file.name if isinstance(vocabulary_file, Tensor) else str(vocabulary_file)
+def _shared_name(vocabulary_file: Any, vocab_size: int | None, columns: str) -> str:
+    """Return the name that sessions share a file's table by."""
+    is_tensor = isinstance(vocabulary_file, Tensor)
+    file = vocabulary_file.name if is_tensor else str(vocabulary_file)
+    return f"hash_table_{file}_{f'{vocab_size}_' if vocab_size else ''}{columns}"
 
 
 def index_table_from_tensor(
@@ -182,8 +183,7 @@ def index_to_string_table_from_file(
             "table_init",
         )
         columns = f"{key_column_index}_{value_column_index}"
-        lines = f"{vocab_size}_" if vocab_size else ""
-        shared = f"hash_table_{_named(vocabulary_file)}_{lines}{columns}"
+        shared = _shared_name(vocabulary_file, vocab_size, columns)
         return HashTable(pairs, default_value, shared, scope)
 
 

@@ -30,14 +30,13 @@ from daskvars.execution.cluster.results.remote_blocks import (
 from daskvars.execution.cluster.runs.sent_feeds import RunFeeds, cut, leaf_block_ids
 from daskvars.execution.cluster.runs.task_graphs import Template, in_place
 from daskvars.execution.cluster.state_client import StateClient
-from daskvars.execution.engine.plans.steps import full_layout, record_of
+from daskvars.execution.engine.plans.steps import doing, new_records, record_of
 from daskvars.execution.engine.values.blocks import owned, whole
 from daskvars.execution.engine.values.dask_arrays import chunks_of
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
 from daskvars.lowering.explain import explain
-from daskvars.lowering.garbage_collection import paused_collector
 from daskvars.lowering.plan import BlockId, LeafInfo, Plan
-from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE, concrete
+from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.remote.task_keys import outputs_key
 from daskvars.remote.tasks.stage_tasks import as_outputs, fetched, identity, shape_of
@@ -50,6 +49,7 @@ from daskvars.remote.versions.shared_versions import (
 )
 from daskvars.shape_arithmetic import is_known
 from daskvars.state.format.manifest import VariableRecord
+from daskvars.surface.loading import paused_collector
 from daskvars.surface.progress_bars import is_shown
 
 Keys = Callable[[Any], tuple[int, int]]
@@ -112,11 +112,7 @@ class BoundPlan:
         self.token = f"{executor.token}.{executor.next_number()}"
         self._templates = 0
         self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
-        self.records = {
-            key: VariableRecord(key, value.spec.dtype.name, concrete(value.spec.shape), layout)
-            for key, value in plan.updates.items()
-            if (layout := full_layout(value)) is not None
-        }
+        self.records = new_records(plan)
         self.layouts: dict[str, VariableRecord] = {
             leaf.what: record
             for leaf in plan.leaves
@@ -127,9 +123,7 @@ class BoundPlan:
         self.programs: dict[str, Future] = {}
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[BlockId, str] = {}
-        # What a bar says when a run takes long: steps have bars around them.
-        is_initialization = plan.updates and not plan.required and not plan.outputs
-        self.doing = "initialize" if is_initialization else ""
+        self.doing = doing(plan)
         self._checked = -1
         self._template: Template | None = None
 

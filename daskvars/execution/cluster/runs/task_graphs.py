@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from daskvars.execution.engine.plans.steps import updated_inputs
 from daskvars.lowering.emission.stages import ANYWHERE, Stage, StageBlock, StagePlan, Taking
 from daskvars.lowering.plan import BlockId, Index, Plan, PlanValue, RegionInput
+from daskvars.lowering.planner.fuse import main_scope
 from daskvars.lowering.program import STATE
 from daskvars.remote.dask_internals import Task, TaskRef
 from daskvars.remote.task_keys import outputs_key
@@ -377,11 +378,7 @@ class _StageBuilder:
 
 
 def stage_label(plan: Plan, stage: Stage) -> str:
-    """Return the scope that most of a stage's work belongs to: its name on the dashboard.
-
-    As for a region: the innermost scope with at least half of the work, or else the outermost one
-    with the most.
-    """
+    """Return the scope that most of a stage's work belongs to: its name on the dashboard."""
     counts = Counter(found.region for found in stage.blocks)
     counts.update(block_id.origin.region for block_id in (() if counts else stage.passed))
     if len(counts) == 1:
@@ -396,10 +393,7 @@ def stage_label(plan: Plan, stage: Stage) -> str:
         parts = region.label.split("/")
         for depth in range(1, len(parts) + 1):
             work["/".join(parts[:depth])] += amount
-    inner = [scope for scope, amount in work.items() if 2 * amount >= total]
-    if inner:
-        return max(inner, key=lambda scope: (scope.count("/"), work[scope], scope))
-    return max((s for s in work if "/" not in s), key=lambda s: (work[s], s))
+    return main_scope(work, total)
 
 
 def output_bytes(plan: Plan) -> list[dict[int, int]]:

@@ -14,7 +14,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.device_array import moving
 from daskvars.errors import InvalidArgumentError
 from daskvars.lowering.plan import Plan, PlanValue, Region
-from daskvars.lowering.program import STATE
+from daskvars.lowering.program import STATE, concrete
 from daskvars.remote import tracing
 from daskvars.remote.regions import inplace
 from daskvars.remote.regions.compilation import compiled
@@ -161,6 +161,21 @@ def full_layout(value: PlanValue) -> Chunks | None:
     """Return the chunks of a value, of one block where it is not cut; None if its shape is open."""
     shape = value.spec.shape
     return (value.layout or chunk_grid.whole(shape)) if is_known(shape) else None
+
+
+def new_records(plan: Plan) -> dict[str, VariableRecord]:
+    """Return the records of the variables that a plan gives values of known shape."""
+    return {
+        key: VariableRecord(key, value.spec.dtype.name, concrete(value.spec.shape), layout)
+        for key, value in plan.updates.items()
+        if (layout := full_layout(value)) is not None
+    }
+
+
+def doing(plan: Plan) -> str:
+    """Return what a bar says when a run takes long: steps have bars around them."""
+    is_initialization = plan.updates and not plan.required and not plan.outputs
+    return "initialize" if is_initialization else ""
 
 
 def measured(key: str, blocks: Any, spec: Any) -> tuple[VariableRecord, dict[Any, Any]]:
