@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.padding import pad
@@ -25,6 +25,27 @@ from daskvars.ops.math.comparison import greater
 from daskvars.ops.random import distributions as random
 from daskvars.variables.initializers import Orthogonal, random_orthonormal
 from daskvars.variables.partitions.slices import PartitionInfo
+
+
+_KERNEL = """
+It does so exactly where the padding of what is convolved goes around; at other borders some of
+it is lost.
+
+Args:
+  gain, seed, dtype: see `orthogonal_initializer`.
+
+Raises:
+  ValueError: (when called) the shape is another, or there are more inputs than outputs; at
+    once, the dtype is not floating.
+
+Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
+
+>>> import daskvars as dv
+>>> make = dv.initializers.convolutional_orthogonal_{num_dims}d(seed=1)
+>>> kernel = make([{pixels}, 3, 4]).numpy()
+>>> kernel.shape, round(float((kernel**2).sum()), 4)  # as of a matrix of three unit rows
+(({pixels}, 3, 4), 3.0)
+"""
 
 
 class ConvolutionDeltaOrthogonal(Orthogonal):
@@ -92,77 +113,33 @@ class ConvolutionOrthogonal(Orthogonal):
         return multiply(kernel, self.gain)
 
 
+Kind = TypeVar("Kind", bound=type[ConvolutionOrthogonal])
+
+
+def _described(kind: Kind) -> Kind:
+    """Complete the docstring of a kernel for some dimensions by what is said of all of them."""
+    pixels = ", ".join(["2"] * kind.num_dims)
+    kind.__doc__ = f"{kind.__doc__}\n{_KERNEL.format(num_dims=kind.num_dims, pixels=pixels)}"
+    return kind
+
+
+@_described
 class ConvolutionOrthogonal1D(ConvolutionOrthogonal):
-    """A kernel for sequences, ``[width, in, out]``, that keeps norms, times `gain`.
-
-    It does so exactly where the padding of what is convolved goes around; at other borders some of
-    it is lost.
-
-    Args:
-      gain, seed, dtype: see `orthogonal_initializer`.
-
-    Raises:
-      ValueError: (when called) the shape is another, or there are more inputs than outputs; at
-        once, the dtype is not floating.
-
-    Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
-
-    >>> import daskvars as dv
-    >>> make = dv.initializers.convolutional_orthogonal_1d(seed=1)
-    >>> kernel = make([2, 3, 4]).numpy()
-    >>> kernel.shape, round(float((kernel**2).sum()), 4)  # as of a matrix of three unit rows
-    ((2, 3, 4), 3.0)
-    """
+    """A kernel for sequences, ``[width, in, out]``, that keeps norms, times `gain`."""
 
     num_dims = 1
 
 
+@_described
 class ConvolutionOrthogonal2D(ConvolutionOrthogonal):
-    """A kernel for images, ``[size, size, in, out]``, that keeps norms, times `gain`.
-
-    It does so exactly where the padding of what is convolved goes around; at other borders some of
-    it is lost.
-
-    Args:
-      gain, seed, dtype: see `orthogonal_initializer`.
-
-    Raises:
-      ValueError: (when called) the shape is another, or there are more inputs than outputs; at
-        once, the dtype is not floating.
-
-    Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
-
-    >>> import daskvars as dv
-    >>> make = dv.initializers.convolutional_orthogonal_2d(seed=1)
-    >>> kernel = make([2, 2, 3, 4]).numpy()
-    >>> kernel.shape, round(float((kernel**2).sum()), 4)  # as of a matrix of three unit rows
-    ((2, 2, 3, 4), 3.0)
-    """
+    """A kernel for images, ``[size, size, in, out]``, that keeps norms, times `gain`."""
 
     num_dims = 2
 
 
+@_described
 class ConvolutionOrthogonal3D(ConvolutionOrthogonal):
-    """A kernel for volumes, ``[size, size, size, in, out]``, that keeps norms, times `gain`.
-
-    It does so exactly where the padding of what is convolved goes around; at other borders some of
-    it is lost.
-
-    Args:
-      gain, seed, dtype: see `orthogonal_initializer`.
-
-    Raises:
-      ValueError: (when called) the shape is another, or there are more inputs than outputs; at
-        once, the dtype is not floating.
-
-    Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
-
-    >>> import daskvars as dv
-    >>> make = dv.initializers.convolutional_orthogonal_3d(seed=1)
-    >>> kernel = make([2, 2, 2, 3, 4]).numpy()
-    >>> kernel.shape, round(float((kernel**2).sum()), 4)  # as of a matrix of three unit rows
-    ((2, 2, 2, 3, 4), 3.0)
-    """
+    """A kernel for volumes, ``[size, size, size, in, out]``, that keeps norms, times `gain`."""
 
     num_dims = 3
 
