@@ -386,7 +386,8 @@ def _changed(one: Any, other: Any) -> str:
         return f"{count} of {one.size} elements differ" if count else ""
     if one.tobytes() == other.tobytes():
         return ""
-    bits = [a.reshape(-1).view(numpy.uint8).reshape(a.size, -1) for a in map(_filled, (one, other))]
+    filled = map(numpy.ascontiguousarray, (one, other))
+    bits = [a.reshape(-1).view(numpy.uint8).reshape(a.size, -1) for a in filled]
     count = int((bits[0] != bits[1]).any(axis=1).sum())
     said = f"{count} of {one.size} elements differ"
     if one.dtype.kind == "b":
@@ -395,7 +396,3 @@ def _changed(one: Any, other: Any) -> str:
         wide = "complex128" if one.dtype.kind == "c" else "float64"
         apart = numpy.abs(one.astype(wide) - other.astype(wide))
     return f"{said}, by at most {numpy.nanmax(apart):.6g}"
-
-
-def _filled(array: Any) -> Any:
-    return numpy.ascontiguousarray(array)

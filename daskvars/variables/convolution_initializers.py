@@ -26,7 +26,6 @@ from daskvars.ops.random import distributions as random
 from daskvars.variables.initializers import Orthogonal, random_orthonormal
 from daskvars.variables.partitions.slices import PartitionInfo
 
-
 _KERNEL = """
 It does so exactly where the padding of what is convolved goes around; at other borders some of
 it is lost.

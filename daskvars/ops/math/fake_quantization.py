@@ -146,11 +146,7 @@ def fake_quant_with_min_max_args_gradient(
     """
     dy, x = convert_to_tensor(gradients), convert_to_tensor(inputs)
     found = _gradients(dy, x, *_limits(min, max), **_checked(num_bits, narrow_range))
-    return _named(found[0], name)
-
-
-def _named(x: Tensor, name: str | None) -> Tensor:
-    return identity(x, name=name)
+    return identity(found[0], name=name)
 
 
 FORWARD = """Return numbers rounded as if they were integers of a few bits.
@@ -223,7 +219,7 @@ def _of_variables(name: str, rank: int) -> tuple[Callable[..., Any], Callable[..
         dy, *tensors = (convert_to_tensor(v, float32) for v in (gradients, inputs, min, max))
         check(*tensors)
         dx, low, high = _gradients(dy, *tensors, **_checked(num_bits, narrow_range))
-        return _named(dx, name), low, high
+        return identity(dx, name=name), low, high
 
     low, high = ("[0.0]", "[3.0]") if rank else ("0.0", "3.0")
     doc = FORWARD.format(name=name, limits=limits, each=each)

@@ -57,7 +57,7 @@ class SavedModelBuilder(ShownByArguments):
     """
 
     def __init__(self, export_dir: str) -> None:
-        self._export_dir = _text(export_dir)
+        self._export_dir = os.fsdecode(export_dir)
         if os.path.isdir(self._export_dir) and os.listdir(self._export_dir):
             raise AssertionError(
                 f"Export directory {self._export_dir} already exists, and isn't empty. Please "
@@ -249,8 +249,4 @@ def _path_of(tensor: Any) -> str:
     value = constant_value(tensor) if tensor.dtype.base_dtype is string else None
     if value is None or value.ndim:
         raise TypeError(f"Asset path {tensor.name} is no scalar string constant.")
-    return _text(value.item())
-
-
-def _text(path: Any) -> str:
-    return os.fsdecode(path)
+    return os.fsdecode(value.item())
