@@ -85,10 +85,7 @@ def mean_per_class_accuracy(
     """Return the mean over classes of how often a label of the class is predicted.
 
     Args:
-      labels: [...] integer, in [0, num_classes).
-      predictions: of the shape of `labels`, integer, in [0, num_classes).
-      num_classes: the number of classes.
-      weights: of the shape of `labels`.
+      labels, predictions, num_classes, weights: see `mean_iou`.
 
     Returns:
       (value, update): [] float32; and [num_classes] float32, the accuracies so far. Its variables

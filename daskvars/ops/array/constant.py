@@ -478,6 +478,12 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
         return apply(RANK, input, name=scope)
 
 
+def size_along(tensor: Tensor, axis: int) -> Any:
+    """Return the size of an axis: a number where it is known, else a scalar tensor."""
+    known = tensor.spec.shape
+    return shape(tensor)[axis] if known is None or known[axis] is None else known[axis]
+
+
 def sizes_like(tensor: Tensor) -> Any:
     """Return what reshapes something to the shape of `tensor`: numbers if these can tell, else a
     tensor."""

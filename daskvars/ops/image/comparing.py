@@ -14,7 +14,7 @@ from daskvars.dtypes import float32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import constant
+from daskvars.ops.array.constant import constant, size_along
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.padding import pad
@@ -134,9 +134,8 @@ def sobel_edges(image: TensorLike) -> Tensor:
 
 def _each_channel(images: Tensor, kernel: Tensor) -> Tensor:
     """Return images [batch, height, width, channels] with one filter on each channel."""
-    known = images.spec.shape
-    channels: Any = shape_of(images)[-1] if known is None or known[-1] is None else known[-1]
-    return depthwise_conv2d(images, tile(kernel, [1, 1, channels, 1]), [1, 1, 1, 1], "VALID")
+    filters = tile(kernel, [1, 1, size_along(images, -1), 1])
+    return depthwise_conv2d(images, filters, [1, 1, 1, 1], "VALID")
 
 
 # -- two images --------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import matrix_functions as kernels
 from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import zeros_like
+from daskvars.ops.array.constant import size_along, zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.ranges import eye
@@ -57,8 +57,7 @@ def _expm_gradient(op: Operation, dy: Tensor) -> Tensor:
     upper = concat([a, dy], -1)
     lower = concat([zeros_like(a), a], -1)
     whole = expm(concat([upper, lower], -2))
-    size = dy.spec.shape[-1] if dy.spec.shape else None
-    n: Any = shape_of(dy)[-1] if size is None else size
+    n = size_along(dy, -1)
     return whole[..., :n, n:]
 
 
@@ -164,9 +163,7 @@ def _factors(inputs: Sequence[Spec], *, dtype: Any) -> tuple[Spec, Spec]:
 
 def _permutation(perm: Tensor, like: Tensor) -> Tensor:
     """Return the matrices that put rows in an order."""
-    shape = perm.spec.shape
-    size: Any = shape_of(perm)[-1] if shape is None or shape[-1] is None else shape[-1]
-    return one_hot(perm, size, dtype=like.dtype.base_dtype)
+    return one_hot(perm, size_along(perm, -1), dtype=like.dtype.base_dtype)
 
 
 def _lu_gradient(op: Operation, dy: Tensor, _: Any) -> Tensor:
@@ -306,9 +303,7 @@ def lu_matrix_inverse(
     with name_scope(name, "lu_matrix_inverse", [lower_upper, perm]):
         packed = convert_to_tensor(lower_upper)
         _, upper = _triangles(packed)
-        shape = packed.spec.shape
-        size: Any = shape_of(packed)[-1] if shape is None or shape[-1] is None else shape[-1]
-        one = add(zeros_like(upper), eye(size, dtype=packed.dtype))
+        one = add(zeros_like(upper), eye(size_along(packed, -1), dtype=packed.dtype))
         return lu_solve(packed, perm, one)
 
 

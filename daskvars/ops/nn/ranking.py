@@ -18,7 +18,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import ranking as kernels
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.reshaping import expand_dims
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal
@@ -49,10 +49,7 @@ def _largest(inputs: Sequence[Spec], *, k: int, sorted: bool, **attrs: Any) -> t
 
 
 def _top_k_gradient(op: Operation, dy: Tensor, _: Tensor) -> Tensor:
-    x = op.inputs[0]
-    shape = x.spec.shape
-    size = shape_of(x)[-1] if shape is None or shape[-1] is None else shape[-1]
-    return apply(TOP_K_GRAD, dy, op.outputs[1], size=size)
+    return apply(TOP_K_GRAD, dy, op.outputs[1], size=size_along(op.inputs[0], -1))
 
 
 TOP_K = OpDef(
@@ -87,9 +84,7 @@ def _taken(inputs: Sequence[Spec]) -> Spec:
 
 
 def _take_gradient(op: Operation, g: Tensor) -> Gradients:
-    shape = op.inputs[0].spec.shape
-    size = shape_of(op.inputs[0])[-1] if shape is None or shape[-1] is None else shape[-1]
-    return apply(TOP_K_GRAD, g, op.inputs[1], size=size), None
+    return apply(TOP_K_GRAD, g, op.inputs[1], size=size_along(op.inputs[0], -1)), None
 
 
 TAKE_LAST: OpDef = OpDef(

@@ -18,6 +18,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.signal import frames as kernels
 from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.padding import pad
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.array.transposing import transpose
@@ -41,11 +42,6 @@ def _framed(inputs: Sequence[Spec], *, frame_length: int, frame_step: int) -> Sp
     return Spec(dtype, (*shape[:-1], count, frame_length))
 
 
-def _last_size(x: Tensor) -> Any:
-    known = x.spec.shape
-    return shape_of(x)[-1] if known is None or known[-1] is None else known[-1]
-
-
 FRAME = OpDef(
     "Frame",
     "signal:N",
@@ -56,7 +52,7 @@ FRAME = OpDef(
         OVERLAP_AND_ADD,
         dy,
         frame_step=op.attrs["frame_step"],
-        samples=_last_size(op.inputs[0]),
+        samples=size_along(op.inputs[0], -1),
     ),
     attributes={"frame_length": kinds_of.INT, "frame_step": kinds_of.INT},
 )
@@ -152,7 +148,7 @@ def frame(
         if not last:
             x = transpose(x, [*[d for d in range(rank) if d != place], place])
         if pad_end:
-            count = _last_size(x)
+            count = size_along(x, -1)
             whole = (-(-count // step) - 1) * step + length
             missing = whole - count
             if not axes.is_symbolic(missing):

@@ -11,8 +11,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import zeros, zeros_like
+from daskvars.ops.array.constant import size_along, zeros, zeros_like
 from daskvars.ops.array.joining import stack, unstack
 from daskvars.ops.array.rearranging import batch_to_space_nd, space_to_batch_nd
 from daskvars.ops.math.arithmetic import add, multiply, negative, subtract
@@ -167,9 +166,7 @@ def _same_paddings(rates: Tensor, filter_shape: TensorLike | None, count: int) -
 
 def _sizes(images: Tensor, dims: Sequence[int]) -> Tensor:
     """Return sizes of images, known ones as constants."""
-    static = images.spec.shape or (None,) * (dims[-1] + 1)
-    sizes = [shape_of(images)[n] if static[n] is None else static[n] for n in dims]
-    return convert_to_tensor(sizes, int32)
+    return convert_to_tensor([size_along(images, n) for n in dims], int32)
 
 
 def _at(dims: Sequence[int], values: Tensor, other: Any) -> Tensor:
