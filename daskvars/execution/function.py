@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import dask
@@ -259,18 +259,19 @@ class _Trace:
         if not results:
             return self.structure
         if as_dask:
-            arrays = iter(results)
-            return nest.map_structure(
-                lambda t: next(arrays) if isinstance(t, Tensor) else t, self.structure
-            )
+            return self._packed(results)
         if self.is_single:
             return EAGER_CONTEXT.constant(results[0], self.graph.results[0].spec.dtype)
-        rest = iter(
+        return self._packed(
             [
                 EAGER_CONTEXT.constant(v, t.spec.dtype)
                 for v, t in zip(results, self.graph.results, strict=True)
             ]
         )
+
+    def _packed(self, results: Iterable[Any]) -> Any:
+        """Return results in the structure of what the function returned."""
+        rest = iter(results)
         return nest.map_structure(
             lambda t: next(rest) if isinstance(t, Tensor) else t, self.structure
         )
@@ -292,10 +293,7 @@ class _Trace:
         seeds_of = functools.cache(self.owner._random_key)  # a gradient in here draws the same
         outer = [*map(convert_to_tensor, tensors), *self.captured]
         inner = [*self.parameters, *(self.graph.captures[t] for t in self.captured)]
-        results = iter(copy_body(self.graph, outer, inner, True, seeds_of=seeds_of))
-        return nest.map_structure(
-            lambda t: next(results) if isinstance(t, Tensor) else t, self.structure
-        )
+        return self._packed(copy_body(self.graph, outer, inner, True, seeds_of=seeds_of))
 
 
 def is_data(item: Any) -> bool:

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-import google_crc32c
 import numpy
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
@@ -39,6 +38,7 @@ from tensorboard.util import tensor_util
 
 from daskvars.graph.records.graph_def import SHAPES, GraphDef
 from daskvars.kernels.summaries import plain
+from daskvars.remote.tasks.record_files import masked
 from daskvars.summary.drawn_nodes import drawn_nodes
 from daskvars.summary.records import (
     Event,
@@ -296,9 +296,7 @@ class RecordReader:
         return data
 
     def _check(self, data: bytes, checksum: int) -> None:
-        found = google_crc32c.value(data)
-        masked = ((found >> 15 | found << 17) + 0xA282EAD8) & 0xFFFFFFFF
-        if masked != checksum:
+        if masked(data) != checksum:
             raise ValueError(f"the checksum before byte {self.file.tell()} is wrong")
 
 

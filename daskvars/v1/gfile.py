@@ -13,9 +13,8 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import fsspec
 
@@ -24,10 +23,9 @@ from daskvars.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
-    PermissionDeniedError,
     UnimplementedError,
-    UnknownError,
 )
+from daskvars.remote.tasks.record_files import PathName, as_errors
 from daskvars.surface.one_line import ShownByArguments
 
 __all__ = [
@@ -47,17 +45,6 @@ __all__ = [
     "Stat",
     "Walk",
 ]
-
-_ERRORS: list[tuple[type[OSError], type[Exception]]] = [
-    (FileNotFoundError, NotFoundError),
-    (FileExistsError, AlreadyExistsError),
-    (PermissionError, PermissionDeniedError),
-    (IsADirectoryError, FailedPreconditionError),
-    (NotADirectoryError, FailedPreconditionError),
-]
-
-
-PathName: TypeAlias = str | bytes | PathLike[str]
 
 
 class FileStatistics(NamedTuple):
@@ -104,12 +91,10 @@ def _opened(path: PathName, mode: str) -> Any:
 @contextmanager
 def _as_errors(path: PathName) -> Iterator[None]:
     try:
-        yield
+        with as_errors(os.fsdecode(path)):
+            yield
     except NotImplementedError as error:
         raise UnimplementedError(None, None, f"{os.fsdecode(path)}; {error}") from error
-    except OSError as error:
-        kind = next((ours for theirs, ours in _ERRORS if isinstance(error, theirs)), UnknownError)
-        raise kind(None, None, f"{os.fsdecode(path)}; {error.strerror or error}") from error
 
 
 def _check_there(path: PathName) -> None:

@@ -230,7 +230,7 @@ class _RegionBuilder:
         assert node.beside is not None  # else it had been a call like any other
         begin, finish = node.beside
         if scheduled.kind == BEGIN:
-            arguments = tuple(self.register(node, i) for i in range(len(node.inputs)))
+            arguments = self._arguments(node)
             self.started[id(node)] = out = self._new_register()
             attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
             self.calls.append(
@@ -256,11 +256,14 @@ class _RegionBuilder:
             )
         )
 
+    def _arguments(self, node: Node) -> tuple[int, ...]:
+        return tuple(self.register(node, i) for i in range(len(node.inputs)))
+
     def _add_lookup(self, node: Node, begins: bool) -> None:
         """Add the call that asks a cut table for rows, or the one that waits for them."""
         out = self._new_register()
         if begins:
-            arguments = tuple(self.register(node, i) for i in range(len(node.inputs)))
+            arguments = self._arguments(node)
             self.started[id(node)] = out
             self.calls.append(ask_call(node, arguments, out))
             return
@@ -274,7 +277,7 @@ class _RegionBuilder:
         if node.merges is not None:
             self._add_merge(node, node.merges)
             return
-        arguments = tuple(self.register(node, i) for i in range(len(node.inputs)))
+        arguments = self._arguments(node)
         outs = []
         for i in range(len(node.specs)):
             self.registers[Ref(node, i)] = self._new_register()

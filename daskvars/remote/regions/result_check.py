@@ -15,6 +15,7 @@ import numpy
 
 from daskvars import config
 from daskvars.errors import InvalidArgumentError
+from daskvars.shape_arithmetic import compatible
 
 Promise = tuple[Any, Any]
 """NumPy dtype and shape of a result: None for what is not known, in the shape too."""
@@ -84,12 +85,7 @@ def _is_anything(dtype: Any) -> bool:
 
 def _compare(dtype: numpy.dtype, shape: tuple[int, ...], promise: Promise) -> None:
     wanted, sizes = promise
-    is_right = _is_anything(wanted) or dtype == wanted
-    if sizes is not None:
-        is_right &= len(sizes) == len(shape) and all(
-            size is None or size == found for size, found in zip(sizes, shape, strict=True)
-        )
-    if not is_right:
+    if not ((_is_anything(wanted) or dtype == wanted) and compatible(sizes, shape)):
         _refuse(_shown(dtype, shape), promise)
 
 

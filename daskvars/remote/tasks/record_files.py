@@ -32,6 +32,7 @@ from daskvars.errors import (
     PermissionDeniedError,
     UnknownError,
 )
+from daskvars.state.external.tensorflow import tables
 
 PathName: TypeAlias = str | bytes | PathLike[str]
 BLOCK_BYTES = 1 << 18  # about, of a block of records: what a worker reads and keeps as one
@@ -119,8 +120,7 @@ def masked(data: bytes) -> int:
     >>> hex(masked(b"daskvars"))
     '0xef3db11b'
     """
-    found = google_crc32c.value(data)
-    return (((found >> 15) | (found << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+    return tables.masked(google_crc32c.value(data))
 
 
 class RecordReader:

@@ -19,7 +19,7 @@ from daskvars.remote import tracing
 from daskvars.remote.regions import inplace
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.region_program import RegionProgram
-from daskvars.shape_arithmetic import is_known
+from daskvars.shape_arithmetic import compatible, is_known
 from daskvars.state.format.manifest import VariableRecord
 
 
@@ -192,10 +192,7 @@ def record_of(key: str, found: tuple[int, ...], spec: Any) -> VariableRecord:
       InvalidArgumentError: the shape contradicts what is known of it.
     """
     wanted = spec.shape
-    if wanted is not None and not (
-        len(found) == len(wanted)
-        and all(w is None or w == f for w, f in zip(wanted, found, strict=True))
-    ):
+    if not compatible(wanted, found):
         raise InvalidArgumentError(
             None, None, f"variable {key!r} of shape {wanted} was assigned a value of shape {found}"
         )
