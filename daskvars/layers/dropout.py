@@ -9,7 +9,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.functional import applied
 from daskvars.layers.layer import Layer
 from daskvars.layers.training_phase import in_phase
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import sizes_filled
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.nn import dropout as nn_dropout
 from daskvars.shapes import ShapeLike, TensorShape
@@ -50,9 +50,8 @@ class Dropout(Layer):
 
     def _dropped(self, inputs: Tensor) -> Tensor:
         shape = self.noise_shape
-        if isinstance(shape, list | tuple) and None in shape:
-            sizes = shape_of(inputs)
-            shape = [sizes[i] if n is None else n for i, n in enumerate(shape)]
+        if isinstance(shape, list | tuple):
+            shape = sizes_filled(inputs, shape)
         return nn_dropout.dropout(inputs, rate=self.rate, noise_shape=shape, seed=self.seed)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:

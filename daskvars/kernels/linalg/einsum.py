@@ -110,7 +110,7 @@ def contract(xp: ArrayModule, a: Array, b: Array, left: str, right: str, out: st
     b, right = _without_lone(b, right, left + out)
     plan = pair_plan(left, right, out)
     if plan is None:
-        return xp.multiply(_aligned(xp, a, left, out), _aligned(xp, b, right, out))
+        return xp.multiply(_aligned(a, left, out), _aligned(b, right, out))
     if plan.swapped:
         a, b = b, a
     a, b = a.transpose(plan.first), b.transpose(plan.second)
@@ -138,7 +138,7 @@ def _without_lone(x: Array, term: str, others: str) -> tuple[Any, str]:
     return x.sum(axis=lone, dtype=x.dtype), "".join(c for c in term if c in others)
 
 
-def _aligned(xp: ArrayModule, x: Array, term: str, out: str) -> Array:
+def _aligned(x: Array, term: str, out: str) -> Array:
     """Bring an operand into the order of the result, with size 1 for the labels that it lacks."""
     x = x.transpose([term.index(c) for c in out if c in term])
     return x[tuple(slice(None) if c in term else None for c in out)]

@@ -216,13 +216,13 @@ def _fill_slope(xp: ArrayModule, out: Array, a: Array, x: Array) -> None:
     # Far in the tail P is 1 for every a nearby; the series would need x terms to say so.
     within = defined & (x > 0) & (x < a + 40 * xp.sqrt(xp.abs(a)) + 200)
     a, x = xp.where(within, a, 1.0), xp.where(within, x, 1.0)
-    total, slope = _gamma_series(xp, a, x)
+    total, slope = _gamma_series(a, x)
     density = xp.exp(a * xp.log(x) - x - lgamma(xp, a))
     value = density * (total * (xp.log(x) - digamma(xp, a)) + slope)
     out[...] = xp.where(within, value, xp.where(defined, 0.0, np.nan))
 
 
-def _gamma_series(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any]:
+def _gamma_series(a: Array, x: Array) -> tuple[Any, Any]:
     """Return the sum of x^n / (a (a+1) ... (a+n)) over n, and its derivative by a.
 
     It runs until no element of a cache-sized block changes any more.

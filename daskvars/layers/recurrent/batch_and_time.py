@@ -12,7 +12,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import sizes_filled
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.math.casting import cast
@@ -83,10 +83,7 @@ def sizes(inputs: list[Tensor], time_axis: int | None = 0) -> tuple[Any, Any]:
                     f"and {size}"
                 )
     names = ["time", "batch"] if first else ["batch"]
-    found: list[Any] = [known.get(name) for name in names]
-    if None in found:
-        dynamic = shape_of(inputs[0])
-        found = [dynamic[i] if size is None else size for i, size in enumerate(found)]
+    found = sizes_filled(inputs[0], [known.get(name) for name in names])
     return found[first], found[0] if first else None
 
 

@@ -484,6 +484,14 @@ def size_along(tensor: Tensor, axis: int) -> Any:
     return shape(tensor)[axis] if known is None or known[axis] is None else known[axis]
 
 
+def sizes_filled(tensor: Tensor, sizes: Sequence[Any]) -> list[Any]:
+    """Return sizes with those of `tensor`, scalar tensors, in place of None."""
+    if None not in sizes:
+        return list(sizes)
+    own = shape(tensor)
+    return [own[i] if size is None else size for i, size in enumerate(sizes)]
+
+
 def sizes_like(tensor: Tensor) -> Any:
     """Return what reshapes something to the shape of `tensor`: numbers if these can tell, else a
     tensor."""

@@ -70,18 +70,11 @@ def repeat(
             x, axis = reshape(x, [-1]), 0
         if x.spec.shape is None:
             raise ValueError("repeat() needs input of known rank: give it a shape by set_shape")
-        sizes = _sizes(x, x.spec.shape)
+        sizes = constant.sizes_filled(x, x.spec.shape)
         axis = shapes.normalize_axis(axis, len(sizes))
         if counts == ():
             return _times_each(x, sizes, repeats, axis)
         return gather(x, _places(sizes[axis], repeats), axis=axis)
-
-
-def _sizes(x: Tensor, known: shapes.RankedShape) -> list[Any]:
-    if shapes.is_known(known):
-        return list(known)
-    dynamic = constant.shape(x)
-    return [dynamic[i] if size is None else size for i, size in enumerate(known)]
 
 
 def _times_each(x: Tensor, sizes: list[Any], times: Tensor, axis: int) -> Tensor:

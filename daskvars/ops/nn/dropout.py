@@ -15,7 +15,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.nn import dropout as kernels
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import sizes_filled
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater_equal
@@ -147,7 +147,4 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
             f"{shapes.show(found)}: give a size for each dimension"
         )
     filled = tuple(n if m is None else m for m, n in zip(wanted, found, strict=True))
-    if shapes.is_known(filled):
-        return filled
-    sizes = shape_of(x)
-    return [sizes[i] if n is None else n for i, n in enumerate(filled)]
+    return filled if shapes.is_known(filled) else sizes_filled(x, filled)
