@@ -15,7 +15,7 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.engine.engine import Engine
-from tests import gpus, pitfalls, thresholds
+from tests import gpus, pitfalls, sources, thresholds
 from tests.files_in_turn import FilesInTurn
 
 pytest_plugins = ["pytester"]
@@ -26,6 +26,10 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 CONNECT = "15s"
+
+# By how many objects there are more when the garbage collector looks for some that are gone. Tests
+# make graphs and drop them: with Python's 700 it goes in vain through those that are being made.
+YOUNG = 10_000
 
 # A kernel that contradicts its op is found whatever is run, and so is a pass that breaks a promise.
 config.set(check_every_run=True, verify_programs=True)
@@ -76,6 +80,13 @@ def no_client_is_left():
     pytest.fail(f"{left} is left as the default client")
 
 
+@pytest.fixture(scope="module")
+def trees():
+    """The syntax trees of files, for a module of tests that looks at many."""
+    with sources.kept():
+        yield
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection():
     """Have the garbage collector leave alone what is there before the first test.
@@ -91,6 +102,13 @@ def pytest_collection():
         gc.enable()
         gc.collect()
         gc.freeze()
+        gc.set_threshold(YOUNG)
+
+
+def pytest_unconfigure():
+    """Look through what is left once: pytest does it five times at its end, and Python again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

@@ -20,6 +20,7 @@ def test_those_required_are_here():
     assert [*PITFALLS] == sorted(PITFALLS)
 
 
+@pytest.mark.usefixtures("trees")
 def test_each_names_checks_that_are_run():
     for _, files in PITFALLS.values():
         assert files

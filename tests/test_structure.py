@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 import daskvars
 from tests import sources
 
@@ -16,6 +18,7 @@ FILES = sorted(
 )
 FORBIDDEN_NAMES = {"utils", "common", "base", "helpers", "misc", "impl", "core"}
 MAX_FUNCTION_LINES = 60
+pytestmark = pytest.mark.usefixtures("trees")
 MARKS = ("TO" + "DO", "FIX" + "ME", "XX" + "X")
 
 
@@ -41,8 +44,9 @@ class Facts(NamedTuple):
 
 @cache
 def facts(path):
-    text, tree = path.read_text(), sources.tree(path)
-    nodes = [node for node in sources.nodes(path) if not is_overload(node)]
+    text = path.read_text()
+    tree = ast.parse(text)
+    nodes = [node for node in sources.statements_in(tree) if not is_overload(node)]
     handlers = [node for node in nodes if isinstance(node, ast.ExceptHandler)]
     functions = ast.FunctionDef | ast.AsyncFunctionDef
     return Facts(

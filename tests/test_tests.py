@@ -4,9 +4,10 @@ import ast
 
 import pytest
 
-from tests.sources import ROOT, nodes
+from tests.sources import ROOT, naming, nodes, statements
 
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
+pytestmark = pytest.mark.usefixtures("trees")
 CLUSTERS = {"LocalCluster", "SpecCluster", "Client", "Nanny"}
 # Who may make clusters or clients: the rest asks `clusters` for them. A program that is only read,
 # by type checkers, does as users do.
@@ -43,7 +44,7 @@ def called(path):
 def callers(names):
     """Return file -> lines where one of the functions of some names is called."""
     found = {}
-    for path in TESTS:
+    for path in naming(TESTS, names):
         lines = [line for line, name in called(path) if name in names]
         if lines:
             found[path.relative_to(ROOT / "tests").as_posix()] = lines
@@ -69,6 +70,27 @@ def test_calls_are_found(tmp_path):
     path = tmp_path / "bad.py"
     path.write_text("import time\ntime.sleep(1)\nfrom dask import distributed\nClient('a')\n")
     assert [*called(path)] == [(2, "sleep"), (4, "Client")]
+
+
+def test_files_that_name_something_are_found_however_it_is_spelled(tmp_path):
+    texts = {"plain": "time.sleep(1)", "wide": "time.\uff53leep(1)", "other": "asleep, sleep_"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    assert {path.stem for path in naming(tmp_path.iterdir(), {"sleep"})} == {"plain", "wide"}
+
+
+def test_statements_are_all_nodes_but_those_of_expressions(tmp_path):
+    path = tmp_path / "all.py"
+    path.write_text(
+        "import a\ntry:\n  b\nexcept c:\n  with d:\n    def e(): return f\n"
+        "else:\n  g\nfinally:\n  h\n"
+        "async def i():\n  async for j in k:\n    l\n  else:\n    m if n else lambda: o\n"
+        "match p:\n  case q:\n    class r:\n      if s: t\n      elif u: v\n      else: w\n"
+        "while x: y\nelse:\n  try: z\n  except* a: b\n"
+    )
+    kinds = ast.stmt | ast.ExceptHandler | ast.match_case | ast.Module
+    found = [id(node) for node in statements(path)]
+    assert sorted(found) == sorted(id(n) for n in nodes(path) if isinstance(n, kinds))
 
 
 def folders(root):

@@ -4,6 +4,8 @@ import ast
 import importlib
 from pathlib import Path
 
+import pytest
+
 from daskvars import config, versioned
 from daskvars.remote.tasks import region_tasks as worker_tasks
 from tests import sources, thresholds
@@ -40,6 +42,7 @@ def constants():
                         yield module, name.id
 
 
+@pytest.mark.usefixtures("trees")
 def test_every_size_is_a_threshold_or_is_said_to_be_none():
     known = {(m, name) for m, values in thresholds.LOWEST.items() for name in values}
     others = set().union(*thresholds.NO_PATHS.values())
