@@ -14,6 +14,7 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import OpError
 from daskvars.graph import nest
+from tests import case
 
 
 def placeholders(sample, shapes="static"):
@@ -189,26 +190,26 @@ def seed_like(rng, value):
 
 def assert_gradients(sample, rtol=2e-4):
     """The symbolic gradient equals the numerical one, for every differentiable input."""
-    for position in sample.differentiable:
-        with dv.Graph().as_default() as graph:
-            dv.set_random_seed(7)
-            inputs = placeholders(sample)
-            ys = [
-                t
-                for t in nest.flatten(sample.call(*inputs))
-                if t.dtype.is_floating or t.dtype.is_complex
-            ]
-            rng = numpy.random.default_rng(3)
-            with dv.Session(graph=graph) as session:
-                feed = dict(zip(inputs, sample.inputs, strict=True))
-                seed = [seed_like(rng, v) for v in session.run(ys, feed)]
-                (dx,) = dv.gradients(ys, [inputs[position]], [dv.constant(s) for s in seed])
-                assert dx is not None, f"input {position} of {sample.name} has no gradient"
-                found = session.run(dv.convert_to_tensor(dx), feed)
+    with dv.Graph().as_default() as graph, dv.Session(graph=graph) as session:
+        dv.set_random_seed(7)
+        inputs = placeholders(sample)
+        ys = [
+            t
+            for t in nest.flatten(sample.call(*inputs))
+            if t.dtype.is_floating or t.dtype.is_complex
+        ]
 
-                def function(arrays, session=session, inputs=inputs, ys=ys):
-                    return session.run(ys, dict(zip(inputs, arrays, strict=True)))
+        def function(arrays):
+            return session.run(ys, dict(zip(inputs, arrays, strict=True)))
 
-                wanted = numerical_gradient(function, sample.inputs, position, seed)
-        scale = max(1.0, float(numpy.max(numpy.abs(wanted), initial=0.0)))
-        assert_allclose(found, wanted, rtol=rtol, atol=rtol * scale / 10)
+        rng = numpy.random.default_rng(3)
+        seed = [seed_like(rng, v) for v in function(sample.inputs)]
+        feed = dict(zip(inputs, sample.inputs, strict=True))
+        for position in sample.differentiable:
+            (dx,) = dv.gradients(ys, [inputs[position]], [dv.constant(s) for s in seed])
+            assert dx is not None, f"input {position} of {sample.name} has no gradient"
+            found = session.run(dv.convert_to_tensor(dx), feed)
+            wanted = numerical_gradient(function, sample.inputs, position, seed)
+            scale = max(1.0, float(numpy.max(numpy.abs(wanted), initial=0.0)))
+            with case.of(f"by input {position}"):
+                assert_allclose(found, wanted, rtol=rtol, atol=rtol * scale / 10)

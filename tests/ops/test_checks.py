@@ -10,6 +10,7 @@ from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.ops.math.arithmetic import multiply
 from tests.ops import checks
+from tests.ops.each_op import of_samples
 from tests.ops.sample import Sample
 
 
@@ -62,6 +63,34 @@ def test_rejects_a_wrong_shape(define):
         checks.graph_run(sample)
     with pytest.raises(AssertionError):
         checks.assert_inferred(dv.zeros([3], dv.float64), numpy.zeros(2))
+
+
+def of_names(*names):
+    return [Sample("Op", lambda: None, id=name) for name in names]
+
+
+def test_a_test_of_samples_tries_all_and_says_which_failed():
+    tried = []
+
+    @of_samples
+    def test(sample, wrong):
+        tried.append(sample.id)
+        if sample.id in wrong:
+            pytest.fail("wrong")
+        if sample.id == "skipped":
+            pytest.skip("why")
+
+    samples = of_names("a", "b", "skipped")
+    test(samples, wrong="")
+    assert tried == ["a", "b", "skipped"]
+    with pytest.raises(pytest.fail.Exception, match="wrong") as one:
+        test(samples, wrong="a")
+    assert one.value.__notes__ == ["the case: Op-a"]
+    with pytest.raises(BaseExceptionGroup, match="2 of 3 samples") as both:
+        test(samples, wrong="ab")
+    assert [e.__notes__ for e in both.value.exceptions] == [["the case: Op-a"], ["the case: Op-b"]]
+    with pytest.raises(pytest.skip.Exception, match="why"):
+        test(samples[2:], wrong="")
 
 
 def test_rejects_values_that_differ():

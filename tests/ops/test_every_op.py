@@ -17,6 +17,7 @@ from daskvars.graph.definitions.patterns import HostCall
 from daskvars.remote.regions.region_program import Call
 from tests import case
 from tests.ops import checks
+from tests.ops.each_op import each_op, each_op_that
 from tests.ops.samples import SAMPLES
 
 # Ops that exist only inside others: exercised through the samples and tests of those.
@@ -40,7 +41,6 @@ TYPES = sorted(
     for type, op in REGISTRY.items()
     if not isinstance(op.pattern, HostCall) and not type.endswith("InBody")
 )
-everyone = pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
 
 
 def test_every_registered_op_has_a_sample():
@@ -48,20 +48,14 @@ def test_every_registered_op_has_a_sample():
     assert not missing, f"add samples for {sorted(missing)}"
 
 
-def those(condition):
-    """Parametrize a test by the samples that it is about."""
-    samples = [*filter(condition, SAMPLES)]
-    return pytest.mark.parametrize("sample", samples, ids=[sample.name for sample in samples])
-
-
-@everyone
+@each_op
 def test_inferred_is_computed(sample):
     for tensors, values in (checks.whole(sample), checks.graph_run(sample, shapes="open")):
         for tensor, value in zip(tensors, values, strict=True):
             checks.assert_inferred(tensor, value)
 
 
-@those(checks.chunked_feeds)
+@each_op_that(checks.chunked_feeds)
 def test_chunked_is_whole(sample):
     tensors, chunked = checks.graph_run(sample, checks.chunked_feeds(sample))
     checks.assert_same(chunked, checks.whole(sample)[1], sample.rtol)
@@ -77,7 +71,7 @@ ORDERS = {
 }
 
 
-@those(lambda sample: not sample.random and any(np.ndim(a) for a in sample.inputs))
+@each_op_that(lambda sample: not sample.random and any(np.ndim(a) for a in sample.inputs))
 def test_the_order_of_memory_changes_nothing(sample):
     wanted = checks.whole(sample)[1]
     arrays = [np.asarray(array) for array in sample.inputs]
@@ -141,7 +135,7 @@ def takes_any_sizes(sample):
         pytest.param(checks.EDGES, id="all", marks=pytest.mark.slow),
     ],
 )
-@those(takes_any_sizes)
+@each_op_that(takes_any_sizes)
 def test_edges(sample, edges):
     """Scalars, nothing and single elements: refused in words, or chunked = whole = inferred."""
     tried = set()
@@ -171,12 +165,12 @@ def at_the_edge(sample):
                     checks.assert_same(of_cut, found[1], sample.rtol)
 
 
-@those(lambda sample: sample.differentiable)
+@each_op_that(lambda sample: sample.differentiable)
 def test_gradient_is_numerical(sample):
     checks.assert_gradients(sample)
 
 
-@those(checks.complexed)
+@each_op_that(checks.complexed)
 def test_complex_is_whole_and_its_gradient_numerical(sample):
     sample = checks.complexed(sample)
     if checks.is_refused(sample):
@@ -211,7 +205,7 @@ def test_ops_that_take_complex_numbers_are_tried_on_them():
     }
 
 
-@everyone
+@each_op
 def test_eager_is_graph(sample):
     dv.set_random_seed(7)
     tensors = nest.flatten(sample.call(*[dv.constant(a) for a in sample.inputs]))
@@ -254,7 +248,7 @@ def watching(program):
     return dataclasses.replace(program, calls=tuple(map(watched, program.calls)), cache={})
 
 
-@everyone
+@each_op
 def test_results_are_memory_of_their_own(sample, monkeypatch):
     """Later calls write over what elementwise kernels and those said to be `fresh` made, and a
     variable over its own memory: an op says that it may give its first input on (`views`)."""
@@ -267,8 +261,9 @@ def test_results_are_memory_of_their_own(sample, monkeypatch):
         regions.extend(found)
         return dataclasses.replace(plan, regions=tuple(found))
 
-    monkeypatch.setattr(lowering, "emit", emitted)
-    checks.graph_run(sample)
+    with monkeypatch.context() as patch:
+        patch.setattr(lowering, "emit", emitted)
+        checks.graph_run(sample)
     assert all(call.kernel.__name__ == "kernel" for r in regions for call in r.program.calls)
 
 

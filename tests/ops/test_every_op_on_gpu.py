@@ -11,7 +11,7 @@ from daskvars.device_array import DeviceArray
 from tests import fake_cupy
 from tests.gpus import STAND_IN
 from tests.ops import checks
-from tests.ops.samples import SAMPLES
+from tests.ops.each_op import each_op
 
 
 @pytest.fixture
@@ -29,12 +29,13 @@ def moves(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
+@each_op
 def test_a_gpu_computes_what_numpy_does(sample, gpu, moves, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(backend, "GPU_AVAILABLE", False)
         _, wanted = checks.graph_run(sample)
     fake_cupy.transfers.clear()
+    moves.clear()
     tensors, found = checks.graph_run(sample, device="/gpu:0")
     for tensor, value in zip(tensors, found, strict=True):
         assert not isinstance(value, DeviceArray)

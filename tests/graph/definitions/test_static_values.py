@@ -6,10 +6,10 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.graph.definitions.static_values import constant_value, partial_value
-from tests.ops.samples import SAMPLES
+from tests.ops.each_op import each_op
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
+@each_op
 def test_every_op_over_constants_is_folded_or_left_and_gives_sizes(sample):
     """Where an op gives a whole number, `tf.zeros` takes it as a size, known or not."""
     with dv.Graph().as_default() as graph:

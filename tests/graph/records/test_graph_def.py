@@ -11,7 +11,7 @@ import daskvars.v1 as tf
 from daskvars.graph.records.attribute_json import LARGE_BYTES, decode, encode
 from daskvars.graph.records.json_record import dumped
 from daskvars.v1.graphs.subgraph import extract
-from tests.ops.samples import SAMPLES
+from tests.ops.each_op import each_op
 
 # Ops of Python functions: a graph that was read has a stand-in, for files hold no code.
 PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "CustomGradient")
@@ -152,7 +152,7 @@ def test_a_function_is_only_named_and_cannot_be_called_from_a_file():
         found(1)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
+@each_op
 def test_the_graph_of_every_op_survives(sample):
     with dv.Graph().as_default() as graph:
         sample.call(*[dv.constant(a) for a in sample.inputs])
