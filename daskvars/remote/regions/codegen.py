@@ -8,6 +8,8 @@ is the only place of the package that makes code of text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 
@@ -46,9 +48,25 @@ def defined(
     >>> defined("f", ["def f(s0):", "    return k0(s0)"], {"k0": abs})(-3)
     3
     """
-    code = compile("\n".join([*lines, ""]), filename, "exec")
+    code = in_file(_compiled("\n".join([*lines, ""])), filename)
     exec(code, scope)  # noqa: S102 - see above
     return scope.pop(function)  # in the scope, it could be freed only by the garbage collector
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str) -> CodeType:
+    """Compile a text. Without data in them, those of small regions are the same again and again."""
+    return compile(text, "<daskvars>", "exec")
+
+
+def in_file(code: CodeType, filename: str) -> CodeType:
+    """Return code, and that of the functions in it, that tracebacks call by a file's name.
+
+    >>> in_file(compile("1", "a", "eval"), "b").co_filename
+    'b'
+    """
+    inner = [in_file(c, filename) if isinstance(c, CodeType) else c for c in code.co_consts]
+    return code.replace(co_filename=filename, co_consts=tuple(inner))
 
 
 def naming(kernel: Callable[..., Any], keywords: tuple[str, ...]) -> Callable[..., Any]:
