@@ -156,6 +156,7 @@ def test_mistakes_in_dasks_configuration_are_told(knobs, error, match):
     assert config.get() == config.Config()
 
 
+@pytest.mark.slow
 def test_files_and_the_environment(tmp_path):
     (tmp_path / "daskvars.yaml").write_text("daskvars:\n  batch-parts: 3\n  num-threads: 2\n")
     environment = {

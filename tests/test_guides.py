@@ -68,6 +68,7 @@ def test_blocks_that_are_not_run_are_refused():
         documents.blocks_of("```text\n1\n```")
 
 
+@pytest.mark.slow
 def test_what_differs_is_found(tmp_path):
     text = "\n```python\nx = 1\nprint(x + 1)\n```\n\n```text\n2\n```\n"
     text += "```sh\necho 3\n```\n```text\n3\n```\n"
@@ -84,6 +85,7 @@ def test_what_differs_is_found(tmp_path):
         documents.check("page.md", [blocks[0], blocks[1]._replace(expected="")], printed)
 
 
+@pytest.mark.slow
 def test_an_error_names_the_line_of_the_document(tmp_path):
     blocks = documents.blocks_of("# Page\n\n```python\nx = 1\n\nraise ValueError(x)\n```\n")
     with pytest.raises(AssertionError, match=r'page.md", line 6'):

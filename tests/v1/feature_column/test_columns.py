@@ -189,6 +189,7 @@ def test_examples_are_parsed_as_columns_declare():
         fc.make_parse_example_spec([WEIGHTED, fc.numeric_column("w")])
 
 
+@pytest.mark.cluster
 def test_a_model_of_columns_learns_on_a_cluster():
     x = tf.constant([["a"], ["b"], ["c"], ["a"]])
     columns = [fc.categorical_column_with_vocabulary_list("words", ["a", "b", "c"])]

@@ -13,6 +13,7 @@ from daskvars.remote.versions.version_keeper import keepers
 from tests.clusters import running
 from tests.execution.cluster.shared_counters import blocks_of
 
+pytestmark = pytest.mark.cluster
 VALUE = np.arange(42.0).reshape(7, 6)
 
 
