@@ -15,6 +15,7 @@ import numpy as np
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.sparse.indices import of_rows
 
 NONE = -np.inf  # the logarithm of what cannot be
 
@@ -121,14 +122,6 @@ def _one(logs: np.ndarray, labels: list[int], merge: bool) -> tuple[float, np.nd
     return -whole, slope
 
 
-def _table(rows: list[list[int]]) -> tuple[Any, Any, Any]:
-    places = [(row, n) for row, items in enumerate(rows) for n in range(len(items))]
-    values = np.array([item for items in rows for item in items], np.int64)
-    most = max(map(len, rows), default=0)
-    table = np.array(places, np.int64).reshape(-1, 2)
-    return table, values, np.array([len(rows), most], np.int64)
-
-
 def _merged(path: list[int]) -> list[int]:
     return [label for i, label in enumerate(path) if not i or label != path[i - 1]]
 
@@ -148,7 +141,7 @@ def greedy_decoder(
         sums[number] = -mine.max(axis=1).sum() if length else 0
         path = _merged(best) if merge_repeated else best
         rows.append([label for label in path if label != blank])
-    return (*_table(rows), sums)
+    return (*of_rows(rows, np.int64), sums)
 
 
 @host_kernel
@@ -177,7 +170,7 @@ def beam_search_decoder(
                 raise InvalidArgumentError(
                     None, None, f"top_paths {top_paths} is more than the leaves of the beam search"
                 )
-    tables = [_table(rows) for rows in paths]
+    tables = [of_rows(rows, np.int64) for rows in paths]
     return (*[part for parts in zip(*tables, strict=True) for part in parts], scores)
 
 

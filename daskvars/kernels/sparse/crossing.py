@@ -13,6 +13,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.optional_packages import needing
+from daskvars.kernels.sparse.indices import of_rows
 from daskvars.kernels.string_hashes import MASK, MURMUR_FACTOR, MURMUR_SHIFT, WHY
 
 LARGEST = (1 << 63) - 1  # a hash without buckets is the rest of a division by it
@@ -42,15 +43,6 @@ def _rows(arrays: Sequence[Any], forms: Sequence[str]) -> list[list[list[Any]]]:
     return inputs
 
 
-def _table(crossed: list[list[Any]], kind: Any) -> tuple[Any, Any, Any]:
-    places = [(row, n) for row, items in enumerate(crossed) for n in range(len(items))]
-    values = np.empty(len(places), kind)
-    values[...] = [item for items in crossed for item in items]
-    most = max(map(len, crossed), default=0)
-    table = np.array(places, np.int64).reshape(-1, 2)
-    return table, values, np.array([len(crossed), most], np.int64)
-
-
 @host_kernel
 def cross(
     xp: ArrayModule, *arrays: Array, forms: Sequence[str], separator: bytes
@@ -64,7 +56,7 @@ def cross(
         ]
         for row in zip(*inputs, strict=True)
     ]
-    return _table(crossed, object)
+    return of_rows(crossed, object)
 
 
 @host_kernel
@@ -86,7 +78,7 @@ def cross_hashed(
         [hashed(items) for items in itertools.product(*row)]
         for row in zip(*_rows(arrays, forms), strict=True)
     ]
-    return _table(crossed, np.int64)
+    return of_rows(crossed, np.int64)
 
 
 def _mixed(value: int) -> int:

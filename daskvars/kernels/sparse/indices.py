@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
+
+
+def of_rows(rows: Sequence[Sequence[Any]], kind: Any) -> tuple[Any, Any, Any]:
+    """Return (places, values, shape) of rows of elements, whose dtype is `kind`.
+
+    Example:
+        >>> [found.tolist() for found in of_rows([[5], [], [6, 7]], "int64")]
+        [[[0, 0], [2, 0], [2, 1]], [5, 6, 7], [3, 2]]
+    """
+    places = [(row, n) for row, items in enumerate(rows) for n in range(len(items))]
+    values = np.empty(len(places), kind)
+    values[...] = [item for items in rows for item in items]
+    most = max(map(len, rows), default=0)
+    table = np.array(places, np.int64).reshape(-1, 2)
+    return table, values, np.array([len(rows), most], np.int64)
 
 
 def order(xp: ArrayModule, places: Array) -> Array:

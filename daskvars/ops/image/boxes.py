@@ -22,7 +22,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.image import boxes as kernels
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.padding import pad
-from daskvars.ops.nn.windows.arguments import full_shape, image_shape
+from daskvars.ops.nn.windows.arguments import full_shape, image_shape, of_batch
 from daskvars.ops.random.distributions import drawn_with
 from daskvars.ops.rules import axes
 from daskvars.shapes import RankedShape, Shape
@@ -367,7 +367,7 @@ def _with_outlines(inputs: Sequence[Spec], **attrs: Any) -> Spec:
         raise ValueError(
             f"Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA), got {images[3]}"
         )
-    return Spec(inputs[0].dtype, (boxes[0] if images[0] is None else images[0], *images[1:]))
+    return of_batch(inputs[0].dtype, images, boxes[0])
 
 
 def _drawing(type: str, signature: str, access: str) -> OpDef:

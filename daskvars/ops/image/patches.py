@@ -13,7 +13,7 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.image import patches as kernels
 from daskvars.kernels.nn.windows.sliding import windowed_shape
-from daskvars.ops.nn.windows.arguments import PerAxis, image_shape, image_sizes, per_axis
+from daskvars.ops.nn.windows.arguments import PerAxis, image_shape, image_sizes, of_batch, per_axis
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.axes import either
 from daskvars.shapes import Shape
@@ -57,7 +57,7 @@ def _pictures(
     wanted = image_shape(Spec(inputs[0].dtype, input_shape), "input_shape")
     if not shapes.compatible((batch,), wanted[:1]):
         raise ValueError(f"{batch} images of patches do not fit {shapes.show(wanted)}")
-    return Spec(inputs[0].dtype, (batch if wanted[0] is None else wanted[0], *wanted[1:]))
+    return of_batch(inputs[0].dtype, wanted, batch)
 
 
 PATCHES_GRAD: OpDef = OpDef(

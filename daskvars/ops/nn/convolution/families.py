@@ -26,6 +26,7 @@ from daskvars.ops.nn.windows.arguments import (
     full_shape,
     image_shape,
     image_sizes,
+    of_batch,
     per_axis,
     space_format,
     window_padding,
@@ -161,7 +162,7 @@ class Convolution:
         w, dy = self._shape(inputs[0], "filter"), self._shape(inputs[1], "out_backprop")
         image = self._shape(Spec(inputs[1].dtype, input_shape), "input_sizes")
         self._checked(image, w, dy, **options)
-        return Spec(inputs[1].dtype, (dy[0] if image[0] is None else image[0], *image[1:]))
+        return of_batch(inputs[1].dtype, image, dy[0])
 
     def _filter_spec(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from daskvars import shapes
+from daskvars.dtypes import DType
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn.windows.sliding import channels
@@ -109,6 +110,11 @@ def image_sizes(x: Tensor) -> Any:
     """Return the shape of images as far as a gradient needs it: that of the batch may be open."""
     shape = x.spec.shape
     return shape_of(x) if shape is None or None in shape[1:] else shape
+
+
+def of_batch(dtype: DType, shape: shapes.RankedShape, batch: int | None) -> Spec:
+    """Return the spec of images of a shape, whose batch is `batch` where the shape leaves it."""
+    return Spec(dtype, (batch if shape[0] is None else shape[0], *shape[1:]))
 
 
 def full_shape(x: Tensor) -> Any:

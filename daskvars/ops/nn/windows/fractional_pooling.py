@@ -24,7 +24,7 @@ from daskvars.ops.gather_scatter.sorting import argsort
 from daskvars.ops.math.arithmetic import floor, minimum
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.scans import cumsum
-from daskvars.ops.nn.windows.arguments import image_shape, image_sizes
+from daskvars.ops.nn.windows.arguments import image_shape, image_sizes, of_batch
 from daskvars.ops.random.distributions import drawn_with, random_uniform
 from daskvars.ops.random.stateless import stateless_uniform
 from daskvars.ops.rules import axes
@@ -51,7 +51,7 @@ def _spread(
 ) -> Spec:
     batch = image_shape(inputs[0], "grad")[0]
     wanted = image_shape(Spec(inputs[0].dtype, input_shape), "orig_input_shape")
-    return Spec(inputs[0].dtype, (batch if wanted[0] is None else wanted[0], *wanted[1:]))
+    return of_batch(inputs[0].dtype, wanted, batch)
 
 
 def _definition(

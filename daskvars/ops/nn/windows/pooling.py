@@ -24,6 +24,7 @@ from daskvars.ops.nn.windows.arguments import (
     image_shape,
     image_sizes,
     of_all_axes,
+    of_batch,
     space_format,
     window_padding,
 )
@@ -192,7 +193,7 @@ def _spread(
             f"a gradient of shape {shapes.show(dy)} does not fit images of shape "
             f"{shapes.show(wanted)}, pooled to {shapes.show(found)}"
         )
-    return Spec(inputs[0].dtype, (dy[0] if wanted[0] is None else wanted[0], *wanted[1:]))
+    return of_batch(inputs[0].dtype, wanted, dy[0])
 
 
 AVG_POOL = OpDef(
