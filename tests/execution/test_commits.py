@@ -104,6 +104,7 @@ def foreign_commit(path: Path) -> None:
     writer.commit()
 
 
+@pytest.mark.slow
 def test_two_processes_adding_a_hundred_each_give_two_hundred(tmp_path, each_run):
     initialize(tmp_path)
     writers = [started(tmp_path, 100) for _ in range(2)]
@@ -129,6 +130,7 @@ def has_committed(writers):
     return any(done.value for _, done in writers)
 
 
+@pytest.mark.slow
 def test_killed_writers_leave_a_complete_head_and_no_lost_update(tmp_path, each_run):
     chance = random.Random(7)
     initialize(tmp_path)

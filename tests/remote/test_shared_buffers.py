@@ -50,6 +50,7 @@ def filled(ticket, num_times):
     return found
 
 
+@pytest.mark.slow
 def test_another_process_fills_a_buffer():
     buffer = SharedBuffer()
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
@@ -118,6 +119,7 @@ def test_a_ticket_of_another_file_is_refused():
     assert lent.placed(ticket, [array]) is None
 
 
+@pytest.mark.slow
 def test_a_killed_borrower_leaves_nothing():
     buffer = SharedBuffer()
     program = (

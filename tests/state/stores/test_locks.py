@@ -25,6 +25,7 @@ def hold(path, ready, release) -> None:
         release.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 def test_other_processes_wait_until_the_holder_ends(tmp_path, killed) -> None:
     ready, release, mine = processes.Event(), processes.Event(), threading.Event()

@@ -10,6 +10,7 @@ import time
 from functools import partial
 
 import numpy as np
+import pytest
 
 import daskvars.v1 as tf
 from tests.waiting import wait_until
@@ -65,6 +66,7 @@ def has_saved(saved, step):
     return saved.value > step
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_loses_at_most_the_save_under_way(tmp_path):
     directory, step = str(tmp_path / "run"), 0
     for trial in range(NUM_TRIALS):

@@ -84,6 +84,7 @@ def test_a_store_that_was_deleted_is_empty_when_it_is_opened_again(tmp_path):
         assert session.run(v) == 5.0
 
 
+@pytest.mark.slow
 def test_a_store_that_another_process_replaced_is_read_when_it_is_opened_again(tmp_path):
     place = tmp_path / "s.zarr"
     write(place, 1.0)
@@ -97,6 +98,7 @@ def test_a_store_that_another_process_replaced_is_read_when_it_is_opened_again(t
         assert session.run(frozen).tolist() == [42.0] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opens", [False, True], ids=["sealed", "opened again"])
 def test_a_replaced_store_is_read_by_whoever_has_changed_nothing(tmp_path, opens):
     place = tmp_path / "s.zarr"
@@ -117,6 +119,7 @@ def test_a_replaced_store_is_read_by_whoever_has_changed_nothing(tmp_path, opens
         assert session.run(frozen).tolist() == [42.0] * 3
 
 
+@pytest.mark.slow
 def test_a_replaced_store_is_not_opened_over_changes_of_this_process(tmp_path):
     place = tmp_path / "s.zarr"
     write(place, 1.0)
@@ -410,6 +413,7 @@ def count_up(place: Path, times, done, longest) -> None:
                 done.value = number + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trial", range(3))
 def test_a_killed_process_loses_at_most_the_period_and_the_time_of_one_seal(tmp_path, trial):
     times = processes.Array("d", MANY, lock=False)
