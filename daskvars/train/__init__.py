@@ -29,9 +29,13 @@ from daskvars.train.checkpoints.checkpoint_state import (
 )
 from daskvars.train.checkpoints.vocabularies import VocabInfo
 from daskvars.train.checkpoints.warm_starting import warm_start
-from daskvars.train.optimizers.adaptive import (
-    AdadeltaOptimizer, AdagradOptimizer, AdamOptimizer, AdamWOptimizer, RMSPropOptimizer,
+from daskvars.train.optimizers.adam_variants import (
+    AdaMaxOptimizer, LazyAdamOptimizer, NadamOptimizer,
 )
+from daskvars.train.optimizers.adaptive import (
+    AdadeltaOptimizer, AdagradOptimizer, AdamOptimizer, RMSPropOptimizer,
+)
+from daskvars.train.optimizers.decoupled_decay import AdamWOptimizer
 from daskvars.train.optimizers.lamb import LAMBOptimizer
 from daskvars.train.optimizers.moving_averages import (
     ExponentialMovingAverage, assign_moving_average, weighted_moving_average,
@@ -48,19 +52,19 @@ from daskvars.train.training_step import (
 )
 
 __all__ = [
-    "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "AdamWOptimizer", "Checkpoint",
-    "CheckpointManager", "CheckpointState", "ExponentialMovingAverage",
-    "GradientDescentOptimizer", "LAMBOptimizer", "MomentumOptimizer", "NewCheckpointReader",
-    "Optimizer", "RMSPropOptimizer", "Saver", "VocabInfo", "assert_global_step",
-    "assign_moving_average", "checkpoint_exists", "checkpoints_iterator", "cosine_decay",
-    "cosine_decay_restarts", "create_global_step", "exponential_decay", "export_checkpoint",
-    "generate_checkpoint_state_proto", "get_checkpoint_mtimes", "get_checkpoint_state",
-    "get_global_step", "get_or_create_global_step", "global_step", "import_checkpoint",
-    "init_from_checkpoint", "inverse_time_decay", "latest_checkpoint", "linear_cosine_decay",
-    "list_variables", "load_checkpoint", "load_variable", "natural_exp_decay",
-    "noisy_linear_cosine_decay", "piecewise_constant", "piecewise_constant_decay",
-    "polynomial_decay", "remove_checkpoint", "summary_iterator", "update_checkpoint_state",
-    "warm_start", "weighted_moving_average",
+    "AdaMaxOptimizer", "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "AdamWOptimizer",
+    "Checkpoint", "CheckpointManager", "CheckpointState", "ExponentialMovingAverage",
+    "GradientDescentOptimizer", "LAMBOptimizer", "LazyAdamOptimizer", "MomentumOptimizer",
+    "NadamOptimizer", "NewCheckpointReader", "Optimizer", "RMSPropOptimizer", "Saver", "VocabInfo",
+    "assert_global_step", "assign_moving_average", "checkpoint_exists", "checkpoints_iterator",
+    "cosine_decay", "cosine_decay_restarts", "create_global_step", "exponential_decay",
+    "export_checkpoint", "generate_checkpoint_state_proto", "get_checkpoint_mtimes",
+    "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
+    "import_checkpoint", "init_from_checkpoint", "inverse_time_decay", "latest_checkpoint",
+    "linear_cosine_decay", "list_variables", "load_checkpoint", "load_variable",
+    "natural_exp_decay", "noisy_linear_cosine_decay", "piecewise_constant",
+    "piecewise_constant_decay", "polynomial_decay", "remove_checkpoint", "summary_iterator",
+    "update_checkpoint_state", "warm_start", "weighted_moving_average",
 ]
 
 if not typing.TYPE_CHECKING:

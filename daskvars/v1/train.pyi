@@ -1,5 +1,6 @@
 """The names of ``tf.train``. Made by tests/typed/stubs.py; a test compares them."""
 
+from daskvars.train import AdaMaxOptimizer as AdaMaxOptimizer
 from daskvars.train import AdadeltaOptimizer as AdadeltaOptimizer
 from daskvars.train import AdagradOptimizer as AdagradOptimizer
 from daskvars.train import AdamOptimizer as AdamOptimizer
@@ -10,7 +11,9 @@ from daskvars.train import CheckpointState as CheckpointState
 from daskvars.train import ExponentialMovingAverage as ExponentialMovingAverage
 from daskvars.train import GradientDescentOptimizer as GradientDescentOptimizer
 from daskvars.train import LAMBOptimizer as LAMBOptimizer
+from daskvars.train import LazyAdamOptimizer as LazyAdamOptimizer
 from daskvars.train import MomentumOptimizer as MomentumOptimizer
+from daskvars.train import NadamOptimizer as NadamOptimizer
 from daskvars.train import NewCheckpointReader as NewCheckpointReader
 from daskvars.train import Optimizer as Optimizer
 from daskvars.train import RMSPropOptimizer as RMSPropOptimizer

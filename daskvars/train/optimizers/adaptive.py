@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from daskvars.graph.indexed_slices import IndexedSlices
@@ -13,12 +12,10 @@ from daskvars.ops.math.arithmetic import square
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.state.assign import assign, read_variable, scatter_add
 from daskvars.surface.accepted import accepts
-from daskvars.train.optimizers.optimizer import GradsAndVars
 from daskvars.train.optimizers.update_rule import (
     Cell,
     Hyperparameter,
     RuleOptimizer,
-    SparseRows,
     Whole,
     as_dtype_of,
     check_positive,
@@ -263,12 +260,16 @@ class AdamOptimizer(RuleOptimizer):
         self._rate_t = self._lr_t * sqrt(1.0 - self._power2_t) / (1.0 - self._power1_t)
 
     def _rule(self, variable: Cell, gradient: Tensor, m: Cell, v: Cell) -> None:
+        self._move(variable, *self._averages(gradient, m, v))
+
+    def _averages(self, gradient: Tensor, m: Cell, v: Cell) -> tuple[Tensor, Tensor]:
+        """Return the new averages."""
         beta1, beta2, rest1, rest2 = as_dtype_of(
             gradient, self._beta1_t, self._beta2_t, self._rest1_t, self._rest2_t
         )
         m_t = m.set(beta1 * m.value + rest1 * gradient)
         v_t = v.set(beta2 * v.value + rest2 * square(gradient))
-        self._move(variable, m_t, v_t)
+        return m_t, v_t
 
     def _move(self, variable: Cell, m_t: Tensor, v_t: Tensor) -> None:
         """Move `variable` by the new averages."""
@@ -276,14 +277,18 @@ class AdamOptimizer(RuleOptimizer):
         variable.decrease(rate * m_t / (sqrt(v_t) + epsilon))
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
+        variable = Whole(var)
+        self._move(variable, *self._decayed_averages(grad, var))
+        return variable.updates[0]
+
+    def _decayed_averages(self, grad: IndexedSlices, var: Variable) -> tuple[Tensor, Tensor]:
+        """Return the new averages, of which all rows have decayed."""
         beta1, beta2, rest1, rest2 = as_dtype_of(
             grad.values, self._beta1_t, self._beta2_t, self._rest1_t, self._rest2_t
         )
         m = _decayed(self._made_slot(var, "m"), beta1, grad.indices, rest1 * grad.values)
         v = _decayed(self._made_slot(var, "v"), beta2, grad.indices, rest2 * square(grad.values))
-        variable = Whole(var)
-        self._move(variable, m, v)
-        return variable.updates[0]
+        return m, v
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
         powers = self._get_beta_accumulators()
@@ -297,85 +302,6 @@ class AdamOptimizer(RuleOptimizer):
             )
         ]
         return group(*update_ops, *raised, name=name_scope)
-
-
-class AdamWOptimizer(AdamOptimizer):
-    """Adam with decoupled weight decay: ``w -= weight_decay * w`` before Adam's step.
-
-    Args:
-      weight_decay: a number, scalar tensor, Variable, or a callable that gives one. It is not
-        multiplied by the learning rate.
-      learning_rate: see `AdamOptimizer`, also for the others.
-
-    Source: Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization"; TensorFlow 1.15,
-    ``tf.contrib.opt.AdamWOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> dv.train.AdamWOptimizer(0.01, learning_rate=0.1).minimize(lambda: v * v, var_list=[v])
-    >>> round(float(v), 4)
-    0.89
-    """
-
-    def __init__(
-        self,
-        weight_decay: Hyperparameter,
-        learning_rate: Hyperparameter = 0.001,
-        beta1: Hyperparameter = 0.9,
-        beta2: Hyperparameter = 0.999,
-        epsilon: Hyperparameter = 1e-8,
-        use_locking: bool = False,
-        name: str = "AdamW",
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
-        self._weight_decay = weight_decay
-        self._decaying: set[Operation] | None = None
-
-    def minimize(
-        self,
-        loss: Any,
-        *args: Any,
-        decay_var_list: Iterable[Variable] | None = None,
-        **kwargs: Any,
-    ) -> Operation | None:
-        """Do as `Optimizer.minimize`; only the Variables in `decay_var_list`, if given, decay."""
-        self._decaying = _operations(decay_var_list)
-        return super().minimize(loss, *args, **kwargs)
-
-    def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Variable | None = None,
-        name: str | None = None,
-        decay_var_list: Iterable[Variable] | None = None,
-    ) -> Operation | None:
-        """Do as `Optimizer.apply_gradients`; see `minimize` for `decay_var_list`."""
-        self._decaying = _operations(decay_var_list) or self._decaying
-        return super().apply_gradients(grads_and_vars, global_step, name)
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._weight_decay_t = self._hyperparameter(self._weight_decay, "weight_decay")
-
-    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
-        with self._after_decay(Whole(var)):
-            return super()._apply_dense(grad, var)
-
-    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
-        with self._after_decay(SparseRows(var, grad.indices)):
-            return super()._apply_sparse(grad, var)
-
-    def _after_decay(self, cell: Cell) -> AbstractContextManager[None]:
-        if self._decaying and cell.variable.op not in self._decaying:
-            return nullcontext()
-        value = cell.value
-        (decay,) = as_dtype_of(value, self._weight_decay_t)
-        cell.decrease(decay * value)
-        return control_dependencies(cell.updates)
-
-
-def _operations(variables: Iterable[Variable] | None) -> set[Operation] | None:
-    return None if variables is None else {variable.op for variable in variables}
 
 
 def _decayed(slot: Variable, beta: Tensor, indices: Tensor, rows: Tensor) -> Tensor:

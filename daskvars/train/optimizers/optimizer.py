@@ -415,6 +415,16 @@ class Optimizer(Trackable, ShownByArguments):
     def _call_if_callable(self, param: Any) -> Any:
         return param() if callable(param) else param
 
+    def _hyperparameter(self, value: Any, name: str) -> Tensor:
+        """Return a number, tensor, Variable or a callable that gives one as a floating scalar."""
+        value = self._call_if_callable(value)
+        if value is None or isinstance(value, str | bytes):
+            raise TypeError(
+                f"{name} of {type(self).__name__} must be a number, a floating scalar tensor or a "
+                f"callable that gives one; found {value!r}."
+            )
+        return convert_to_tensor(float(value) if isinstance(value, int) else value, name=name)
+
 
 def _key(variable: Variable) -> Operation:
     """Return what stays the same of a variable however often it is wrapped: its operation."""

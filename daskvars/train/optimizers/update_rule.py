@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from daskvars.dtypes import DType
-from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array.constant import constant, fill, shape
@@ -143,16 +142,6 @@ class RuleOptimizer(Optimizer):
         return self._get_or_make_slot_with_initializer(
             var, initializer, var.shape, dtype, slot_name, op_name
         )
-
-    def _hyperparameter(self, value: Any, name: str) -> Tensor:
-        """Return a number, tensor, Variable or a callable that gives one as a floating scalar."""
-        value = self._call_if_callable(value)
-        if value is None or isinstance(value, str | bytes):
-            raise TypeError(
-                f"{name} of {type(self).__name__} must be a number, a floating scalar tensor or a "
-                f"callable that gives one; found {value!r}."
-            )
-        return convert_to_tensor(float(value) if isinstance(value, int) else value, name=name)
 
 
 def check_positive(argument: str, value: float) -> None:

@@ -37,7 +37,7 @@ from daskvars.surface.signatures import named
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.train.checkpoints.iterator import checkpoints_iterator, wait_for_new_checkpoint
 from daskvars.train.checkpoints.reader import list_variables, load_checkpoint, load_variable
-from daskvars.train.optimizers.adaptive import AdamWOptimizer
+from daskvars.train.optimizers import adam_variants, decoupled_decay
 from daskvars.train.training_step import (
     assert_global_step,
     create_global_step,
@@ -74,6 +74,8 @@ from daskvars.v1.contrib.sequences import (
 )
 from daskvars.v1.contrib.trainings import (
     activity_summaries,
+    averaged_optimizer,
+    external_optimizers,
     hyperparameters,
     old_losses,
     sequence_losses,
@@ -333,7 +335,16 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     "losses": _LOSSES,
     "metrics": _METRICS,
     "nn": {"conv1d_transpose": conv1d_transpose, "nth_element": nth_element},
-    "opt": {"AdamWOptimizer": AdamWOptimizer},
+    "opt": {
+        **_of(adam_variants, "AdaMaxOptimizer LazyAdamOptimizer NadamOptimizer"),
+        **_of(
+            decoupled_decay,
+            "AdamWOptimizer DecoupledWeightDecayExtension MomentumWOptimizer "
+            "extend_with_decoupled_weight_decay",
+        ),
+        **_of(external_optimizers, "ExternalOptimizerInterface ScipyOptimizerInterface"),
+        "MovingAverageOptimizer": averaged_optimizer.MovingAverageOptimizer,
+    },
     "predictor": _of(predictors, "Predictor from_saved_model"),
     "rnn": {
         **_CELLS,

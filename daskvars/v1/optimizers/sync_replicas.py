@@ -10,7 +10,6 @@ The thread and the tokens have nothing left to do; code that asks for them gets 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from daskvars.graph.indexed_slices import Gradient, IndexedSlices
@@ -28,6 +27,7 @@ from daskvars.ops.math.comparison import greater, greater_equal, where
 from daskvars.ops.state.assign import assign, assign_add, scatter_add, scatter_update
 from daskvars.surface.accepted import accepts
 from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
+from daskvars.v1.optimizers.wrapped import WrappedOptimizer
 from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.session_run_hook import SessionRunHook
 from daskvars.variables.collections import global_variables, report_uninitialized_variables
@@ -36,7 +36,7 @@ from daskvars.variables.variable import Variable
 
 
 @accepts("use_locking")
-class SyncReplicasOptimizer(Optimizer):
+class SyncReplicasOptimizer(WrappedOptimizer):
     """Collects the gradients of `replicas_to_aggregate` runs and updates once by their mean.
 
     Each run of the train op is one replica's contribution, in whichever session on the same store
@@ -87,17 +87,12 @@ class SyncReplicasOptimizer(Optimizer):
         use_locking: bool = False,
         name: str = "sync_replicas",
     ) -> None:
-        super().__init__(use_locking, name)
-        self._opt = opt
+        super().__init__(opt, use_locking, name)
         self._replicas_to_aggregate = replicas_to_aggregate
         self._total_num_replicas = total_num_replicas or replicas_to_aggregate
         self._variable_averages = variable_averages
         self._variables_to_average = variables_to_average
         self._gradients_applied = False
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what `compute_gradients` of the optimizer that is applied returns."""
-        return self._opt.compute_gradients(*args, **kwargs)
 
     @accepts("name")
     def apply_gradients(
@@ -210,24 +205,6 @@ class SyncReplicasOptimizer(Optimizer):
     def _check_applied(self, method: str) -> None:
         if not self._gradients_applied:
             raise ValueError(f"{method}() should be called after apply_gradients().")
-
-    # -- the optimizer's own ------------------------------------------------------------------
-
-    def build(self, var_list: Variable | Iterable[Any] | None = None) -> None:
-        """Make the variables of the optimizer that is applied."""
-        self._opt.build(var_list)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Variable | None:
-        """Return a slot of the optimizer that is applied."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """Return the names of the slots of the optimizer that is applied."""
-        return self._opt.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> list[Variable]:
-        """Return the variables of the optimizer that is applied."""
-        return self._opt.variables()
 
 
 class _Sum:

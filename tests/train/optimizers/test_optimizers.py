@@ -7,6 +7,10 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars.train.optimizers.decoupled_decay import (
+    MomentumWOptimizer,
+    extend_with_decoupled_weight_decay,
+)
 from tests.train.optimizers import numpy_optimizers as reference
 
 pytestmark = pytest.mark.usefixtures("both_thresholds")
@@ -60,6 +64,22 @@ CASES = {
         lambda train: train.AdamWOptimizer(0.01, 0.1),
         reference.adamw,
         {"weight_decay": 0.01, "lr": 0.1},
+    ),
+    "momentumw": (
+        lambda train: MomentumWOptimizer(0.01, 0.1, 0.9, use_nesterov=True),
+        reference.momentumw,
+        {"weight_decay": 0.01, "lr": 0.1, "mu": 0.9, "nesterov": True},
+    ),
+    "lazy_adam": (lambda train: train.LazyAdamOptimizer(0.1), reference.lazy_adam, {"lr": 0.1}),
+    "nadam": (
+        lambda train: train.NadamOptimizer(0.1, 0.8, 0.9, 1e-2),
+        reference.nadam,
+        {"lr": 0.1, "beta1": 0.8, "beta2": 0.9, "epsilon": 1e-2},
+    ),
+    "adamax": (
+        lambda train: train.AdaMaxOptimizer(0.1, 0.8, 0.9, 1e-2),
+        reference.adamax,
+        {"lr": 0.1, "beta1": 0.8, "beta2": 0.9, "epsilon": 1e-2},
     ),
 }
 DTYPES = [np.float32, np.float64]
@@ -163,6 +183,14 @@ def test_sparse_eagerly(case):
         slices = dv.IndexedSlices(dv.constant(g), dv.constant(i))
         optimizer.apply_gradients([(slices, v)])
     close(v.numpy(), sparse_expected(step, parameters, np.float32))
+
+
+def test_a_row_decays_once_however_often_it_is_in_the_gradient():
+    decaying = extend_with_decoupled_weight_decay(dv.train.GradientDescentOptimizer)
+    table = dv.Variable(dv.ones([3, 1]))
+    slices = dv.IndexedSlices(dv.constant([[1.0], [2.0]]), dv.constant([1, 1]))
+    decaying(0.5, 0.125).apply_gradients([(slices, table)])
+    assert table.numpy()[:, 0].tolist() == [1.0, 0.125, 1.0]
 
 
 def test_rows_not_used_are_not_touched():
