@@ -7,9 +7,10 @@ have shape [*sample shape, *batch shape, *event shape]. Samples are *reparameter
 a differentiable function of the parameters.
 
 Files: ``distribution`` (what all are), ``scalar_distributions`` (one number a draw),
-``vector_distributions`` (classes, counts and vectors), ``composed_distributions`` (made of others,
-mixtures above all), ``divergence`` (Kullback-Leibler, by pairs),
-``kullback_leibler`` (which pair has which).
+``vector_distributions`` (classes, counts and vectors), ``relaxed_distributions`` (classes drawn
+smoothly), ``composed_distributions`` (made of others, mixtures above all),
+``transformed_distribution`` and ``bijectors`` (functions of draws), ``divergence``
+(Kullback-Leibler, by pairs), ``kullback_leibler`` (which pair has which).
 """
 
 # fmt: off
@@ -27,22 +28,31 @@ from daskvars.distributions.distribution import (
     ReparameterizationType,
 )
 from daskvars.distributions.divergence import RegisterKL, kl_divergence
+from daskvars.distributions.relaxed_distributions import (
+    ExpRelaxedOneHotCategorical,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
+)
 from daskvars.distributions.scalar_distributions import (
     Bernoulli,
     Beta,
     Exponential,
     Gamma,
     Laplace,
+    Logistic,
     Normal,
+    Poisson,
     StudentT,
     Uniform,
 )
+from daskvars.distributions.transformed_distribution import TransformedDistribution
 from daskvars.distributions.vector_distributions import (
     Categorical,
     Dirichlet,
     DirichletMultinomial,
     Multinomial,
     MultivariateNormalDiag,
+    OneHotCategorical,
 )
 
 __all__ = [
@@ -54,10 +64,12 @@ __all__ = [
     "Dirichlet",
     "DirichletMultinomial",
     "Distribution",
+    "ExpRelaxedOneHotCategorical",
     "Exponential",
     "Gamma",
     "Independent",
     "Laplace",
+    "Logistic",
     "Mixture",
     "MixtureSameFamily",
     "Multinomial",
@@ -65,9 +77,14 @@ __all__ = [
     "MultivariateNormalFullCovariance",
     "MultivariateNormalTriL",
     "Normal",
+    "OneHotCategorical",
+    "Poisson",
     "RegisterKL",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
     "ReparameterizationType",
     "StudentT",
+    "TransformedDistribution",
     "Uniform",
     "kl_divergence",
 ]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.distributions.kullback_leibler import RegisterKL, kl_divergence
-from daskvars.distributions.scalar_distributions import Bernoulli, Beta, Gamma, Normal
+from daskvars.distributions.scalar_distributions import Bernoulli, Beta, Gamma, Normal, Poisson
 from daskvars.distributions.vector_distributions import (
     Categorical,
     Dirichlet,
     MultivariateNormalDiag,
+    OneHotCategorical,
     multiply_no_nan,
 )
 from daskvars.graph.tensor import Tensor
@@ -40,10 +41,16 @@ def _bernoulli(a: Any, b: Any, name: str | None = None) -> Tensor:
     return a.probs * of_one + (1 - a.probs) * of_zero
 
 
+@RegisterKL(OneHotCategorical, OneHotCategorical)
 @RegisterKL(Categorical, Categorical)
 def _categorical(a: Any, b: Any, name: str | None = None) -> Tensor:
     logs = log_softmax(a.logits)
     return reduce_sum(multiply_no_nan(logs - log_softmax(b.logits), exp(logs)), -1)
+
+
+@RegisterKL(Poisson, Poisson)
+def _poisson(a: Any, b: Any, name: str | None = None) -> Tensor:
+    return a.rate * (a.log_rate - b.log_rate) - a.rate + b.rate
 
 
 @RegisterKL(Gamma, Gamma)

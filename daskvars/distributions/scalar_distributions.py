@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution
-from daskvars.dtypes import DTypeLike, as_dtype, float64, int32
+from daskvars.dtypes import DType, DTypeLike, as_dtype, float64, int32
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import ones_like, zeros_like
 from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import maximum, minimum, sign
+from daskvars.ops.math.arithmetic import floor, maximum, minimum, sign
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import (
     greater,
@@ -22,7 +22,7 @@ from daskvars.ops.math.comparison import (
     logical_and,
     where_v2,
 )
-from daskvars.ops.math.gamma_functions import betainc, igamma
+from daskvars.ops.math.gamma_functions import betainc, igamma, igammac
 from daskvars.ops.math.quantiles_and_bessel import ndtri
 from daskvars.ops.math.transcendental import (
     digamma,
@@ -37,7 +37,7 @@ from daskvars.ops.math.transcendental import (
     sqrt,
 )
 from daskvars.ops.random.distributions import random_normal, random_uniform
-from daskvars.ops.random.gamma_poisson import random_gamma
+from daskvars.ops.random.gamma_poisson import random_gamma, random_poisson
 
 
 def _is_between(x: Tensor) -> Tensor:
@@ -226,6 +226,73 @@ class Laplace(_Placed):
         return self._spread(2 * self.scale * self.scale)
 
 
+class Logistic(_Placed):
+    """The logistic distribution, whose cdf is a sigmoid.
+
+    Args:
+      loc: [...] floating, the mean.
+      scale: [...] floating, positive.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Source: TensorFlow 1.15, ``tf.contrib.distributions.Logistic``.
+
+    >>> import daskvars as dv
+    >>> logistic = dv.distributions.Logistic(1.0, 2.0)
+    >>> float(logistic.cdf(1.0)), float(logistic.prob(1.0))
+    (0.5, 0.125)
+    """
+
+    def __init__(
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Logistic",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        self._place(loc, scale)
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        return draws_of_logistic(full, self.dtype, seed) * self.scale + self.loc
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        z = (x - self.loc) / self.scale
+        return -z - 2 * softplus(-z) - log(self.scale)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return sigmoid((x - self.loc) / self.scale)
+
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        return -softplus(-(x - self.loc) / self.scale)
+
+    def _survival(self, x: Tensor) -> Tensor:
+        return sigmoid(-(x - self.loc) / self.scale)
+
+    def _log_survival(self, x: Tensor) -> Tensor:
+        return -softplus((x - self.loc) / self.scale)
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        return self.loc + self.scale * (log(p) - log1p(-p))
+
+    def _entropy(self) -> Tensor:
+        return self._spread(2 + log(self.scale))
+
+    def _variance(self) -> Tensor:
+        return self._spread(self.scale * self.scale * (math.pi**2 / 3))
+
+
+def least_normal(dtype: DType) -> float:
+    """Return the least number of full precision: no draw is lower, and its logarithm is finite."""
+    return 2.0**-1022 if dtype is float64 else 2.0**-126
+
+
+def draws_of_logistic(shape: Tensor, dtype: DType, seed: int | None) -> Tensor:
+    """Return draws of the logistic distribution about 0 with the scale 1."""
+    drawn = random_uniform(shape, least_normal(dtype), 1.0, dtype, seed)
+    return log(drawn) - log1p(-drawn)
+
+
 class Uniform(_OfTwo):
     """The uniform distribution on [low, high).
 
@@ -368,7 +435,7 @@ class Exponential(Gamma):
         self._first, self._second = self.concentration, self.rate
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
-        lowest = 2.0**-126 if self.dtype is not float64 else 2.0**-1022  # the logarithm is finite
+        lowest = least_normal(self.dtype)
         return -log(random_uniform(full, lowest, 1.0, self.dtype, seed)) / self.rate
 
     def _cdf(self, x: Tensor) -> Tensor:
@@ -598,3 +665,78 @@ class Bernoulli(Distribution):
 
     def _mode(self) -> Tensor:
         return cast(greater(self.probs, ones_like(self.probs) * 0.5), self.dtype)
+
+
+class Poisson(Distribution):
+    """How many events there are in a time of length 1.
+
+    Args:
+      rate: [...] floating, positive, how many there are in the mean.
+      log_rate: [...] floating, its logarithm, instead.
+      interpolate_nondiscrete: whether between whole numbers the formula goes on; otherwise their
+        probability is 0.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Raises:
+      ValueError: both `rate` and `log_rate` are given, or neither.
+
+    Source: TensorFlow 1.15, ``tf.contrib.distributions.Poisson``.
+
+    >>> import daskvars as dv
+    >>> calls = dv.distributions.Poisson(2.0)
+    >>> round(float(calls.prob(1.0)), 4), round(float(calls.cdf(1.0)), 4), float(calls.variance())
+    (0.2707, 0.406, 2.0)
+    """
+
+    reparameterization_type = NOT_REPARAMETERIZED
+
+    def __init__(
+        self,
+        rate: TensorLike | None = None,
+        log_rate: TensorLike | None = None,
+        interpolate_nondiscrete: bool = True,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Poisson",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        if (rate is None) == (log_rate is None):
+            raise ValueError("Must specify exactly one of `rate` and `log_rate`.")
+        if log_rate is None:
+            (given,) = self._take(rate=rate)
+            self.rate = self._positive(given, "rate")
+            self.log_rate = log(self.rate)
+        else:
+            (self.log_rate,) = self._take(log_rate=log_rate)
+            self.rate = exp(self.log_rate)
+        self.interpolate_nondiscrete = interpolate_nondiscrete
+        self._given["interpolate_nondiscrete"] = interpolate_nondiscrete
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.rate]
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        return random_poisson(self.rate, shape, self.dtype, seed)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        found = x * self.log_rate - lgamma(x + 1) - self.rate
+        if self.interpolate_nondiscrete:
+            return found
+        is_whole = logical_and(greater_equal(x, zeros_like(x)), less_equal(x, floor(x)))
+        return where_v2(is_whole, found, zeros_like(found) - float("inf"))
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        if not self.interpolate_nondiscrete:
+            x = floor(x)
+        inside = maximum(x, zeros_like(x)) + zeros_like(self.rate)
+        found = igammac(inside + 1, self.rate + zeros_like(inside))
+        return where_v2(less(x + zeros_like(found), zeros_like(found)), zeros_like(found), found)
+
+    def _mean(self) -> Tensor:
+        return self.rate + zeros_like(self.rate)
+
+    def _variance(self) -> Tensor:
+        return self._mean()
+
+    def _mode(self) -> Tensor:
+        return floor(self.rate)

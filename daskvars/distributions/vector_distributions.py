@@ -86,7 +86,7 @@ def _outer(x: Tensor, y: Tensor) -> Tensor:
     return expand_dims(x, -1) * expand_dims(y, -2)
 
 
-class _OfClasses(Distribution):
+class OfClasses(Distribution):
     """A distribution over classes, by log-probabilities or probabilities."""
 
     reparameterization_type = NOT_REPARAMETERIZED
@@ -117,7 +117,7 @@ class _OfClasses(Distribution):
         return reshape(by_draw, concat([shape, shape_of(logits)[:-1], [each]], 0))
 
 
-class Categorical(_OfClasses):
+class Categorical(OfClasses):
     """One class of several. Its `cdf` is the probability of a lower class, as in TensorFlow 1.
 
     Args:
@@ -182,7 +182,83 @@ class Categorical(_OfClasses):
         return cast(argmax(self.logits, -1), self.dtype)
 
 
-class Multinomial(_OfClasses, _OfCounts):
+class OneHotCategorical(OfClasses):
+    """One class of several, as a vector with a 1 in its place.
+
+    Args:
+      logits: [..., classes] floating, unnormalized log-probabilities.
+      probs: [..., classes] floating, probabilities, instead.
+      dtype: dtype of the draws.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Raises:
+      ValueError: both `logits` and `probs` are given, or neither.
+
+    Source: TensorFlow 1.15, ``tf.contrib.distributions.OneHotCategorical``.
+
+    >>> import daskvars as dv
+    >>> weather = dv.distributions.OneHotCategorical(probs=[0.25, 0.75])
+    >>> round(float(weather.prob([0, 1])), 4), weather.mode().numpy().tolist()
+    (0.75, [0, 1])
+    """
+
+    _event_rank = 1
+
+    def __init__(
+        self,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        dtype: DTypeLike = int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "OneHotCategorical",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        self._take_classes(logits, probs)
+        self.dtype = as_dtype(dtype)
+        self._given["dtype"] = self.dtype
+
+    @property
+    def event_size(self) -> int:
+        """The number of classes."""
+        return self._num_classes()
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """[classes]."""
+        return TensorShape([self._num_classes()])
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.logits[..., 0]]
+
+    def _value(self, value: TensorLike) -> Tensor:
+        return cast(value, self.logits.dtype.base_dtype)
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        drawn = self._classes(shape, self.logits, 1, seed)
+        return reshape(one_hot(drawn, self._num_classes(), dtype=self.dtype), full)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return reduce_sum(multiply_no_nan(log_softmax(self.logits), x), -1)
+
+    def _entropy(self) -> Tensor:
+        logs = log_softmax(self.logits)
+        return -reduce_sum(multiply_no_nan(logs, exp(logs)), -1)
+
+    def _mean(self) -> Tensor:
+        return softmax(self.logits)
+
+    def _variance(self) -> Tensor:
+        return self._mean() * (1 - self._mean())
+
+    def _covariance(self) -> Tensor:
+        return matrix_set_diag(-_outer(self._mean(), self._mean()), self._variance())
+
+    def _mode(self) -> Tensor:
+        return one_hot(argmax(self.logits, -1), self._num_classes(), dtype=self.dtype)
+
+
+class Multinomial(OfClasses, _OfCounts):
     """Counts of each class among independent draws.
 
     Args:

@@ -61,7 +61,6 @@ ACCEPTED = {
     "Variable.use_resource": Accepted("there is one kind of variable"),
     "TensorArray.colocate_with_first_write_call": Accepted("elements are where they are made"),
     # -- what holds, whatever is asked for
-    "MovingAverageOptimizer.sequential_update": Accepted("averages always follow the update"),
     "argsort.stable": Accepted("equal elements always keep their order"),
     "experimental_use_pfor": Accepted("each number is gone back from by itself"),
     "get_local_variable.trainable": Accepted("local variables are never trained", warns=True),

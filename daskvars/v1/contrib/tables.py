@@ -12,6 +12,7 @@ from typing import Any
 from daskvars import distributions, initializers, losses, metrics
 from daskvars.data import dataset, experimental
 from daskvars.data.iterators.graph import Iterator
+from daskvars.distributions import bijectors
 from daskvars.dtypes import float32
 from daskvars.errors import did_you_mean
 from daskvars.graph.convert import convert_to_tensor
@@ -53,6 +54,7 @@ from daskvars.v1.contrib import (
     predictors,
     random_fields,
     restoring,
+    texts,
     transformations,
 )
 from daskvars.v1.contrib.networks import (
@@ -77,6 +79,7 @@ from daskvars.v1.contrib.trainings import (
     averaged_optimizer,
     external_optimizers,
     hyperparameters,
+    metric_losses,
     old_losses,
     sequence_losses,
     slim_evaluation,
@@ -293,7 +296,10 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "merge_all_summaries": merge_all,
         "merge_summary": merge,
     },
-    "distributions": _of(distributions, " ".join(distributions.__all__)),
+    "distributions": {
+        **_of(distributions, " ".join(distributions.__all__)),
+        "bijectors": _of(bijectors, " ".join(bijectors.__all__)),
+    },
     "framework": {
         **_ARG_SCOPES,
         **_VARIABLES,
@@ -319,7 +325,11 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "safe_embedding_lookup_sparse": safe_embedding_lookup_sparse,
         "utils": _UTILS,
     },
-    "learn": {},
+    "learn": {
+        "preprocessing": _of(
+            texts, "ByteProcessor CategoricalVocabulary VocabularyProcessor tokenizer"
+        ),
+    },
     "legacy_seq2seq": {
         **_of(
             legacy,
@@ -332,7 +342,13 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "sequence_loss_by_example": sequence_losses.sequence_loss_by_example,
     },
     "lookup": _LOOKUP,
-    "losses": _LOSSES,
+    "losses": {
+        **_LOSSES,
+        "metric_learning": _of(
+            metric_losses,
+            "contrastive_loss lifted_struct_loss npairs_loss triplet_semihard_loss",
+        ),
+    },
     "metrics": _METRICS,
     "nn": {"conv1d_transpose": conv1d_transpose, "nth_element": nth_element},
     "opt": {

@@ -1,0 +1,187 @@
+"""Classes that are drawn smoothly: a draw is near a corner, and has gradients."""
+
+from __future__ import annotations
+
+import math
+
+from daskvars.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
+from daskvars.distributions.scalar_distributions import (
+    check_one_given,
+    draws_of_logistic,
+    least_normal,
+)
+from daskvars.distributions.vector_distributions import OfClasses
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.ops.array.reshaping import expand_dims
+from daskvars.ops.math.reduce import reduce_logsumexp, reduce_sum
+from daskvars.ops.math.transcendental import exp, log, log1p, sigmoid, softplus
+from daskvars.ops.nn.softmax import log_softmax
+from daskvars.ops.random.distributions import random_uniform
+from daskvars.shapes import TensorShape
+
+
+class RelaxedBernoulli(Distribution):
+    """Numbers between 0 and 1, near either the more the lower the temperature is.
+
+    Args:
+      temperature: [...] floating, positive.
+      logits: [...] floating, the log-odds of more than a half.
+      probs: [...] floating, its probability, instead.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Raises:
+      ValueError: both `logits` and `probs` are given, or neither.
+
+    Source: Maddison et al. 2017, "The Concrete Distribution"; TensorFlow 1.15,
+    ``tf.contrib.distributions.RelaxedBernoulli``.
+
+    >>> import daskvars as dv
+    >>> gate = dv.distributions.RelaxedBernoulli(0.5, probs=0.75)
+    >>> round(float(gate.cdf(0.5)), 4), gate.sample(3, seed=1).shape.as_list()
+    (0.25, [3])
+    """
+
+    def __init__(
+        self,
+        temperature: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "RelaxedBernoulli",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        check_one_given(logits, probs)
+        if probs is None:
+            given, self.logits = self._take(temperature=temperature, logits=logits)
+            self.probs = sigmoid(self.logits)
+        else:
+            given, self.probs = self._take(temperature=temperature, probs=probs)
+            self.logits = log(self.probs) - log1p(-self.probs)
+        self.temperature = self._positive(given, "temperature")
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.temperature, self.logits]
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        return sigmoid((self.logits + draws_of_logistic(full, self.dtype, seed)) / self.temperature)
+
+    def _place(self, x: Tensor) -> Tensor:
+        """Return where x is in the logistic distribution that a draw is a sigmoid of."""
+        return self.temperature * (log(x) - log1p(-x)) - self.logits
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        z = self._place(x)
+        return log(self.temperature) - z - 2 * softplus(-z) - log(x) - log1p(-x)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return sigmoid(self._place(x))
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        return sigmoid((self.logits + log(p) - log1p(-p)) / self.temperature)
+
+
+class ExpRelaxedOneHotCategorical(OfClasses):
+    """The logarithms of the draws of `RelaxedOneHotCategorical`, which are exact near 0.
+
+    Args:
+      temperature: [...] floating, positive.
+      logits: [..., classes] floating, unnormalized log-probabilities.
+      probs: [..., classes] floating, probabilities, instead.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Raises:
+      ValueError: both `logits` and `probs` are given, or neither.
+
+    Source: Maddison et al. 2017, "The Concrete Distribution"; TensorFlow 1.15,
+    ``tf.contrib.distributions.ExpRelaxedOneHotCategorical``.
+
+    >>> import numpy as np, daskvars as dv
+    >>> logs = dv.distributions.ExpRelaxedOneHotCategorical(0.5, probs=[0.25, 0.75]).sample(seed=1)
+    >>> round(float(np.exp(logs.numpy()).sum()), 4)
+    1.0
+    """
+
+    reparameterization_type = FULLY_REPARAMETERIZED
+    _event_rank = 1
+
+    def __init__(
+        self,
+        temperature: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "ExpRelaxedOneHotCategorical",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        self._take_classes(logits, probs)
+        self._given["temperature"] = temperature
+        given = convert_to_tensor(temperature, self.dtype, name="temperature")
+        self.temperature = self._positive(given, "temperature")
+
+    @property
+    def event_size(self) -> int:
+        """The number of classes."""
+        return self._num_classes()
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """[classes]."""
+        return TensorShape([self._num_classes()])
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.temperature, self.logits[..., 0]]
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        drawn = random_uniform(full, least_normal(self.dtype), 1.0, self.dtype, seed)
+        gumbel = -log(-log(drawn))
+        return log_softmax((self.logits + gumbel) / expand_dims(self.temperature, -1))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        size, temperature = self._num_classes(), expand_dims(self.temperature, -1)
+        each = log_softmax(self.logits) - temperature * x
+        constant = math.lgamma(size) + (size - 1) * log(self.temperature)
+        return reduce_sum(each, -1) - size * reduce_logsumexp(each, -1) + constant
+
+
+class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
+    """Vectors of shares, near one class the more the lower the temperature is (Gumbel-softmax).
+
+    Args:
+      temperature: [...] floating, positive.
+      logits: [..., classes] floating, unnormalized log-probabilities.
+      probs: [..., classes] floating, probabilities, instead.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Raises:
+      ValueError: both `logits` and `probs` are given, or neither.
+
+    Source: Jang et al. 2017, "Categorical Reparameterization with Gumbel-Softmax"; TensorFlow
+    1.15, ``tf.contrib.distributions.RelaxedOneHotCategorical``.
+
+    >>> import daskvars as dv
+    >>> relaxed = dv.distributions.RelaxedOneHotCategorical(0.5, logits=[0.0, 1.0, 2.0])
+    >>> draws = relaxed.sample(4, seed=1)
+    >>> draws.shape.as_list(), float(dv.reduce_sum(draws).numpy().round(4))
+    ([4, 3], 4.0)
+    """
+
+    def __init__(
+        self,
+        temperature: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "RelaxedOneHotCategorical",
+    ) -> None:
+        super().__init__(temperature, logits, probs, validate_args, allow_nan_stats, name)
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        return exp(super()._sample(shape, full, seed))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        logs = log(x)
+        return super()._log_prob(logs) - reduce_sum(logs, -1)

@@ -1,0 +1,233 @@
+"""What TensorFlow has in contrib: classes drawn smoothly, counts, functions of draws."""
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars.distributions import bijectors as b
+
+d = dv.distributions
+PROBS = np.float32([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def test_logistic_is_scipys():
+    made, wanted = d.Logistic([1.0, -2.0], 0.5), scipy.stats.logistic([1.0, -2.0], 0.5)
+    x = np.float32([0.25, -60.0])
+    for name in ("cdf", "pdf", "logcdf", "logpdf", "sf", "logsf"):
+        ours = {"pdf": "prob", "logpdf": "log_prob", "logcdf": "log_cdf"}.get(name, name)
+        ours = {"sf": "survival_function", "logsf": "log_survival_function"}.get(ours, ours)
+        found = getattr(made, ours)(x).numpy()
+        np.testing.assert_allclose(found, getattr(wanted, name)(x), rtol=2e-5, atol=1e-30)
+    np.testing.assert_allclose(made.quantile(0.3).numpy(), wanted.ppf(0.3), rtol=1e-5)
+    np.testing.assert_allclose(made.entropy().numpy(), wanted.entropy(), rtol=1e-5)
+    np.testing.assert_allclose(made.variance().numpy(), wanted.var(), rtol=1e-5)
+    drawn = made.sample(20000, seed=1).numpy()
+    np.testing.assert_allclose(drawn.mean(0), [1.0, -2.0], atol=0.03)
+
+
+@pytest.mark.parametrize("given", ["rate", "log_rate"])
+def test_poisson_is_scipys(given):
+    rate = np.float32([0.5, 30.0])
+    made = d.Poisson(**{given: rate if given == "rate" else np.log(rate)})
+    wanted = scipy.stats.poisson(rate)
+    for x in (0.0, 3.0, 40.0):
+        np.testing.assert_allclose(made.log_prob(x).numpy(), wanted.logpmf(x), rtol=1e-4)
+        np.testing.assert_allclose(made.cdf(x).numpy(), wanted.cdf(x), rtol=1e-4)
+    assert made.cdf(-0.5).numpy().tolist() == [0.0, 0.0] and made.mode().numpy()[0] == 0.0
+    drawn = made.sample([100, 200], seed=1).numpy()
+    assert drawn.shape == (100, 200, 2)
+    np.testing.assert_allclose(drawn.mean((0, 1)), rate, rtol=0.03)
+    exact = d.Poisson(rate, interpolate_nondiscrete=False)
+    assert exact.prob(1.5).numpy().tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(exact.cdf(3.5).numpy(), wanted.cdf(3), rtol=1e-4)
+    other = d.Poisson(2.0)
+    counts = np.arange(200.0)
+    p, q = scipy.stats.poisson(30.0), scipy.stats.poisson(2.0)
+    divergence = (p.pmf(counts) * (p.logpmf(counts) - q.logpmf(counts))).sum()
+    np.testing.assert_allclose(made.kl_divergence(other).numpy()[1], divergence, rtol=1e-4)
+    with pytest.raises(ValueError, match="exactly one"):
+        d.Poisson()
+
+
+# -- classes ---------------------------------------------------------------------------------------
+
+
+def test_one_hot_classes_are_those_of_categorical():
+    made, plain = d.OneHotCategorical(probs=PROBS), d.Categorical(probs=PROBS)
+    assert (made.batch_shape.as_list(), made.event_shape.as_list()) == ([2], [3])
+    drawn = made.sample([50, 200], seed=1).numpy()
+    assert drawn.dtype == np.int32 and (drawn.sum(-1) == 1).all()
+    np.testing.assert_allclose(drawn.mean((0, 1)), PROBS, atol=0.02)
+    np.testing.assert_allclose(
+        made.log_prob(drawn).numpy(), plain.log_prob(drawn.argmax(-1)).numpy(), rtol=1e-5
+    )
+    np.testing.assert_allclose(made.entropy().numpy(), plain.entropy().numpy(), rtol=1e-6)
+    np.testing.assert_allclose(made.mean().numpy(), PROBS, rtol=1e-6)
+    assert made.mode().numpy().tolist() == [[0, 0, 1], [1, 0, 0]]
+    np.testing.assert_allclose(made.covariance().numpy()[0, 0], [0.16, -0.06, -0.1], rtol=1e-5)
+    other = d.OneHotCategorical(logits=[0.0, 1.0, 2.0]), d.Categorical(logits=[0.0, 1.0, 2.0])
+    np.testing.assert_allclose(
+        made.kl_divergence(other[0]).numpy(), plain.kl_divergence(other[1]).numpy(), rtol=1e-5
+    )
+    assert float(d.OneHotCategorical(probs=[0.0, 1.0]).prob([0, 1])) == 1.0
+
+
+def test_relaxed_classes_are_near_corners_and_have_densities():
+    made = d.RelaxedOneHotCategorical(0.1, probs=PROBS)
+    drawn = made.sample(4000, seed=1).numpy()
+    assert drawn.shape == (4000, 2, 3)
+    np.testing.assert_allclose(drawn.sum(-1), 1.0, rtol=1e-5)
+    largest = np.eye(3)[drawn.argmax(-1)].mean(0)
+    np.testing.assert_allclose(largest, PROBS, atol=0.03)
+    two = d.RelaxedOneHotCategorical(0.7, probs=[0.3, 0.7])
+    one = d.RelaxedBernoulli(0.7, probs=0.3)
+    x = np.float32([0.1, 0.5, 0.95])
+    found = two.log_prob(np.stack([x, 1 - x], -1)).numpy()
+    np.testing.assert_allclose(found, one.log_prob(x).numpy(), rtol=1e-4)
+    logs = d.ExpRelaxedOneHotCategorical([0.5, 2.0], probs=PROBS).sample(7, seed=3).numpy()
+    np.testing.assert_allclose(scipy.special.logsumexp(logs, -1), 0.0, atol=1e-5)
+
+
+def test_relaxed_bernoulli_is_a_density_whose_cdf_and_quantile_fit():
+    made = d.RelaxedBernoulli([0.5, 2.0], logits=1.0)
+    x = np.linspace(0, 1, 20001, dtype="f8")[1:-1].astype("f4")[:, None]
+    mass = made.prob(x).numpy().astype("f8")
+    np.testing.assert_allclose(mass[:, 1].sum() / 20000, 1.0, rtol=1e-3)
+    below = mass[:5000, 1].sum() / 20000
+    np.testing.assert_allclose(made.cdf(0.25).numpy()[1], below, rtol=1e-2)
+    np.testing.assert_allclose(made.cdf(made.quantile(0.3)).numpy(), [0.3, 0.3], rtol=1e-4)
+    drawn = made.sample(20000, seed=2).numpy()
+    half = (drawn > 0.5).mean(0)
+    np.testing.assert_allclose(half, scipy.special.expit([1.0, 1.0]), atol=0.02)
+
+
+def test_gradients_reach_log_probabilities_through_relaxed_draws():
+    logits = dv.Variable([0.0, 1.0, 2.0])
+    with dv.GradientTape() as tape:
+        made = d.RelaxedOneHotCategorical(1.0, logits=logits)
+        value = dv.reduce_mean(made.sample(500, seed=1)[:, 0])
+    gradient = tape.gradient(value, logits).numpy()
+    assert gradient[0] > 0 > gradient[2]
+    assert made.reparameterization_type is d.FULLY_REPARAMETERIZED
+    copied = made.copy(temperature=0.25)
+    assert float(copied.temperature) == 0.25 and copied.logits.shape.as_list() == [3]
+
+
+# -- functions of draws ----------------------------------------------------------------------------
+
+TRIANGLE = np.float32([[2.0, 0.0], [0.5, 3.0]])
+OF_NUMBERS = {
+    "identity": b.Identity(),
+    "exp": b.Exp(),
+    "sigmoid": b.Sigmoid(),
+    "softplus": b.Softplus(),
+    "tanh": b.Tanh(),
+    "affine_scalar": b.AffineScalar(1.0, -2.0),
+    "chain": b.Chain([b.AffineScalar(1.0), b.Exp(), b.AffineScalar(scale=0.5)]),
+    "invert": b.Invert(b.Softplus()),
+}
+OF_VECTORS = {
+    "shift": b.Affine([1.0, 2.0]),
+    "multiple": b.Affine(scale_identity_multiplier=3.0),
+    "diagonal": b.Affine([1.0, 2.0], scale_diag=[2.0, -0.5]),
+    "triangle": b.Affine([1.0, 2.0], scale_tril=TRIANGLE),
+    "sum": b.Affine(scale_identity_multiplier=1.0, scale_diag=[1.0, 2.0], scale_tril=TRIANGLE),
+    "chain": b.Chain([b.Exp(), b.Affine(scale_tril=TRIANGLE), b.Tanh()]),
+    "batch": b.Affine(scale_tril=np.stack([TRIANGLE, 2 * TRIANGLE])),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_inverses_and_stretches_of_numbers(name):
+    bijector = OF_NUMBERS[name]
+    x = np.float32([0.25, 0.5, 1.5])
+    with dv.GradientTape() as tape:
+        given = dv.constant(x)
+        tape.watch(given)
+        y = bijector.forward(given)
+    slope = tape.gradient(y, given).numpy()
+    np.testing.assert_allclose(bijector.inverse(bijector.forward(x)).numpy(), x, rtol=1e-5)
+    found = bijector.forward_log_det_jacobian(x, event_ndims=0).numpy()
+    np.testing.assert_allclose(found, np.log(np.abs(slope)), rtol=1e-4, atol=1e-6)
+    back = bijector.inverse_log_det_jacobian(bijector.forward(x), event_ndims=1).numpy()
+    np.testing.assert_allclose(back, -found.sum(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", OF_VECTORS)
+def test_inverses_and_stretches_of_vectors(name):
+    bijector = OF_VECTORS[name]
+    x = np.float32([[0.25, -0.5], [1.0, 0.125]])
+    y = bijector.forward(x).numpy()
+    np.testing.assert_allclose(bijector.inverse(y).numpy(), x, rtol=1e-4)
+    found = bijector.forward_log_det_jacobian(x, event_ndims=1).numpy()
+    for row in range(2):
+        step = 1e-2
+        moved = np.stack(
+            [
+                bijector.forward(x + step * e).numpy()[row]
+                - bijector.forward(x - step * e).numpy()[row]
+                for e in np.eye(2, dtype="f4")
+            ]
+        )
+        wanted = np.log(abs(np.linalg.det(moved / (2 * step))))
+        np.testing.assert_allclose(found[row], wanted, rtol=2e-2, atol=2e-3)
+    with pytest.raises(ValueError, match="must be at least 1"):
+        bijector.forward_log_det_jacobian(x, event_ndims=0)
+
+
+def test_a_log_normal_distribution_is_scipys():
+    made = d.TransformedDistribution(d.Normal([0.5, -1.0], 0.75), b.Exp())
+    wanted = scipy.stats.lognorm(0.75, scale=np.exp([0.5, -1.0]))
+    x = np.float32([0.3, 2.0])
+    np.testing.assert_allclose(made.log_prob(x).numpy(), wanted.logpdf(x), rtol=1e-4)
+    np.testing.assert_allclose(made.cdf(x).numpy(), wanted.cdf(x), rtol=1e-4)
+    np.testing.assert_allclose(made.survival_function(x).numpy(), wanted.sf(x), rtol=1e-4)
+    np.testing.assert_allclose(made.quantile(0.3).numpy(), wanted.ppf(0.3), rtol=1e-4)
+    drawn = made.sample([3, 5000], seed=1).numpy()
+    np.testing.assert_allclose(np.log(drawn).mean((0, 1)), [0.5, -1.0], atol=0.03)
+    with pytest.raises(NotImplementedError, match="mean is not implemented"):
+        made.mean()
+    assert made.copy(validate_args=True).event_shape.as_list() == []
+
+
+@pytest.mark.parametrize(
+    "base", [d.MultivariateNormalDiag([0.0, 0.0], [1.0, 1.0]), d.Normal([0.0, 0.0], 1.0)]
+)
+def test_vectors_are_moved_as_one(base):
+    made = d.TransformedDistribution(base, b.Affine([1.0, 2.0], scale_tril=TRIANGLE))
+    wanted = d.MultivariateNormalTriL([1.0, 2.0], TRIANGLE)
+    assert (made.batch_shape.as_list(), made.event_shape.as_list()) == ([], [2])
+    x = np.float32([[0.5, 0.25], [3.0, -1.0]])
+    np.testing.assert_allclose(made.log_prob(x).numpy(), wanted.log_prob(x).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(made.entropy().numpy(), wanted.entropy().numpy(), rtol=1e-5)
+    assert made.mean().numpy().tolist() == [1.0, 2.0]
+    drawn = made.sample(20000, seed=1).numpy()
+    np.testing.assert_allclose(np.cov(drawn.T), TRIANGLE @ TRIANGLE.T, rtol=0.1, atol=0.1)
+    with pytest.raises(NotImplementedError, match="cdf is not implemented"):
+        made.cdf(x)
+
+
+def test_what_cannot_be_moved():
+    with pytest.raises(TypeError, match="takes a bijector"):
+        d.TransformedDistribution(d.Normal(0.0, 1.0), np.exp)
+    with pytest.raises(ValueError, match="those of Normal have 0 and its batch has 0"):
+        d.TransformedDistribution(d.Normal(0.0, 1.0), b.Affine(scale_diag=[1.0]))
+
+
+def test_programs_build_them_in_graphs(graph):
+    contrib = tf.contrib.distributions
+    base = contrib.Normal(tf.zeros([3]), 1.0)
+    moved = contrib.TransformedDistribution(base, contrib.bijectors.Sigmoid())
+    relaxed = contrib.RelaxedOneHotCategorical(0.5, logits=tf.zeros([2, 4]))
+    drawn = moved.sample(5)
+    (gradient,) = tf.gradients(relaxed.log_prob(relaxed.sample()), [relaxed.logits])
+    with tf.Session() as sess:
+        values, slopes = sess.run([drawn, gradient])
+    assert values.shape == (5, 3) and ((values > 0) & (values < 1)).all()
+    assert slopes.shape == (2, 4) and np.isfinite(slopes).all()
