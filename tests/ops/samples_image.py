@@ -159,6 +159,11 @@ SAMPLES = [
         (RNG.uniform(size=(3, 3)), np.array([0.5, 0.9, 0.3])),
     ),
     Sample(
+        "CombinedNonMaxSuppression",
+        lambda b, s: dv.image.combined_non_max_suppression(b, s, 2, 4),
+        (RNG.uniform(size=(3, 6, 1, 4)).astype("f4"), RNG.uniform(size=(3, 6, 2)).astype("f4")),
+    ),
+    Sample(
         "DrawBoundingBoxes",
         dv.image.draw_bounding_boxes,
         (IMAGES[..., :1], BOXES[None].repeat(2, 0)),

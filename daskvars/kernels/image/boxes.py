@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -186,19 +187,8 @@ def non_max_suppression(
     score_threshold: float,
 ) -> Array:
     """Give the boxes of the highest scores that do not overlap one taken before too much."""
-    corners = np.asarray(boxes).astype(np.float32)
-    low, high = (np.sort(corners.reshape(-1, 2, 2), axis=1)[:, side] for side in (0, 1))
-    areas = (high - low).prod(axis=1)
-    scores = np.asarray(scores)
-
-    def overlaps(i: int, others: np.ndarray) -> np.ndarray:
-        sides = np.minimum(high[i], high[others]) - np.maximum(low[i], low[others])
-        shared = np.maximum(sides, 0).prod(axis=1)
-        union = areas[i] + areas[others] - shared
-        sound = (areas[i] > 0) & (areas[others] > 0)
-        return np.where(sound, shared / np.where(sound, union, 1), 0)
-
-    return _taken(scores, overlaps, max_output_size, iou_threshold, score_threshold)
+    overlaps = _overlaps_of(np.asarray(boxes))
+    return _taken(np.asarray(scores), overlaps, max_output_size, iou_threshold, score_threshold)
 
 
 @host_kernel
@@ -220,6 +210,59 @@ def non_max_suppression_overlaps(
         overlap_threshold,
         score_threshold,
     )
+
+
+@host_kernel
+def combined_non_max_suppression(
+    xp: ArrayModule,
+    boxes: Array,
+    scores: Array,
+    *,
+    max_output_size_per_class: int,
+    max_total_size: int,
+    iou_threshold: float,
+    score_threshold: float,
+    size: int,
+    clip_boxes: bool,
+) -> tuple[Array, Array, Array, Array]:
+    """Give the boxes of each image that stay, of all classes together, and how many they are.
+
+    Boxes [batch, size, 4], scores and classes [batch, size], counts [batch].
+    """
+    boxes, scores = np.asarray(boxes), np.asarray(scores)
+    batch, _, num_classes = scores.shape
+    limits = max_output_size_per_class, iou_threshold, score_threshold
+    found = np.zeros((batch, size, 4), boxes.dtype)
+    of_found, classes = (np.zeros((batch, size), scores.dtype) for _ in range(2))
+    counts = np.zeros(batch, np.int32)
+    for image in range(batch):
+        kept = []
+        for number in range(num_classes):
+            own = boxes[image, :, number if boxes.shape[2] > 1 else 0]
+            taken = _taken(scores[image, :, number], _overlaps_of(own), *limits)
+            kept.append((own[taken], scores[image, taken, number], np.full(len(taken), number)))
+        near, high, which = (np.concatenate(part) for part in zip(*kept, strict=True))
+        best = np.argsort(-high.astype(np.float64), kind="stable")[: min(max_total_size, size)]
+        counts[image] = len(best)
+        found[image, : len(best)] = np.clip(near[best], 0, 1) if clip_boxes else near[best]
+        of_found[image, : len(best)], classes[image, : len(best)] = high[best], which[best]
+    return found, of_found, classes, counts
+
+
+def _overlaps_of(boxes: np.ndarray) -> Callable[[int, np.ndarray], np.ndarray]:
+    """Return what gives the shares of their areas that a box has in common with others."""
+    corners = boxes.astype(np.float32)
+    low, high = (np.sort(corners.reshape(-1, 2, 2), axis=1)[:, side] for side in (0, 1))
+    areas = (high - low).prod(axis=1)
+
+    def overlaps(i: int, others: np.ndarray) -> np.ndarray:
+        sides = np.minimum(high[i], high[others]) - np.maximum(low[i], low[others])
+        shared = np.maximum(sides, 0).prod(axis=1)
+        union = areas[i] + areas[others] - shared
+        sound = (areas[i] > 0) & (areas[others] > 0)
+        return np.where(sound, shared / np.where(sound, union, 1), 0)
+
+    return overlaps
 
 
 def _taken(

@@ -353,6 +353,105 @@ def non_max_suppression_padded(
         return kept, count
 
 
+def _of_all_classes(inputs: Sequence[Spec], *, size: int, **attrs: Any) -> tuple[Spec, ...]:
+    boxes, scores = inputs
+    batch, count, each, four = _ranked(boxes.shape, 4, "boxes [batch, boxes, classes or 1, 4]")
+    images, of_count, classes = _ranked(scores.shape, 3, "scores [batch, boxes, classes]")
+    fits = shapes.compatible((batch, count, four), (images, of_count, 4))
+    if not fits or (each != 1 and not shapes.compatible((each,), (classes,))):
+        raise ValueError(
+            "boxes must be [batch, boxes, classes or 1, 4] and scores [batch, boxes, classes], "
+            f"got {shapes.show(boxes.shape)} and {shapes.show(scores.shape)}"
+        )
+    batch = images if batch is None else batch
+    of_each = Spec(scores.dtype, (batch, size))
+    counts = Spec(dtypes.int32, (batch,))
+    return Spec(boxes.dtype, (batch, size, 4)), of_each, of_each, counts
+
+
+COMBINED_NON_MAX_SUPPRESSION = without_gradient(
+    "CombinedNonMaxSuppression",
+    "boxes:D, scores:D",
+    infer=_of_all_classes,
+    kernel=kernels.combined_non_max_suppression,
+    pattern=Contraction("b___,b__->b__,b_,b_,b", None),
+    attributes={
+        "max_output_size_per_class": kinds_of.INT,
+        "max_total_size": kinds_of.INT,
+        "iou_threshold": kinds_of.FLOAT,
+        "score_threshold": kinds_of.FLOAT,
+        "size": kinds_of.DIMENSION,
+        "clip_boxes": kinds_of.BOOL,
+    },
+)
+
+
+def combined_non_max_suppression(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size_per_class: int,
+    max_total_size: int,
+    iou_threshold: float = 0.5,
+    score_threshold: float = float("-inf"),
+    pad_per_class: bool = False,
+    clip_boxes: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the best boxes of each image, suppressed by `non_max_suppression` class by class.
+
+    Args:
+      boxes: [batch, boxes, classes, 4] floating, or [batch, boxes, 1, 4] for all classes.
+      scores: [batch, boxes, classes] of the same dtype.
+      max_output_size_per_class: number, how many boxes of a class are kept at most.
+      max_total_size: number, how many boxes of an image are kept at most.
+      iou_threshold: number, see `non_max_suppression`.
+      score_threshold: the same.
+      pad_per_class: whether results have at most as many places as all classes together may fill.
+      clip_boxes: whether corners of boxes are moved into the image, to between 0 and 1.
+      name: name of the operation, by default "CombinedNonMaxSuppression".
+
+    Returns:
+      nmsed_boxes: [batch, size, 4], the best first, zeros where there are fewer; size is
+        `max_total_size`.
+      nmsed_scores: [batch, size], their scores.
+      nmsed_classes: [batch, size] of the dtype of `scores`, their classes.
+      valid_detections: [batch] int32, how many they are.
+
+    Raises:
+      ValueError: the shapes do not fit, or with `pad_per_class` the number of classes is not known.
+
+    Source: TensorFlow 1.15, ``tf.image.combined_non_max_suppression``.
+
+    >>> boxes = [[[[0.0, 0, 1, 1]], [[0, 0.1, 1, 1.1]], [[0, 2, 1, 3]]]]
+    >>> scores = [[[0.5, 0.1], [0.9, 0.2], [0.3, 0.8]]]
+    >>> _, found, classes, count = combined_non_max_suppression(
+    ...     boxes, scores, 2, 3, clip_boxes=False)
+    >>> [round(float(score), 2) for score in found[0]]
+    [0.9, 0.8, 0.3]
+    >>> classes.numpy().tolist(), count.numpy().tolist()
+    ([[0.0, 1.0, 0.0]], [3])
+    """
+    per_class, size = int(_scalar(max_output_size_per_class)), int(_scalar(max_total_size))
+    scores, total = convert_to_tensor(scores, dtype_hint=dtypes.float32), size
+    if pad_per_class:
+        num_classes = scores.shape[-1].value
+        if num_classes is None:
+            raise ValueError("pad_per_class needs the number of classes, which scores do not say")
+        size = min(size, per_class * num_classes)
+    return apply(
+        COMBINED_NON_MAX_SUPPRESSION,
+        convert_to_tensor(boxes, scores.dtype.base_dtype),
+        scores,
+        name=name,
+        max_output_size_per_class=per_class,
+        max_total_size=total,
+        iou_threshold=float(_scalar(iou_threshold)),
+        score_threshold=float(_scalar(score_threshold)),
+        size=size,
+        clip_boxes=bool(clip_boxes),
+    )
+
+
 # -- boxes that are drawn ----------------------------------------------------------------------
 
 

@@ -136,6 +136,7 @@ class AdaMaxOptimizer(RuleOptimizer):
         super()._prepare()
         self._power_t = self._power().read_value()
         self._rest_t = 1.0 - self._power_t
+        self._beta1_t = self._hyperparameter(self._beta1, "beta1")
 
     def _power(self) -> Variable:
         return self._non_slot_dict["beta1_power", self._graph_of_variables()]
@@ -148,5 +149,5 @@ class AdaMaxOptimizer(RuleOptimizer):
         variable.decrease(rate / rest * m_t / (v_t + epsilon))
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
-        raised = assign(self._power(), self._power_t * self._beta1_tensor)
+        raised = assign(self._power(), self._power_t * self._beta1_t)
         return group(*update_ops, raised, name=name_scope)

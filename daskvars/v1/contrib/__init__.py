@@ -12,6 +12,7 @@ What is more than a name is here:
   steps, loops around them, losses, summaries;
 - ``random_fields``: likelihoods of sequences of tags; ``transformations`` of datasets;
 - ``old_summaries``: summaries whose tags are given;
+- ``images``: turned, moved and projected;
 - ``texts``: documents as numbers of words;
 - ``model_analyzer``: how large a model is; ``predictors``: a saved model as a function.
 

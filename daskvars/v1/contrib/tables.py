@@ -32,6 +32,7 @@ from daskvars.ops.math.reduce import reduce_mean, reduce_sum
 from daskvars.ops.nn.convolution.adjoints import conv1d_transpose
 from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
 from daskvars.ops.nn.ranking import nth_element
+from daskvars.ops.random import stateless
 from daskvars.ops.rules.static_shapes import is_tensor
 from daskvars.summary.summary_ops import merge, merge_all
 from daskvars.surface.signatures import named
@@ -48,6 +49,7 @@ from daskvars.train.training_step import (
 from daskvars.v1 import nest
 from daskvars.v1.contrib import (
     arg_scopes,
+    images,
     model_analyzer,
     model_variables,
     old_summaries,
@@ -86,9 +88,11 @@ from daskvars.v1.contrib.trainings import (
     slim_learning,
     training_steps,
 )
+from daskvars.v1.estimator import early_stopping
 from daskvars.v1.lookup import buckets, vocabularies
 from daskvars.v1.lookup import initializers as table_initializers
 from daskvars.v1.lookup import tables as lookup_tables
+from daskvars.v1.queues import buckets as queue_buckets
 from daskvars.v1.queues.staging import StagingArea
 from daskvars.v1.servers import device_setter
 from daskvars.variables import regularizers
@@ -300,6 +304,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         **_of(distributions, " ".join(distributions.__all__)),
         "bijectors": _of(bijectors, " ".join(bijectors.__all__)),
     },
+    "estimator": _of(early_stopping, " ".join(early_stopping.__all__)),
     "framework": {
         **_ARG_SCOPES,
         **_VARIABLES,
@@ -319,6 +324,12 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "load_checkpoint": load_checkpoint,
         "load_variable": load_variable,
     },
+    "image": _of(
+        images,
+        "angles_to_projective_transforms compose_transforms flat_transforms_to_matrices "
+        "matrices_to_flat_transforms rotate transform translate "
+        "translations_to_projective_transforms",
+    ),
     "layers": {
         **_LAYERS,
         **_of(sequence_layers, "bow_encoder embed_sequence embedding_lookup_unique"),
@@ -431,10 +442,17 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "variables": _VARIABLES,
     },
     "staging": {"StagingArea": StagingArea},
+    "stateless": {
+        "stateless_multinomial": stateless.stateless_multinomial,
+        "stateless_random_normal": stateless.stateless_normal,
+        "stateless_random_uniform": stateless.stateless_uniform,
+        "stateless_truncated_normal": stateless.stateless_truncated_normal,
+    },
     "training": {
         **_EVALUATION,
         **_GRADIENTS,
         **_of(device_setter, "GreedyLoadBalancingStrategy byte_size_load_fn"),
+        **_of(queue_buckets, "bucket bucket_by_sequence_length"),
         "HParams": hyperparameters.HParams,
         "clip_gradient_norms_fn": training_steps.clip_gradient_norms_fn,
         "create_train_op": training_steps.create_train_op,
@@ -487,8 +505,6 @@ INSTEAD = {
     "tensorboard": "TensorBoard itself, on the directory of a tf.summary.FileWriter",
     "tpu": "workers with GPUs, or CPUs",
     "training.batch_sequences_with_states": _DATA,
-    "training.bucket": _DATA,
-    "training.bucket_by_sequence_length": _DATA,
     "training.rejection_sample": _DATA,
     "training.stratified_sample": _DATA,
 }

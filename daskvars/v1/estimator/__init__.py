@@ -6,11 +6,12 @@
 - ``export``: what an exported model is fed and asked for; ``exporting`` writes it as a saved model;
   ``exporters``: which models are exported while it is trained;
 - ``canned``: models that are there already, and their ``heads``: what their logits mean;
+- ``early_stopping``: hooks that end a training by its evaluations, ``experimental`` for 1.15;
 - ``training``: training and evaluation in turns; ``inputs``: functions that give batches of arrays.
 """
 
 from daskvars.train.checkpoints.vocabularies import VocabInfo
-from daskvars.v1.estimator import export, inputs
+from daskvars.v1.estimator import experimental, export, inputs
 from daskvars.v1.estimator.canned import (
     BaselineClassifier,
     BaselineRegressor,
@@ -53,6 +54,7 @@ __all__ = [
     "TrainSpec",
     "VocabInfo",
     "WarmStartSettings",
+    "experimental",
     "export",
     "inputs",
     "train_and_evaluate",

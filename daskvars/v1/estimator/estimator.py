@@ -232,6 +232,14 @@ class Estimator(ShownByArguments):
         path = self.latest_checkpoint()
         return 0 if path is None else int(load_variable(path, GraphKeys.GLOBAL_STEP))
 
+    def eval_dir(self, name: str | None = None) -> str:
+        """Return the directory that evaluations write their metrics to, as event files.
+
+        Args:
+          name: of the evaluation, if it has one.
+        """
+        return os.path.join(self.model_dir, f"eval_{name}" if name else "eval")
+
     # -- evaluate -----------------------------------------------------------------------------
 
     def evaluate(
@@ -277,7 +285,7 @@ class Estimator(ShownByArguments):
         return last.found
 
     def _write(self, found: Mapping[str, Any], name: str | None) -> None:
-        folder = os.path.join(self.model_dir, f"eval_{name}" if name else "eval")
+        folder = self.eval_dir(name)
         values = [
             Summary.Value(tag=key, simple_value=float(value))
             for key, value in sorted(found.items())

@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from daskvars.summary.event_files import summary_iterator
 from daskvars.surface.accepted import accepts
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.v1 import logging
+from daskvars.v1.estimator.early_stopping import metrics_of_events
 
 
 class Exporter(ShownByArguments):
@@ -228,13 +228,8 @@ class BestExporter(_SavedModelExporter):
     def _best_of_events(self, pattern: str) -> dict[str, Any] | None:
         self._best = None
         for path in sorted(glob.glob(pattern)):
-            for event in summary_iterator(path):
-                found = {
-                    value.tag: value.simple_value
-                    for value in event.summary.value
-                    if value.HasField("simple_value")
-                }
-                if found and (self._best is None or self._is_better(found)):
+            for _, found in metrics_of_events(path):
+                if self._best is None or self._is_better(found):
                     self._best = found
         return self._best
 

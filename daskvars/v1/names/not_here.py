@@ -19,7 +19,6 @@ NOT_HERE = {
         timestamp tpu user_ops vectorized_map wrap_function xla
     """,
     "image": """
-        combined_non_max_suppression
         non_max_suppression_with_scores
     """,
     "io": """

@@ -32,7 +32,7 @@ from daskvars.v1.sessions.queue_runners import QueueRunner, add_queue_runner
 Elements = Any  # a list of tensors, or a dict of them
 
 
-def _components_of(elements: Elements, where: str) -> list[Tensor | SparseTensor]:
+def components_of(elements: Elements, where: str) -> list[Tensor | SparseTensor]:
     """Return the components of an element, those of a dict by the order of its keys."""
     if isinstance(elements, Mapping):
         elements = [elements[key] for key in sorted(elements, key=str)]
@@ -44,27 +44,27 @@ def _components_of(elements: Elements, where: str) -> list[Tensor | SparseTensor
     return found
 
 
-def _columns_of(tensors_list: Sequence[Elements], where: str) -> list[tuple[Any, ...]]:
+def columns_of(tensors_list: Sequence[Elements], where: str) -> list[tuple[Any, ...]]:
     """Return each component in all lists. Raises TypeError where they differ in kind."""
     if not tensors_list:
         raise ValueError(f"Expected at least one set of tensors in {where}.")
     keys = [sorted(e, key=str) if isinstance(e, Mapping) else None for e in tensors_list]
     if any(found != keys[0] for found in keys):
         raise ValueError(f"Dictionaries must have the same keys in {where}: {keys}")
-    rows = [_components_of(elements, where) for elements in tensors_list]
+    rows = [components_of(elements, where) for elements in tensors_list]
     kinds = [[(type(part).__name__, part.dtype.base_dtype) for part in row] for row in rows]
     if any(found != kinds[0] for found in kinds):
         raise TypeError(f"Expected types to be consistent in {where}: {kinds}")
     return list(zip(*rows, strict=True))
 
 
-def _lists_of(columns: Sequence[tuple[Any, ...]], many: bool) -> list[list[Tensor]]:
+def lists_of(columns: Sequence[tuple[Any, ...]], many: bool) -> list[list[Tensor]]:
     """Return for each list what is put in the queue: a sparse tensor is packed into one string."""
     rows = zip(*columns, strict=True)
     return [[packed(p, many) if isinstance(p, SparseTensor) else p for p in row] for row in rows]
 
 
-def _like(elements: Elements, columns: Sequence[tuple[Any, ...]], batch: Any, many: bool) -> Any:
+def like(elements: Elements, columns: Sequence[tuple[Any, ...]], batch: Any, many: bool) -> Any:
     """Return a batch in the form of an element."""
     parts = [batch] if len(columns) == 1 else batch
     found = [
@@ -83,7 +83,7 @@ def _unpacked(part: Tensor, column: Sequence[SparseTensor], many: bool) -> Spars
     return unpacked(part, column[0].dtype, None if rank is None else rank - many)
 
 
-def _shapes(lists: Sequence[Sequence[Tensor]], shapes: Any, enqueue_many: bool) -> list[Any]:
+def shapes_of(lists: Sequence[Sequence[Tensor]], shapes: Any, enqueue_many: bool) -> list[Any]:
     """Return the shapes of an element's components, as far as all lists agree on them."""
     if shapes is not None:
         return [as_shape(shape) for shape in shapes]
@@ -197,7 +197,7 @@ _SHUFFLED = f"seed enqueue_many shapes {_LAST}"
 def _queue(lists: Sequence[Sequence[Tensor]], a: dict[str, Any]) -> QueueBase:
     """Return the queue that some arguments ask for: only those that shuffle say how much stays."""
     dtypes = [tensor.dtype.base_dtype for tensor in lists[0]]
-    shapes = _shapes(lists, a["shapes"], a["enqueue_many"])
+    shapes = shapes_of(lists, a["shapes"], a["enqueue_many"])
     capacity, shared_name = a["capacity"], a["shared_name"]
     if "min_after_dequeue" in a:
         stays = a["min_after_dequeue"]
@@ -221,15 +221,15 @@ def _batches(where: str, a: dict[str, Any]) -> Any:
     """Return what a function of the family gives for its arguments."""
     elements = a["tensors_list"] if "tensors_list" in a else [a["tensors"]]
     with name_scope(a["name"], where.removeprefix("maybe_")) as scope:
-        columns = _columns_of(elements, f"{where}()")
-        lists = _lists_of(columns, a["enqueue_many"])
+        columns = columns_of(elements, f"{where}()")
+        lists = lists_of(columns, a["enqueue_many"])
         queue = _queue(lists, a)
         keep, num_threads = a.get("keep_input", True), a.get("num_threads", 1)
         _filled(queue, lists, num_threads, a["enqueue_many"], keep)
         _summarize(queue, a["capacity"], a.get("min_after_dequeue"))
         take = queue.dequeue_up_to if a["allow_smaller_final_batch"] else queue.dequeue_many
         batch = take(a["batch_size"], name=scope)
-        return _like(elements[0], columns, batch, a["enqueue_many"])
+        return like(elements[0], columns, batch, a["enqueue_many"])
 
 
 EXAMPLE = """import daskvars.v1 as tf

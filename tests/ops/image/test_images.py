@@ -395,3 +395,35 @@ def test_a_worse_file_is_another_image():
         assert (session.run(found) != session.run(found)).any()
     with pytest.raises(ValueError, match="in order, got 9 and 9"):
         dv.image.random_jpeg_quality(image, 9, 9)
+
+
+def test_boxes_of_all_classes_are_suppressed_class_by_class():
+    rng = np.random.default_rng(1)
+    corners = np.sort(rng.uniform(-0.2, 1.2, size=(2, 30, 3, 2, 2)), axis=3).astype("f4")
+    boxes, scores = corners.reshape(2, 30, 3, 4), rng.uniform(size=(2, 30, 3)).astype("f4")
+    found, of_found, classes, counts = (
+        t.numpy() for t in dv.image.combined_non_max_suppression(boxes, scores, 4, 7, 0.3, 0.5)
+    )
+    for n in range(2):
+        kept = [
+            (scores[n, i, c], c, boxes[n, i, c])
+            for c in range(3)
+            for i in dv.image.non_max_suppression(
+                boxes[n, :, c], scores[n, :, c], 4, 0.3, 0.5
+            ).numpy()
+        ]
+        kept = sorted(kept, key=lambda item: -item[0])[:7]
+        assert counts[n] == len(kept)
+        for place, (score, number, box) in enumerate(kept):
+            assert (of_found[n, place], classes[n, place]) == (score, number)
+            np.testing.assert_array_equal(found[n, place], np.clip(box, 0, 1))
+        assert not of_found[n, len(kept) :].any() and not found[n, len(kept) :].any()
+
+
+def test_combined_results_are_as_long_as_they_may_be():
+    boxes, scores = np.zeros((1, 5, 1, 4), "f4"), np.ones((1, 5, 2), "f4")
+    for padded, size in ((False, 9), (True, 6)):
+        found = dv.image.combined_non_max_suppression(boxes, scores, 3, 9, pad_per_class=padded)
+        assert found[0].shape.as_list() == [1, size, 4] and found[3].numpy().tolist() == [6]
+    with pytest.raises(ValueError, match=r"classes or 1, 4\]"):
+        dv.image.combined_non_max_suppression(np.zeros((1, 5, 3, 4)), np.zeros((1, 5, 2)), 3, 9)

@@ -60,6 +60,18 @@ def test_parts_of_a_variable_are_exchanged_each(graph, tmp_path):
     assert tf.train.load_variable(path, "v").tolist() == [0.5, 0.0, 0.5, 0.0]
 
 
+def test_averages_may_be_of_the_variables_before_the_update(graph):
+    v = tf.Variable(4.0)
+    descent = tf.train.GradientDescentOptimizer(1.0)
+    optimizer = opt.MovingAverageOptimizer(descent, 0.75, sequential_update=False)
+    train = optimizer.apply_gradients([(tf.constant(4.0), v)])
+    (average,) = tf.global_variables()[1:]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train)
+        assert sess.run([v, average]) == [0.0, 4.0]
+
+
 def test_what_averages_refuse(graph):
     optimizer = opt.MovingAverageOptimizer(tf.train.GradientDescentOptimizer(1.0))
     with pytest.raises(RuntimeError, match="Must call apply_gradients"):

@@ -70,7 +70,7 @@ def test_losses_of_pairs(graph):
     with tf.Session() as sess:
         found = sess.run(metric.contrastive_loss(y, a, b, 2.5))
         np.testing.assert_allclose(found, contrastive, rtol=1e-5)
-        found = sess.run(metric.npairs_loss(LABELS, a, b, 0.1))
+        found = sess.run(metric.npairs_loss(LABELS, a, b, 0.1, print_losses=True))
         np.testing.assert_allclose(found, entropy + 0.025 * lengths, rtol=1e-5)
 
 

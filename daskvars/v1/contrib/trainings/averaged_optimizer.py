@@ -9,7 +9,6 @@ from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.tensor import Operation, TensorLike
 from daskvars.ops.control.dependencies import control_dependencies, group
-from daskvars.surface.accepted import accepts
 from daskvars.train.checkpoints.saver import all_variables
 from daskvars.train.optimizers.moving_averages import ExponentialMovingAverage
 from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
@@ -18,7 +17,6 @@ from daskvars.v1.optimizers.wrapped import WrappedOptimizer
 from daskvars.variables.variable import Variable
 
 
-@accepts("sequential_update")
 class MovingAverageOptimizer(WrappedOptimizer):
     """Applies an optimizer, and keeps a moving average of each variable that it trains.
 
@@ -29,6 +27,7 @@ class MovingAverageOptimizer(WrappedOptimizer):
       opt: the optimizer that is applied.
       average_decay: how much of the old average stays, see `ExponentialMovingAverage`.
       num_updates: the number of updates so far, see there.
+      sequential_update: whether averages are of the updated variables; else of those before.
 
     Source: TensorFlow 1.15, ``tf.contrib.opt.MovingAverageOptimizer``.
 
@@ -54,6 +53,7 @@ class MovingAverageOptimizer(WrappedOptimizer):
         sequential_update: bool = True,
     ) -> None:
         super().__init__(opt, False, "MovingAverageOptimizer")
+        self._is_sequential = sequential_update
         self._averages = ExponentialMovingAverage(average_decay, num_updates)
         self._counterparts: dict[Operation, Variable] = {}  # of a variable and of its average
         self._graph: Graph | None = None
@@ -88,11 +88,12 @@ class MovingAverageOptimizer(WrappedOptimizer):
             )
         step = self._opt.apply_gradients(pairs, global_step, name)
         with self._graph.as_default():
-            with control_dependencies([step]):
+            with control_dependencies([step] if self._is_sequential else []):
                 averaged = self._averages.apply(variables)
             for variable in variables:
                 average = self._averages.average(variable)
-                self._counterparts |= {variable.op: average, average.op: variable}
+                if average is not None:
+                    self._counterparts |= {variable.op: average, average.op: variable}
             return group(step, averaged, name="train_with_avg")
 
     def swapping_saver(

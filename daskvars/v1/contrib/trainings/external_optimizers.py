@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 import scipy.optimize
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from daskvars.backpropagation import gradients
 from daskvars.dtypes import float64
+from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.stacks import get_default_session
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import zeros_like
@@ -23,11 +24,13 @@ from daskvars.ops.array.joining import concat
 from daskvars.ops.array.placeholders import placeholder
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.math.casting import cast
+from daskvars.shapes import is_known
 from daskvars.v1 import logging
 from daskvars.variables.collections import trainable_variables
 from daskvars.variables.variable import Variable
 
-Vector = NDArray[Any]
+Vector: TypeAlias = NDArray[Any]
+_Function: TypeAlias = Callable[[Vector], list[Any]]  # of all variables as one vector
 
 
 class ExternalOptimizerInterface:
@@ -80,7 +83,10 @@ class ExternalOptimizerInterface:
     def _gradient(self, value: Tensor) -> Tensor:
         """Return the gradients of a scalar with respect to all variables, as one float64 vector."""
         found = gradients(value, self._vars)
-        parts = [zeros_like(v) if g is None else g for g, v in zip(found, self._vars, strict=True)]
+        parts = [
+            zeros_like(variable) if gradient is None else convert_to_tensor(gradient)
+            for gradient, variable in zip(found, self._vars, strict=True)
+        ]
         return concat([cast(reshape(part, [-1]), float64) for part in parts], 0)
 
     def _packed_bounds(self, of: Mapping[Variable, tuple[Any, Any]]) -> list[tuple[float, float]]:
@@ -157,14 +163,30 @@ class ExternalOptimizerInterface:
         fed = dict(zip(self._placeholders, self._unpacked(found), strict=True))
         session.run(self._updates, fed, **run_kwargs)
 
-    def _minimize(self, **arguments: Any) -> Vector:
+    def _minimize(
+        self,
+        *,
+        initial_val: Vector,
+        loss_grad_func: _Function,
+        equality_funcs: list[_Function],
+        equality_grad_funcs: list[_Function],
+        inequality_funcs: list[_Function],
+        inequality_grad_funcs: list[_Function],
+        packed_bounds: list[tuple[float, float]] | None,
+        step_callback: Callable[[Vector], Any],
+        optimizer_kwargs: Mapping[str, Any],
+    ) -> Vector:
         """Return the vector that minimizes.
 
         Args:
-          **arguments: `initial_val`, a vector; `loss_grad_func` of a vector -> loss and gradient;
-            `equality_funcs`, `equality_grad_funcs`, `inequality_funcs`, `inequality_grad_funcs`:
-            lists of functions of a vector, each of which gives a list of one; `packed_bounds`, a
-            pair for each element or None; `step_callback`; `optimizer_kwargs`.
+          initial_val: where to begin.
+          loss_grad_func: gives the loss at a vector, and its gradient.
+          equality_funcs, equality_grad_funcs: give a list of one, what is to be zero or its
+            gradient.
+          inequality_funcs, inequality_grad_funcs: the same of what is to be zero or more.
+          packed_bounds: a pair for each element, or None.
+          step_callback: to be called after each step.
+          optimizer_kwargs: the algorithm's own arguments.
         """
         raise NotImplementedError(
             "To use ExternalOptimizerInterface, subclass from it and implement the _minimize() "
@@ -200,11 +222,11 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         self,
         *,
         initial_val: Vector,
-        loss_grad_func: Callable[[Vector], list[Any]],
-        equality_funcs: list[Callable[[Vector], list[Any]]],
-        equality_grad_funcs: list[Callable[[Vector], list[Any]]],
-        inequality_funcs: list[Callable[[Vector], list[Any]]],
-        inequality_grad_funcs: list[Callable[[Vector], list[Any]]],
+        loss_grad_func: _Function,
+        equality_funcs: list[_Function],
+        equality_grad_funcs: list[_Function],
+        inequality_funcs: list[_Function],
+        inequality_grad_funcs: list[_Function],
         packed_bounds: list[tuple[float, float]] | None,
         step_callback: Callable[[Vector], Any],
         optimizer_kwargs: Mapping[str, Any],
@@ -243,7 +265,7 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         return numpy.asarray(found.x)
 
 
-def _first(function: Callable[[Vector], list[Any]]) -> Callable[[Vector], Any]:
+def _first(function: _Function) -> Callable[[Vector], Any]:
     return lambda vector: numpy.asarray(function(vector)[0], numpy.float64)
 
 
@@ -252,6 +274,7 @@ def _nothing(*values: Any) -> None:
 
 
 def _known_shape(variable: Variable) -> tuple[int, ...]:
-    if not variable.shape.is_fully_defined():
+    shape = variable.handle.spec.shape
+    if not is_known(shape):
         raise ValueError(f"{variable.name} has the shape {variable.shape}: it must be known")
-    return tuple(variable.shape.as_list())
+    return shape

@@ -8,6 +8,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import ones_like, zeros_like
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.reshaping import expand_dims, reshape
+from daskvars.ops.control.dependencies import Print
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.gather_scatter.searching import searchsorted
 from daskvars.ops.gather_scatter.sorting import argsort
@@ -26,7 +27,6 @@ from daskvars.ops.math.reduce import (
 from daskvars.ops.math.transcendental import exp, log1p, sqrt
 from daskvars.ops.nn.activation import relu
 from daskvars.ops.nn.loss import softmax_cross_entropy_with_logits_v2
-from daskvars.surface.accepted import accepts
 
 
 def _root(x: Tensor) -> Tensor:
@@ -132,7 +132,6 @@ def triplet_semihard_loss(
         return reduce_sum(violations) / reduce_sum(pairs)
 
 
-@accepts("print_losses")
 def npairs_loss(
     labels: TensorLike,
     embeddings_anchor: TensorLike,
@@ -150,6 +149,7 @@ def npairs_loss(
       embeddings_anchor: [batch, size] floating, not normalized.
       embeddings_positive: the same.
       reg_lambda: a number.
+      print_losses: print both parts whenever they are computed.
 
     Returns:
       Scalar of the dtype of the embeddings.
@@ -169,8 +169,11 @@ def npairs_loss(
         alike = cast(_of_one_label(labels), anchor.dtype.base_dtype)
         shares = alike / reduce_sum(alike, 1, keepdims=True)
         products = matmul(anchor, positive, transpose_b=True)
-        entropy = softmax_cross_entropy_with_logits_v2(labels=shares, logits=products)
-        return reduce_mean(entropy) + 0.25 * reg_lambda * (lengths[0] + lengths[1])
+        each = softmax_cross_entropy_with_logits_v2(labels=shares, logits=products)
+        entropy, penalty = reduce_mean(each), 0.25 * reg_lambda * (lengths[0] + lengths[1])
+        if print_losses:
+            entropy = Print(entropy, ["cross entropy:", entropy, "L2 loss:", penalty])
+        return entropy + penalty
 
 
 def lifted_struct_loss(labels: TensorLike, embeddings: TensorLike, margin: float = 1.0) -> Tensor:
