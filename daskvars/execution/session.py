@@ -413,17 +413,15 @@ class Session(ShownInNotebooks):
 
         Args:
           target: the name, as a session takes it; "" has none that are shared.
-          containers: only the default container, [""], is known.
+          containers: only the variables that were made in these (`container`); "" is that of all
+            others, on a server by the name of its job too. By default all variables.
 
         Raises:
-          NotImplementedError: other containers are given.
+          NotFoundError: containers are given, and no session has shared variables on the target.
+          UnimplementedError: containers are given, and the variables are on a cluster or in a
+            store.
         """
-        if any(containers or ()):
-            raise NotImplementedError(
-                f"variables are not kept in containers here, but got {containers}; "
-                "reset the whole target, or run the initializers of some variables"
-            )
-        forget_state(target)
+        forget_state(target, containers or ())
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> str:
         """Return how `fetches` would run: tasks, regions, devices, bytes; nothing is run."""

@@ -74,6 +74,7 @@ from daskvars.state.values import (
     Values,
     close_values,
     forget_values,
+    known_values,
     named_values,
     opened_values,
 )
@@ -105,6 +106,7 @@ __all__ = [
     "forget_values",
     "is_announced",
     "is_complete",
+    "known_values",
     "list_snapshots",
     "list_variables",
     "load_variable",

@@ -354,6 +354,11 @@ def named_values(name: str) -> Values:
         return registry.setdefault(name, Values())
 
 
+def known_values(name: str) -> Values | None:
+    """Give the values that sessions of one name share in this process, None before the first."""
+    return registry.get(name)
+
+
 def opened_values(place: str) -> Values:
     """Give the values that all sessions on one store share in this process, to one session more.
 

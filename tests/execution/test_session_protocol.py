@@ -91,8 +91,44 @@ def test_reset_forgets_a_name():
     tf.Session.reset("to-forget")
     with tf.Session("to-forget") as session, pytest.raises(tf.errors.FailedPreconditionError):
         session.run(v)
-    with pytest.raises(NotImplementedError, match="containers"):
-        tf.Session.reset("to-forget", ["c"])
+    tf.Session.reset("to-forget")
+
+
+def test_reset_forgets_what_is_in_some_containers():
+    with tf.container("a"):
+        of_a = tf.Variable(1, name="v")
+    with tf.container("b"):
+        of_b = tf.Variable(2, name="v")
+    other = tf.Variable(3, name="other")
+    with pytest.raises(tf.errors.NotFoundError, match="no session has shared variables"):
+        tf.Session.reset("in-containers", ["a"])
+
+    def present():
+        with tf.Session("in-containers") as session:
+            return session.run([tf.is_variable_initialized(v) for v in (of_a, of_b, other)])
+
+    with tf.Session("in-containers") as session:
+        session.run(tf.global_variables_initializer())
+    tf.Session.reset("in-containers", ["no such container"])
+    assert present() == [True, True, True]
+    with tf.Session("in-containers") as session:
+        session.run(of_b)
+        tf.Session.reset("in-containers", ["a"])
+        with pytest.raises(tf.errors.AbortedError, match="were reset"):
+            session.run(of_b)
+    assert present() == [False, True, True]
+    tf.Session.reset("in-containers", [""])
+    assert present() == [False, True, False]
+    tf.Session.reset("in-containers")
+
+
+def test_containers_of_a_store_are_not_reset_one_by_one(tmp_path):
+    v = tf.Variable(1)
+    place = str(tmp_path / "store.zarr")
+    with tf.Session(place) as session:
+        session.run(v.initializer)
+    with pytest.raises(tf.errors.UnimplementedError, match="in a store"):
+        tf.Session.reset(place, ["a"])
 
 
 def test_devices():

@@ -10,7 +10,7 @@ import hashlib
 import secrets
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,13 +20,20 @@ from numpy.typing import NDArray
 from daskvars import config
 from daskvars.chunk_grid import Chunks, whole
 from daskvars.dtypes import DType, as_dtype
-from daskvars.errors import AbortedError, OpError, UnavailableError
+from daskvars.errors import (
+    AbortedError,
+    NotFoundError,
+    OpError,
+    UnavailableError,
+    UnimplementedError,
+)
 from daskvars.execution.cluster.executor import ClusterExecutor, cluster_executor, drop_state
 from daskvars.execution.engine.executors import active_client, forget_closed
 from daskvars.execution.engine.plans.cache import PlanCache
 from daskvars.execution.engine.plans.executables import Executable, SharedExecutable
 from daskvars.execution.engine.saving.local_seals import (
     Durable,
+    is_location,
     load_if_changed,
     no_durable_version,
     open_state,
@@ -35,7 +42,7 @@ from daskvars.execution.engine.saving.local_seals import (
 )
 from daskvars.execution.engine.saving.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.engine.saving.reconcile import reconcile
-from daskvars.execution.engine.saving.targets import client_of
+from daskvars.execution.engine.saving.targets import client_of, default_containers
 from daskvars.execution.host_ops.resources import forget_resources, resources_of
 from daskvars.execution.host_ops.staged import StagedExecutable, stages_of
 from daskvars.execution.local.executor import LocalExecutor
@@ -43,7 +50,7 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import STATE, concrete
-from daskvars.state import Values, ZarrStore, forget_values
+from daskvars.state import Values, ZarrStore, forget_values, known_values
 from daskvars.state.format.grids import Blocks, layout_shape
 from daskvars.state.format.keypath import check_key
 from daskvars.state.format.manifest import VariableRecord
@@ -231,6 +238,8 @@ class Engine:
         spec = Spec(spec.dtype.base_dtype, spec.shape)
         if self.name:
             self._handles[key] = handle
+            if attrs.get("container"):
+                _containers.setdefault(self.name, {})[key] = attrs["container"]
         present = key in self.values
         chunks = chunks or self._automatic_chunks(key, spec, handle.op.device)
         if present and (spec.shape is None or None in spec.shape):
@@ -489,25 +498,61 @@ def _keys(parts: Mapping[str, Sequence[Shard]]) -> list[str]:
 
 
 _of_names: dict[str, weakref.WeakSet[Engine]] = {}
+_containers: dict[str, dict[str, str]] = {}  # name -> key of a variable -> its container
 _ABORTED = (
     "the variables of {!r} were reset (Session.reset) since this session was made: it ends here. "
     "Make another session, and initialize the variables or restore them"
 )
 
 
-def forget_state(name: str) -> None:
+def forget_state(name: str, containers: Collection[str] = ()) -> None:
     """Release the variables that are shared under a name, here and on the active cluster.
 
     Engines of this process that have a share in them are aborted; those of a store go on.
+
+    Args:
+      name: the name, or the target of a server.
+      containers: only what is in these resource containers, of variables in this process.
+
+    Raises:
+      NotFoundError: containers are given, and no session has shared variables under the name.
+      UnimplementedError: containers are given, and the variables are on a cluster or in a store.
     """
-    name = state_name(name)
-    forget_values(name)
-    forget_resources(name)
+    given, name = name, state_name(name)
+    client = client_of(given) or active_client()
+    if containers:
+        if client is not None or is_location(name):
+            place = "in a store" if client is None else "on a cluster"
+            raise UnimplementedError(
+                None,
+                None,
+                f"the variables of {given!r} are {place}, where containers are not reset one by "
+                "one: reset the whole target, or run the initializers of some variables",
+            )
+        _forget_containers(given, name, {"", *default_containers(given)}, set(containers))
+    else:
+        forget_values(name)
+        forget_resources(name)
+        _containers.pop(name, None)
+        if client is not None:
+            drop_state(client, name)
     for engine in _of_names.pop(name, ()):
         engine.abort()
-    client = active_client()
-    if client is not None:
-        drop_state(client, name)
+
+
+def _forget_containers(given: str, name: str, default: set[str], wanted: set[str]) -> None:
+    values = known_values(name)
+    if values is None:
+        raise NotFoundError(
+            None, None, f"no session has shared variables under {given!r}: nothing is reset"
+        )
+    if default & wanted:
+        wanted = wanted | {""}
+    of = _containers.get(name, {})
+    with values.run_lock:
+        for key in values.capture()[1]:
+            if of.get(key, "") in wanted:
+                values.delete(key)
 
 
 def random_key(op: Operation, count: int, entropy: int, stream: int = 0) -> tuple[int, int]:

@@ -32,7 +32,7 @@ def container(container_name: str) -> AbstractContextManager[str]:
 
     The name is kept with them (``v.op.get_attr("container")``). The values of variables live with
     the store of the session, whatever their container; queues and tables that share a name are one
-    only in one container.
+    only in one container. `Session.reset` forgets what is in some.
 
     Args:
       container_name: a text; "" is the container of all others.

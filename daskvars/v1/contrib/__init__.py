@@ -8,8 +8,8 @@ What is more than a name is here:
 - ``arg_scopes``: defaults of functions' arguments, for a block of code;
 - ``model_variables``: variables that are model variables too, found by name, given values;
   ``restoring``: from checkpoints;
-- ``networks``: layers; ``sequences``: decoders, attention, beam search; ``trainings``: training
-  steps, loops around them, losses, summaries;
+- ``nets``: whole networks for images; ``networks``: layers; ``sequences``: decoders, attention,
+  beam search; ``trainings``: training steps, loops around them, losses, summaries;
 - ``random_fields``: likelihoods of sequences of tags; ``transformations`` of datasets;
 - ``old_summaries``: summaries whose tags are given;
 - ``images``: turned, moved and projected;

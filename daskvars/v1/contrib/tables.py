@@ -59,6 +59,8 @@ from daskvars.v1.contrib import (
     texts,
     transformations,
 )
+from daskvars.v1.contrib.nets import plain as plain_nets
+from daskvars.v1.contrib.nets import residual
 from daskvars.v1.contrib.networks import (
     collected,
     further_cells,
@@ -431,6 +433,15 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "losses": _LOSSES,
         "metrics": _METRICS,
         "model_analyzer": _of(model_analyzer, "analyze_ops analyze_vars tensor_description"),
+        "nets": {
+            "alexnet": _of(plain_nets, "alexnet_v2 alexnet_v2_arg_scope"),
+            "resnet_utils": _of(
+                residual, "Block conv2d_same resnet_arg_scope stack_blocks_dense subsample"
+            ),
+            "resnet_v1": residual.names_of(1),
+            "resnet_v2": residual.names_of(2),
+            "vgg": _of(plain_nets, "vgg_16 vgg_19 vgg_a vgg_arg_scope vgg_d vgg_e"),
+        },
         "regularizers": _REGULARIZERS,
         "summaries": _of(
             activity_summaries,

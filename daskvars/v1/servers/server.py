@@ -124,7 +124,7 @@ class Server:
         is_alone = sum(map(cluster.num_tasks, cluster.jobs)) == 1 or self._address.endswith(":0")
         store = self.target if is_alone else f"{targets.PREFIX}{cluster}"
         for target in (self.target, targets.PREFIX + self._address):
-            targets.serve(target, store, self._connect)
+            targets.serve(target, store, self._connect, self._server_def.job_name)
 
     def join(self) -> None:
         """Serve until the process ends."""

@@ -22,18 +22,28 @@ class Served(NamedTuple):
     Attributes:
       store: the name of the store that its sessions share.
       connect: gives the client of the cluster, None where this process is all there is.
+      job: the name of the server's job, which its default container has too.
     """
 
     store: str
     connect: Callable[[], Client | None]
+    job: str = ""
 
 
 _served: dict[str, Served] = {}
 
 
-def serve(target: str, store: str, connect: Callable[[], Client | None] = lambda: None) -> None:
+def serve(
+    target: str, store: str, connect: Callable[[], Client | None] = lambda: None, job: str = ""
+) -> None:
     """Let sessions on `target` share the variables of `store`, on the cluster of a client."""
-    _served[target] = Served(store, connect)
+    _served[target] = Served(store, connect, job)
+
+
+def default_containers(target: str) -> set[str]:
+    """Return by which names variables are meant that were made in no container of their own."""
+    found = _served.get(target)
+    return {""} if found is None else {"", found.job}
 
 
 def is_served(target: str) -> bool:
