@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from daskvars.summary.event_files import summary_iterator
-from daskvars.surface.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family, with_example
 from daskvars.v1 import logging
 from daskvars.v1.estimator.estimator import Estimator
 from daskvars.v1.sessions.hook_timers import SecondOrStepTimer, required_global_step
@@ -161,6 +161,12 @@ _FAMILY = Family(
 _OF_THRESHOLD = "estimator metric_name threshold eval_dir min_steps run_every_secs run_every_steps"
 
 
+_EXAMPLE = """import daskvars.v1 as tf
+model = tf.estimator.Estimator(lambda features: None)
+hook = tf.estimator.experimental.{name}(model, "loss", 100)
+isinstance(hook, tf.train.SessionRunHook) -> True"""
+
+
 def _hook(name: str, order: str, doc: str, decided: Callable[..., bool]) -> Callable[..., Any]:
     """Return a public function, whose hook stops where `decided` of (metrics, argument) says so."""
 
@@ -181,6 +187,7 @@ def _hook(name: str, order: str, doc: str, decided: Callable[..., bool]) -> Call
         )
 
     doc = f"{doc}\n\nSource: TensorFlow 1.15, ``tf.estimator.experimental.{name}``."
+    doc = with_example(doc, _EXAMPLE.format(name=name))
     return _FAMILY.function(__name__, name, order, make, doc)
 
 

@@ -7,8 +7,9 @@
 - ``packed_sparse``: sparse tensors as components of an element.
 - ``readers``: records out of files whose names are in a queue; ``work``: what those are in a run;
   ``lmdb_files``: what is in an LMDB file.
-- ``pipelines`` (`tf.train`'s names): ``producers`` of rows, ``batching`` of elements. Their threads
-  are those of `daskvars.v1.sessions.queue_runners`.
+- ``pipelines`` (`tf.train`'s names): ``producers`` of rows, ``batching`` of elements; ``buckets``
+  (`tf.contrib.training`'s) of elements that are alike. Their threads are those of
+  `daskvars.v1.sessions.queue_runners`.
 
 Queues are host-side (`daskvars.execution.host_ops`): elements are in the memory of the session's
 process, and a step takes its batch as it would take feeds, on a cluster too. So an enqueue that

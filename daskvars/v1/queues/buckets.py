@@ -25,7 +25,7 @@ from daskvars.v1.queues.batching import (
     shapes_of,
 )
 from daskvars.v1.queues.producers import summarize_fullness
-from daskvars.v1.queues.queue_ops import FIFOQueue, PaddingFIFOQueue
+from daskvars.v1.queues.queue_ops import FIFOQueue, PaddingFIFOQueue, QueueBase
 from daskvars.v1.sessions.queue_runners import QueueRunner, add_queue_runner
 
 _ENDS = (OutOfRangeError, CancelledError)
@@ -105,20 +105,7 @@ def bucket(
             )
             for i, n in enumerate(capacities)
         ]
-        is_known = len(set(map(str, sizes))) == 1 and isinstance(sizes[0], int)
-        count = sizes[0] if is_known and not allow_smaller_final_batch else None
-        batches = [as_shape([count]).concatenate(shape) for shape in shapes]
-        top = PaddingFIFOQueue(
-            capacity, [int32, *dtypes], [[], *batches], shared_name=shared_name, name="top_queue"
-        )
-        # The runner of batches goes on until the buckets, which the other closes, are empty.
-        moved = []
-        for i, (queue, size) in enumerate(zip(queues, sizes, strict=True)):
-            take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
-            found = take(size, name=f"read_bucket_{i}")
-            moved.append(top.enqueue([i, *(found if isinstance(found, list | tuple) else [found])]))
-        cancelled = top.close(cancel_pending_enqueues=True)
-        add_queue_runner(QueueRunner(queues[0], moved, top.close(), cancelled, _ENDS))
+        top = _batches_of(queues, sizes, capacity, shapes, allow_smaller_final_batch, shared_name)
         which = convert_to_tensor(which_bucket, int32, name="which_bucket")
         keep = convert_to_tensor(keep_input)
         put = group(
@@ -129,6 +116,35 @@ def bucket(
         summarize_fullness(f"fraction_of_{capacity}_full", top.size(), capacity)
         number, *batch = top.dequeue(name="dequeue_top")
         return number, like(tensors, columns, batch[0] if len(batch) == 1 else batch, False)
+
+
+def _batches_of(
+    queues: Sequence[QueueBase],
+    sizes: Sequence[Any],
+    capacity: int,
+    shapes: Sequence[Any],
+    may_be_smaller: bool,
+    shared_name: str | None,
+) -> QueueBase:
+    """Return a queue of the batches of all buckets, and let a runner fill it.
+
+    The runner goes on until the buckets are empty, which are closed when no more elements come.
+    """
+    is_known = len(set(map(str, sizes))) == 1 and isinstance(sizes[0], int)
+    count = sizes[0] if is_known and not may_be_smaller else None
+    batches = [as_shape([count]).concatenate(shape) for shape in shapes]
+    dtypes = [int32, *queues[0].dtypes]
+    top = PaddingFIFOQueue(
+        capacity, dtypes, [[], *batches], shared_name=shared_name, name="top_queue"
+    )
+    moved = []
+    for i, (queue, size) in enumerate(zip(queues, sizes, strict=True)):
+        take = queue.dequeue_up_to if may_be_smaller else queue.dequeue_many
+        found = take(size, name=f"read_bucket_{i}")
+        moved.append(top.enqueue([i, *(found if isinstance(found, list | tuple) else [found])]))
+    cancelled = top.close(cancel_pending_enqueues=True)
+    add_queue_runner(QueueRunner(queues[0], moved, top.close(), cancelled, _ENDS))
+    return top
 
 
 def _for_each(given: Any, num_buckets: int, what: str) -> list[Any]:
