@@ -474,6 +474,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
 
 # What has no counterpart, and what to use instead; "x" stands for all of x that is not there.
 _DATA = "tf.data, or feed arrays"
+_OWN_FILE = "the model's own file: nets are written with slim's layers"
 _ESTIMATOR = "tf.estimator, or a training loop with a session"
 INSTEAD = {
     "": "the name itself in layers, nn, train or at the top level, if the core has it",
@@ -508,7 +509,8 @@ INSTEAD = {
     "slim.data": _DATA,
     "slim.dataset": _DATA,
     "slim.dataset_data_provider": _DATA,
-    "slim.nets": "the model's own file: nets are written with slim's layers",
+    "slim.nets.inception": _OWN_FILE,
+    "slim.nets.overfeat": _OWN_FILE,
     "slim.prefetch_queue": _DATA,
     "slim.queues": _DATA,
     "slim.tfexample_decoder": _DATA,
