@@ -413,8 +413,8 @@ class Session(ShownInNotebooks):
 
         Args:
           target: the name, as a session takes it; "" has none that are shared.
-          containers: only the variables that were made in these (`container`); "" is that of all
-            others, on a server by the name of its job too. By default all variables.
+          containers: only the variables, queues and tables that were made in these (`container`);
+            "" is that of all others, on a server by the name of its job too. By default all.
 
         Raises:
           NotFoundError: containers are given, and no session has shared variables on the target.

@@ -122,6 +122,18 @@ def test_reset_forgets_what_is_in_some_containers():
     tf.Session.reset("in-containers")
 
 
+def test_reset_forgets_queues_in_some_containers():
+    with tf.container("a"):
+        of_a = tf.FIFOQueue(3, tf.int32, [[]], shared_name="q")
+    other = tf.FIFOQueue(3, tf.int32, [[]], shared_name="q")
+    with tf.Session("queues-in-containers") as session:
+        session.run([of_a.enqueue(1), other.enqueue(2)])
+    tf.Session.reset("queues-in-containers", ["a"])
+    with tf.Session("queues-in-containers") as session:
+        assert session.run([of_a.size(), other.size()]) == [0, 1]
+    tf.Session.reset("queues-in-containers")
+
+
 def test_containers_of_a_store_are_not_reset_one_by_one(tmp_path):
     v = tf.Variable(1)
     place = str(tmp_path / "store.zarr")

@@ -43,7 +43,7 @@ from daskvars.execution.engine.saving.local_seals import (
 from daskvars.execution.engine.saving.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.engine.saving.reconcile import reconcile
 from daskvars.execution.engine.saving.targets import client_of, default_containers
-from daskvars.execution.host_ops.resources import forget_resources, resources_of
+from daskvars.execution.host_ops.resources import forget_containers, forget_resources, resources_of
 from daskvars.execution.host_ops.staged import StagedExecutable, stages_of
 from daskvars.execution.local.executor import LocalExecutor
 from daskvars.graph.definitions.opdef import Spec
@@ -512,7 +512,8 @@ def forget_state(name: str, containers: Collection[str] = ()) -> None:
 
     Args:
       name: the name, or the target of a server.
-      containers: only what is in these resource containers, of variables in this process.
+      containers: only what is in these resource containers, queues and tables as well, where
+        variables are in this process.
 
     Raises:
       NotFoundError: containers are given, and no session has shared variables under the name.
@@ -553,6 +554,7 @@ def _forget_containers(given: str, name: str, default: set[str], wanted: set[str
         for key in values.capture()[1]:
             if of.get(key, "") in wanted:
                 values.delete(key)
+    forget_containers(name, wanted)
 
 
 def random_key(op: Operation, count: int, entropy: int, stream: int = 0) -> tuple[int, int]:

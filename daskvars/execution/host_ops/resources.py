@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -112,6 +112,16 @@ def forget_resources(name: str) -> None:
     """Let later sessions on a store begin without objects."""
     with _making:
         _shared.pop(name, None)
+
+
+def forget_containers(name: str, containers: Collection[str]) -> None:
+    """Let go of the objects of a store's sessions that are in some containers; "" is no other."""
+    with _making:
+        found = _shared.get(name)
+    for own in [] if found is None else list(found._objects):
+        container, colon, _ = own.partition(":")  # see `Call.name_of`
+        if (container if colon else "") in containers:
+            found.forget(own)
 
 
 class Waiting:
