@@ -117,8 +117,8 @@ def forget_resources(name: str) -> None:
 def forget_containers(name: str, containers: Collection[str]) -> None:
     """Let go of the objects of a store's sessions that are in some containers; "" is no other."""
     with _making:
-        found = _shared.get(name)
-    for own in [] if found is None else list(found._objects):
+        found = _shared.get(name) or Resources()
+    for own in list(found._objects):
         container, colon, _ = own.partition(":")  # see `Call.name_of`
         if (container if colon else "") in containers:
             found.forget(own)
