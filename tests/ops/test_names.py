@@ -187,6 +187,19 @@ def test_sparse_to_dense(arguments, wanted):
     assert as_list(dv.sparse_to_dense(*arguments)) == wanted
 
 
+@pytest.mark.parametrize("values, wanted_slope", [(7.0, 2.0), ([7.0, 7.0], [1.0, 1.0])])
+def test_sparse_to_dense_of_values_of_unknown_rank(values, wanted_slope):
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.float32)
+        dense = tf.sparse_to_dense([0, 2], [3], fed)
+        (slope,) = tf.gradients(dense, fed)
+        found, by_value = session.run((dense, slope), {fed: values})
+        assert (found.tolist(), by_value.tolist()) == ([7, 0, 7], wanted_slope)
+        for wrong in ([7.0], [1.0, 2.0, 3.0]):
+            with pytest.raises(InvalidArgumentError, match="sparse_values has incorrect shape"):
+                session.run(dense, {fed: wrong})
+
+
 @pytest.mark.parametrize("places, problem", [([2, 1], "out of order"), ([1, 1], "repeated")])
 def test_sparse_to_dense_wants_places_in_order(places, problem):
     with pytest.raises(InvalidArgumentError, match=rf"indices\[1\] = \[1\] is {problem}"):

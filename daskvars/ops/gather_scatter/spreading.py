@@ -22,8 +22,10 @@ from daskvars.ops.array.joining import stack
 from daskvars.ops.array.repeating import broadcast_to, tile
 from daskvars.ops.array.reshaping import expand_dims, identity, reshape
 from daskvars.ops.array.slicing import size_along
+from daskvars.ops.control.dependencies import Assert, control_dependencies
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.gather_scatter.scatter import tensor_scatter_update
+from daskvars.ops.math.comparison import equal
 from daskvars.ops.rules import axes
 
 # -- repeat ------------------------------------------------------------------------------------
@@ -128,7 +130,8 @@ def sparse_to_dense(
 
     Raises:
       ValueError: the values are neither one nor one for each place, or the default is no scalar.
-      InvalidArgumentError: (when run) the places are not in order, or outside of the shape.
+      InvalidArgumentError: (when run) the places are not in order, or outside of the shape; or
+        the shapes, where the run alone tells them, do not fit.
 
     Source: TensorFlow 1.15, ``tf.sparse_to_dense``.
 
@@ -142,8 +145,15 @@ def sparse_to_dense(
         indices = _as_rows(convert_to_tensor(sparse_indices, name="sparse_indices"), output_shape)
         _check_values(indices.spec.shape, values.spec.shape, default.spec.shape)
         indices = inside(indices, output_shape, validate_indices)
-        if values.spec.shape == ():
-            values = broadcast_to(values, [size_along(indices, 0)])
+        count = size_along(indices, 0)
+        if values.spec.shape is None:
+            text = "sparse_values has incorrect shape, should be [] or one value for each place:"
+            sizes = constant.shape(values)
+            one_each = equal(constant.size(sizes), 0) | equal(constant.size(values), count)
+            with control_dependencies([Assert(one_each, [text, sizes, count])]):
+                values = identity(values)
+        if not values.spec.shape:
+            values = broadcast_to(values, [count])
         dense = constant.fill(output_shape, default)
         return identity(tensor_scatter_update(dense, indices, values), name=scope)
 
