@@ -334,9 +334,15 @@ class Operation:
         found: dict[str, Any] = {}
         if tensors := self.inputs or self.outputs:
             found["T" if self.inputs else "dtype"] = tensors[0].spec.dtype.base_dtype
-        if self.inputs and self.inputs[0].spec.dtype.is_ref:
+        if self._is_beside_variable():
             found["_class"] = tuple(self.colocation_groups())
         return found
+
+    def _is_beside_variable(self) -> bool:
+        """Return whether it reads or changes a variable where that is, not on a device of its own."""
+        if not self.inputs or not self.inputs[0].spec.dtype.is_ref:
+            return False
+        return self.device == self.inputs[0].op.device
 
     def values(self) -> tuple[Tensor, ...]:
         """Return the outputs."""
@@ -362,9 +368,10 @@ class Operation:
     def colocation_groups(self) -> list[bytes]:
         """Return the names of the colocation groups, ``loc:@<operation>``; by default its own.
 
-        What reads or changes a variable belongs to the groups of the variable.
+        What reads or changes a variable belongs to the groups of the variable, unless it is on
+        another device, as what is read to a ``caching_device`` is.
         """
-        if self.inputs and self.inputs[0].spec.dtype.is_ref:
+        if self._is_beside_variable():
             return self.inputs[0].op.colocation_groups()
         groups = self.attrs.get("_class", ("loc:@" + self.name,))
         return [group.encode() for group in groups]

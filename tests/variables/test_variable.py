@@ -288,6 +288,14 @@ def test_device_functions_see_the_variable_once(graph):
 def test_caching_device(graph):
     v = Variable(1.0, caching_device="/gpu:0")
     assert v.device == "" and v.value().device == "/device:GPU:0"
+    assert v.value().op.colocation_groups() == [b"loc:@Variable/read"]
+    with pytest.raises(ValueError, match="no attr named '_class'"):
+        v.value().op.get_attr("_class")
+    assert v.initializer.colocation_groups() == v.op.colocation_groups() == [b"loc:@Variable"]
+    with colocate_with(v.op):
+        w = Variable(1.0, caching_device="/gpu:1")
+    assert w.value().device == "/device:GPU:1"
+    assert w.value().op.colocation_groups() == [b"loc:@Variable_1/read"]
 
 
 def test_colocate_with(graph):
