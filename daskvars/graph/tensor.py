@@ -339,7 +339,7 @@ class Operation:
         return found
 
     def _is_beside_variable(self) -> bool:
-        """Return whether it reads or changes a variable where that is, not on a device of its own."""
+        """Return whether it reads or changes a variable, and that where the variable is."""
         if not self.inputs or not self.inputs[0].spec.dtype.is_ref:
             return False
         return self.device == self.inputs[0].op.device

@@ -82,7 +82,6 @@ ACCEPTED = {
     "Session.partial_run.handle": Accepted("there are no partial runs, the method raises"),
     "LMDBReader.options": Accepted("there are none"),
     "Session.reset.config": Accepted("a reset takes no options"),
-    "TensorArray.tensor_array_name": Accepted("its operations are named by `name`"),
     "tuple_.name": Accepted("each result is named by its tensor"),
     # -- graphs and files
     "add_shapes": Accepted("static shapes are always there"),

@@ -114,7 +114,7 @@ ATTRIBUTES: Mapping[str, Kind] = {
         ),
         (
             TEXT,
-            "_data_format _stretched base container data_format encoding equation fold key "
+            "_data_format _stretched array base container data_format encoding equation fold key "
             "message metadata mode pattern rewrite stream tag template tensor unit",
         ),
         (BYTES, "separator"),

@@ -208,13 +208,10 @@ def joined(xp: Any, shape: tuple[int, ...], parts: Sequence[Part]) -> Any:
 # -- kernels ---------------------------------------------------------------------------------------
 
 
-def reserve(xp: ArrayModule, size: Any) -> TensorList:
-    """Give a list without items."""
-    return TensorList(int(size), origin=_new_origin() if size >= 0 else b"")
-
-
-def _new_origin() -> bytes:
-    return secrets.token_bytes(16)
+def reserve(xp: ArrayModule, size: Any, *, array: str = "") -> TensorList:
+    """Give a list without items. Errors call it by the name of its array, with a token's begin."""
+    origin = f"{array}_{secrets.token_hex(16)}".encode() if size >= 0 else b""
+    return TensorList(int(size), origin=origin)
 
 
 def zeros(xp: ArrayModule, items: TensorList, empty: TensorList) -> TensorList:
@@ -240,15 +237,17 @@ def write(
 def _written(items: TensorList, index: int, value: Array, dynamic: bool, adds: bool) -> TensorList:
     if index < 0 or (not dynamic and index >= items.size):
         _refuse(
+            items,
             f"Tried to write to index {index} but array is not resizeable and size is: "
-            f"{items.size}. Give the TensorArray that size, or dynamic_size=True."
+            f"{items.size}. Give the TensorArray that size, or dynamic_size=True.",
         )
     old = items.get(index)
     if old is None:
         return items.appended(index, value)
     if not adds:
         _refuse(
-            f"Could not write to TensorArray index {index} because it has already been written to."
+            items,
+            f"Could not write to TensorArray index {index} because it has already been written to.",
         )
     return _added(items, index, value)
 
@@ -257,8 +256,9 @@ def _added(items: TensorList, index: int, value: Array) -> TensorList:
     old = items.get(index)
     if old is not None and old.shape != value.shape:
         _refuse(
+            items,
             f"Could not aggregate to TensorArray index {index} because the existing shape is "
-            f"{list(old.shape)} but the new input shape is {list(value.shape)}."
+            f"{list(old.shape)} but the new input shape is {list(value.shape)}.",
         )
     return items.added(index, value)
 
@@ -287,8 +287,9 @@ def read_once(xp: ArrayModule, items: TensorList, *rest: Any) -> tuple[TensorLis
         was_there = _noted(items, noted, index)
         if was_there or (was_there is False and item is None):
             _refuse(
+                items,
                 f"Could not read index {index} twice because it was cleared after a previous read "
-                "(perhaps try setting clear_after_read = false?)"
+                "(perhaps try setting clear_after_read = false?)",
             )
         noted = noted.appended(index, item is not None)
     return items, noted
@@ -300,7 +301,8 @@ def not_read(xp: ArrayModule, items: TensorList, *rest: Any) -> TensorList:
     for index in _indices(items, indices):
         if _noted(items, noted, index) is not None:
             _refuse(
-                f"Could not write to TensorArray index {index} because it has already been read."
+                items,
+                f"Could not write to TensorArray index {index} because it has already been read.",
             )
     return items
 
@@ -331,13 +333,14 @@ def _item(
     xp: ArrayModule, items: TensorList, index: int, dtype: DType, shape: Sequence[int]
 ) -> Array:
     if not 0 <= index < items.size:
-        _refuse(f"Tried to read from index {index} but array size is: {items.size}")
+        _refuse(items, f"Tried to read from index {index} but array size is: {items.size}")
     value = items.get(index)
     if value is None:
         if shape is None or None in shape:
             _refuse(
+                items,
                 f"Could not read from TensorArray index {index}: it has not been written to, and "
-                "the element shape is not fully defined; with element_shape it reads as zeros."
+                "the element shape is not fully defined; with element_shape it reads as zeros.",
             )
         return xp.zeros(shape, dtype.np)
     return value
@@ -350,29 +353,33 @@ def stack(xp: ArrayModule, items: TensorList, *, dtype: DType, shape: Sequence[i
     if shape is None or None in shape:
         shape = next((item.shape for _, item in items.items()), shape)
     found = [_item(xp, items, i, dtype, shape) for i in range(items.size)]
-    return _stacked(xp, found, dtype, shape)
+    return _stacked(xp, items, found, dtype, shape)
 
 
-def _stacked(xp: ArrayModule, found: list[Any], dtype: DType, shape: Sequence[int]) -> Array:
+def _stacked(
+    xp: ArrayModule, items: TensorList, found: list[Any], dtype: DType, shape: Sequence[int]
+) -> Array:
     if not found:
         if shape is None or None in shape:
             _refuse(
+                items,
                 f"TensorArray has size zero, but element shape {_shown(shape)} is not fully "
                 "defined. Currently only static shapes are supported when packing zero-size "
-                "TensorArrays."
+                "TensorArrays.",
             )
         return xp.zeros((0, *shape), dtype.np)
-    _check_same(found)
+    _check_same(items, found)
     return xp.stack(found)
 
 
-def _check_same(found: list[Any]) -> None:
+def _check_same(items: TensorList, found: list[Any]) -> None:
     first = found[0].shape
     for i, item in enumerate(found):
         if item.shape != first:
             _refuse(
+                items,
                 f"TensorArray has inconsistent shapes. Index 0 has shape: {list(first)} but index "
-                f"{i} has shape: {list(item.shape)}"
+                f"{i} has shape: {list(item.shape)}",
             )
 
 
@@ -382,22 +389,23 @@ def gather(
     """Give some items in one array, along a new first axis."""
     wanted = indices.tolist()
     found = [_item(xp, items, i, dtype, shape) for i in wanted]
-    return _stacked(xp, found, dtype, shape)
+    return _stacked(xp, items, found, dtype, shape)
 
 
 def concat(xp: ArrayModule, items: TensorList, *, dtype: DType, shape: Sequence[int]) -> Array:
     """Give all items in one array, along their first axis."""
     found = [_item(xp, items, i, dtype, shape) for i in range(items.size)]
     if any(not item.shape for item in found):
-        _refuse("Concat saw a scalar shape at index 0 but requires at least vectors.")
+        _refuse(items, "Concat saw a scalar shape at index 0 but requires at least vectors.")
     if not found:
         return xp.zeros((0, *(shape or (0,))[1:]), dtype.np)
     for i, item in enumerate(found):
         if item.shape[1:] != found[0].shape[1:]:
             _refuse(
+                items,
                 "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: "
                 f"{list(found[0].shape[1:])} but index {i} has (excepting dimension 0) shape: "
-                f"{list(item.shape[1:])}"
+                f"{list(item.shape[1:])}",
             )
     return xp.concatenate(found)
 
@@ -409,7 +417,7 @@ def unstack(
     value = xp.array(value)
     count = len(value)
     if count > items.size and not dynamic:
-        _refuse_size(items.size, count)
+        _refuse_size(items, count)
     if items._count or items.rows is not None or count < items.size:
         for i, row in enumerate(value):
             items = _written(items, i, row, dynamic, adds)
@@ -430,7 +438,8 @@ def scatter(
     wanted = indices.tolist()
     if len(wanted) != len(value):
         _refuse(
-            f"Expected len(indices) == values.shape[0], but saw: {len(wanted)} vs. {len(value)}"
+            items,
+            f"Expected len(indices) == values.shape[0], but saw: {len(wanted)} vs. {len(value)}",
         )
     for index, row in zip(wanted, xp.array(value), strict=True):
         items = _written(items, index, row, dynamic, adds)
@@ -448,17 +457,18 @@ def split(
 ) -> TensorList:
     """Give the list with consecutive runs of rows of an array as its items."""
     if getattr(lengths, "ndim", 1) != 1:
-        _refuse(f"Expected lengths to be a vector, received shape: {list(lengths.shape)}")
+        _refuse(items, f"Expected lengths to be a vector, received shape: {list(lengths.shape)}")
     sizes = lengths.tolist()
     if not value.shape:
-        _refuse("Expected value to be at least a vector, but received shape: []")
+        _refuse(items, "Expected value to be at least a vector, but received shape: []")
     if sum(sizes) != len(value):
         _refuse(
+            items,
             f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
-            f"{sum(sizes)} and value's shape is: {list(value.shape)}"
+            f"{sum(sizes)} and value's shape is: {list(value.shape)}",
         )
     if len(sizes) != items.size and not dynamic:
-        _refuse_size(items.size, len(sizes))
+        _refuse_size(items, len(sizes))
     value, start = xp.array(value), 0
     for i, size in enumerate(sizes):
         items = _written(items, i, value[start : start + size], dynamic, adds)
@@ -555,12 +565,15 @@ def _shown(shape: Sequence[int]) -> str:
     return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"
 
 
-def _refuse_size(size: int, wanted: int) -> None:
+def _refuse_size(items: TensorList, wanted: int) -> None:
     _refuse(
-        f"TensorArray's size is not equal to the size of lengths ({size} vs. {wanted}), and the "
-        "TensorArray is not marked as dynamically resizeable"
+        items,
+        f"TensorArray's size is not equal to the size of lengths ({items.size} vs. {wanted}), and "
+        "the TensorArray is not marked as dynamically resizeable",
     )
 
 
-def _refuse(message: str) -> None:
-    raise InvalidArgumentError(None, None, message)
+def _refuse(items: TensorList, message: str) -> None:
+    array, _, token = items.origin.decode().rpartition("_")
+    whose = f"TensorArray {array}_{token[:8]}: " if array else ""
+    raise InvalidArgumentError(None, None, whose + message)

@@ -62,7 +62,7 @@ class _Shared:
         self.shape = shapes.merge(self.shape, shape)
 
 
-@accepts("tensor_array_name", "colocate_with_first_write_call")
+@accepts("colocate_with_first_write_call")
 class TensorArray:
     """A list of tensors of one dtype, which `while_loop` carries from turn to turn.
 
@@ -78,6 +78,7 @@ class TensorArray:
         looks at `read` alone. Not checked are, as in TensorFlow 2, arrays that a `function` makes
         or is given; and those made of a `flow`, or that a branch of `cond` makes and returns. The
         memory is freed with the last use, not by the read.
+      tensor_array_name: what errors call it, by default the name of the operation.
       handle, flow: the `flow` of another TensorArray, in place of a new list.
       infer_shape: items have one shape, which is learned from what is written.
       element_shape: the shape of the items, as far as it is known. Where it is fully known, items
@@ -121,7 +122,9 @@ class TensorArray:
         if given is None:
             builder = builder_for((size,))
             with entered_graph(builder):
-                given = begin = apply(ops.RESERVE, _index(size), name=name or "TensorArray")
+                name = name or "TensorArray"
+                array = tensor_array_name or name
+                given = begin = apply(ops.RESERVE, _index(size), name=name, array=array)
             if clear_after_read and not builder.is_eager and not _root(builder).is_plain:
                 warnings.warn(
                     f"TensorArray {given.op.name!r}: clear_after_read=True has no effect in a "

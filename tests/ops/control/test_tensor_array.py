@@ -1,6 +1,7 @@
 """TensorArray: what is written is read, in loops and branches; mistakes; versions of lists."""
 
 import pickle
+import re
 from functools import partial
 
 import dask.array as da
@@ -20,6 +21,19 @@ def test_an_empty_array_knows_what_would_be_in_it():
         array.unstack(tf.zeros([0, 3, 5])).mark_used()
         assert sess.run(array.stack()).shape == (0, 3, 5)
         assert sess.run(array.concat()).shape == (0, 5)
+
+
+def test_errors_name_the_array():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        places = tf.placeholder(tf.int32)
+        states = tf.TensorArray(tf.float32, 3, tensor_array_name="states", clear_after_read=False)
+        others = tf.TensorArray(tf.float32, 3, name="others")
+        for array, name in ((states, "states"), (others, "others")):
+            written = array.scatter([0, 1], [1.0, 2.0]).write(places, 3.0).flow
+            for wrong, words in ((1, "Could not write to"), (3, "Tried to write to index 3")):
+                with pytest.raises(errors.InvalidArgumentError) as caught:
+                    sess.run(written, {places: wrong})
+                assert re.match(rf"TensorArray {name}_[0-9a-f]{{8}}: {words}", str(caught.value))
 
 
 def test_versions_of_a_list_do_not_see_each_other():
