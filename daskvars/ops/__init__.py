@@ -28,4 +28,5 @@ the sums of max-pool's gradient are in ``kernels/nn/windows/pooling.py``, and th
 gradient is in ``ops/nn/windows/pooling.py``.
 
 To add an op, write one `OpDef` and its function in the file of its family, its kernel under the
-same name in `daskvars.kernels`, and a sample in ``tests/ops``; no engine needs to be told."""
+same name in `daskvars.kernels`, and a sample in ``tests/ops/samples``; no engine needs to be told.
+"""

@@ -1,12 +1,15 @@
-"""The samples table: every registered op has at least one entry."""
+"""The samples table: every registered op has at least one entry.
+
+A file here has the samples of a family in a list of that name; those of neural networks have a
+room, ``nn``.
+"""
 
 import importlib
 import pkgutil
-from pathlib import Path
 
 SAMPLES = [
     sample
-    for module in sorted(m.name for m in pkgutil.iter_modules([str(Path(__file__).parent)]))
-    if module.startswith("samples_")
-    for sample in importlib.import_module(f"tests.ops.{module}").SAMPLES
+    for module in pkgutil.walk_packages(__path__, f"{__name__}.")
+    if not module.ispkg
+    for sample in importlib.import_module(module.name).SAMPLES
 ]
