@@ -26,6 +26,8 @@ SLEEPS = {
 }
 # Folders of tests that are of no folder of the package: what they are.
 OF_NO_ROOM = {
+    "ops/samples": "what the tests of every op try",
+    "ops/samples/nn": "those of neural networks",
     "seeds": "programs of users",
     "tensorflow_tests": "TensorFlow's own tests, where there is a checkout of it",
     "typed": "programs for type checkers",

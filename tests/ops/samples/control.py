@@ -55,7 +55,7 @@ def branch(x):
 
 
 def one_side(x):
-    small = branching.one_side(x, dv.reduce_sum(x) < 100.0, True)
+    small = branching.one_side(x, dv.reduce_sum(dv.abs(x)) < 100.0, True)
     return dv.square(small) + small
 
 
