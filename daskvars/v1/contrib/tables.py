@@ -59,8 +59,8 @@ from daskvars.v1.contrib import (
     texts,
     transformations,
 )
+from daskvars.v1.contrib.nets import inception, residual
 from daskvars.v1.contrib.nets import plain as plain_nets
-from daskvars.v1.contrib.nets import residual
 from daskvars.v1.contrib.networks import (
     collected,
     further_cells,
@@ -435,6 +435,11 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "model_analyzer": _of(model_analyzer, "analyze_ops analyze_vars tensor_description"),
         "nets": {
             "alexnet": _of(plain_nets, "alexnet_v2 alexnet_v2_arg_scope"),
+            "inception": {
+                **_of(inception, "inception_v1 inception_v1_base inception_v3 inception_v3_base"),
+                "inception_v1_arg_scope": inception.inception_arg_scope,
+                "inception_v3_arg_scope": inception.inception_arg_scope,
+            },
             "resnet_utils": _of(
                 residual, "Block conv2d_same resnet_arg_scope stack_blocks_dense subsample"
             ),
@@ -509,7 +514,7 @@ INSTEAD = {
     "slim.data": _DATA,
     "slim.dataset": _DATA,
     "slim.dataset_data_provider": _DATA,
-    "slim.nets.inception": _OWN_FILE,
+    "slim.nets.inception.inception_v2": _OWN_FILE,
     "slim.nets.overfeat": _OWN_FILE,
     "slim.prefetch_queue": _DATA,
     "slim.queues": _DATA,

@@ -77,6 +77,46 @@ def test_residual_networks_are_as_large_as_published(graph, net, total, names):
     assert f"{name}/block1/unit_1/bottleneck_v{name[8]}/shortcut/weights" in found
 
 
+@pytest.mark.parametrize(
+    ("base", "size", "total", "last"),
+    [
+        (nets.inception.inception_v1_base, 224, 5_607_184, [7, 7, 1024]),
+        (nets.inception.inception_v3_base, 299, 21_802_784, [8, 8, 2048]),
+    ],
+    ids=["v1", "v3"],
+)
+def test_inception_is_as_large_as_tensorflows(graph, base, size, total, last):
+    with slim.arg_scope(nets.inception.inception_v3_arg_scope()):
+        y, end_points = base(tf.placeholder(tf.float32, [5, size, size, 3]))
+    assert y.shape.as_list() == [5, *last]
+    found, _ = slim.model_analyzer.analyze_vars(slim.get_model_variables())
+    assert found == total
+    assert len(end_points) == (16 if size == 224 else 18)
+    assert len(tf.get_collection("moving_vars")) == len(tf.get_collection("update_ops")) > 0
+    with pytest.raises(ValueError, match="Unknown final endpoint Mixed_9"):
+        base(tf.zeros([1, 64, 64, 3]), final_endpoint="Mixed_9", scope="other")
+
+
+def test_names_of_inceptions_variables_are_those_of_checkpoints(graph):
+    x = tf.placeholder(tf.float32, [2, 299, 299, 3])
+    inception = nets.inception
+    logits, end_points = inception.inception_v3(x, 7, depth_multiplier=0.25)
+    assert logits.shape.as_list() == [2, 7] == end_points["AuxLogits"].shape.as_list()
+    small_x = tf.placeholder(tf.float32, [2, 224, 224, 3])
+    assert inception.inception_v1(small_x, 7)[1]["Predictions"].shape.as_list() == [2, 7]
+    names = {v.op.name for v in tf.model_variables()}
+    for name in (
+        "InceptionV3/Mixed_5c/Branch_1/Conv_1_0c_5x5/weights",
+        "InceptionV3/Mixed_6a/Branch_0/Conv2d_1a_1x1/weights",
+        "InceptionV3/Mixed_7b/Branch_1/Conv2d_0b_3x1/weights",
+        "InceptionV3/AuxLogits/Conv2d_2a_5x5/weights",
+        "InceptionV3/Logits/Conv2d_1c_1x1/biases",
+        "InceptionV1/Mixed_5b/Branch_2/Conv2d_0a_3x3/weights",
+        "InceptionV1/Logits/Conv2d_0c_1x1/biases",
+    ):
+        assert name in names, name
+
+
 def small(version, x, **given):
     """Return a small ResNet's output."""
     block = getattr(nets, f"resnet_v{version}")
