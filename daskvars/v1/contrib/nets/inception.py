@@ -100,10 +100,10 @@ _MIXED_V3 = {  # names of scopes are TensorFlow's, slips included: checkpoints h
 }
 
 
-def _layer(x: Tensor, text: str, depth: Depth) -> Tensor:
+def _of_text(x: Tensor, text: str, depth: Depth) -> Tensor:
     """Return what one layer of a table makes of images."""
     if "+" in text:
-        return concat([_layer(x, part, depth) for part in text.split("+")], 3)
+        return concat([_of_text(x, part, depth) for part in text.split("+")], 3)
     scope, *words = text.split()
     given: dict[str, Any] = {"scope": scope}
     window, channels = scope.rpartition("_")[2], 0
@@ -130,7 +130,7 @@ def _mixed(x: Tensor, name: str, text: str, depth: Depth) -> Tensor:
             y = x
             with variable_scope(f"Branch_{number}"):
                 for layer in branch.split(","):
-                    y = _layer(y, layer, depth)
+                    y = _of_text(y, layer, depth)
             found.append(y)
         return concat(found, 3)
 
@@ -146,7 +146,7 @@ def _built(
         is_mixed = name.startswith("Mixed")
         padding = "SAME" if is_mixed else stem_padding
         with arg_scope([conv2d, max_pool2d, avg_pool2d], stride=1, padding=padding):
-            x = _mixed(x, name, text, depth) if is_mixed else _layer(x, text, depth)
+            x = _mixed(x, name, text, depth) if is_mixed else _of_text(x, text, depth)
         end_points[name] = x
         if name == last:
             break
