@@ -88,6 +88,10 @@ class Config:
         max_in_flight: cluster runs in flight: hides the client's latency without queueing many
             steps' values. Fewer where the new values that they make are more than a quarter of
             the workers' memory.
+        client_work_s: seconds of work, as the planner estimates them, up to which a run that needs
+            nothing on a cluster's workers (no variable, nothing that is there) is done by the
+            client: the way to a worker and back takes some 10 ms. An element of a queue is such a
+            run. 0 has all of them done by workers.
         feed_scatter_bytes: feeds larger than this are scattered to the workers before the step is
             sent.
         scratch: directory for private snapshots. None makes a temporary one.
@@ -132,6 +136,7 @@ class Config:
     fsync_seals: bool = True
     soft_placement: bool = False
     max_in_flight: int = 16
+    client_work_s: float = 1e-3
     feed_scatter_bytes: int = 1 * MIB
     scratch: str | None = None
     keep_freed_memory: bool = True
@@ -155,11 +160,12 @@ class Config:
             if name == "consistency" and value not in CONSISTENCIES:
                 raise ValueError(f"Config {name} must be one of {CONSISTENCIES}, found {value!r}.")
             if isinstance(value, (int, float)) and not isinstance(value, bool) and not value > 0:
-                if name == "seal_every_s" and value == 0:
+                if name in _MAY_BE_ZERO and value == 0:
                     continue
                 raise ValueError(f"Config {name} must be positive, found {value!r}.")
 
 
+_MAY_BE_ZERO = ("seal_every_s", "client_work_s")
 _UNITS: dict[str, tuple[Callable[[str], float], str]] = {
     "_bytes": (parse_bytes, "64 MiB"),
     "_s": (parse_timedelta, "10 s"),

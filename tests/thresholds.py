@@ -56,6 +56,7 @@ KNOBS = {
     "tile_min_elements": 1,
     "inline_constant_bytes": 1,
     "feed_scatter_bytes": 1,
+    "client_work_s": 0.0,
 }
 
 # Constants whose names look like sizes, and which choose no path: why.

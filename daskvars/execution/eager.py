@@ -590,9 +590,9 @@ class _RecordExecutable(Executable):
 
     __slots__ = ()
 
-    def _lowered(self, values: Sequence[Any]) -> Any:
+    def _lowered(self, values: Sequence[Any], is_there: bool = False) -> Any:
         kept = [(op.inputs, op.outputs) for op in prune(self.fetches, self.targets, self.fed)]
-        found = super()._lowered(values)
+        found = super()._lowered(values, is_there)
         del kept
         return found
 

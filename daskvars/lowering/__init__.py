@@ -74,7 +74,7 @@ def lower(
     program = passed(specialize, program)
     program = passed(route_rows, program)
     program = passed(shard, program, machine, [tensor.name for tensor in feeds])
-    program = passed(place, program, places)
+    program = passed(place, program, places, machine.client_work_s)
     if is_async:
         program = passed(split_update, program)
     if places is None:

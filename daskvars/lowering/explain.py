@@ -33,6 +33,11 @@ def explain(plan: Plan, where: Callable[[Region], str] = in_this_process) -> str
         f"{plan.flops:.3g} flops",
         *plan.sharding.lines(),
     ]
+    if plan.client_s is not None:
+        lines.append(
+            "done by the client: it needs nothing that is on workers, and its work is about "
+            f"{plan.client_s * 1e6:.3g} us, less than the way to them (config.client_work_s)"
+        )
     for number, region in enumerate(plan.regions):
         grid = "x".join(map(str, region.grid)) or "1"
         lines.append(f"region {number} {region.label!r}: {grid} tasks on {where(region)}")

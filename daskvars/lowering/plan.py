@@ -288,6 +288,7 @@ class Plan(ShownInNotebooks):
       flops: rough floating-point operations of the contractions of a run.
       uses_blas: whether it has contractions, whose bits depend on the number of BLAS threads.
       sharding: how its work is cut, and what moves between blocks.
+      client_s: the estimated seconds of its work if it is for workers' client to do, else None.
     """
 
     regions: tuple[Region, ...]
@@ -299,6 +300,7 @@ class Plan(ShownInNotebooks):
     flops: float
     uses_blas: bool
     sharding: ShardingChoice
+    client_s: float | None = None
 
     def __repr__(self) -> str:
         return (
@@ -323,6 +325,11 @@ class Plan(ShownInNotebooks):
     def is_single(self) -> bool:
         """Whether a run is one task, so that it can be called inline."""
         return self.num_tasks <= 1
+
+    @property
+    def is_client_work(self) -> bool:
+        """Whether the client does it though there are workers; see `planner.client_work`."""
+        return self.client_s is not None
 
     @property
     def peak_bytes(self) -> int:

@@ -261,6 +261,7 @@ class Program:
       automatic: keys of variables that are cut though nobody said how: their number of chunks is
         that of the workers, so that no bits may depend on it.
       sharding: how its work is cut, and the runner-up, if there was a choice (`shard`).
+      client_s: the estimated seconds of its work if the client does it, else None (`place`).
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -274,6 +275,7 @@ class Program:
     presence: dict[str, bool] = field(default_factory=dict)
     automatic: set[str] = field(default_factory=set)
     sharding: tuple[Any, Any] = (None, None)
+    client_s: float | None = None
 
     def leaf(self, kind: str, what: Any, spec: Spec, layout: Chunks | None = None) -> Ref:
         """Return the leaf of that identity, made if need be."""

@@ -149,12 +149,17 @@ def _is_partial(ref: Ref) -> bool:
     return len({*node.out_maps[ref.index]} - {-1}) < len(node.grid)
 
 
-def verify_places(program: Program, _: Program, places: Any = None) -> None:
-    """What asks for a device has a place, if there are places (`place`)."""
+def verify_places(program: Program, _: Program, places: Any = None, *__: Any) -> None:
+    """What asks for a device has a place, if there are places (`place`).
+
+    What the client does is nowhere else, and needs no variable.
+    """
     verify_layouts(program)
+    is_here = places is None or program.client_s is not None
+    assert program.client_s is None or not program.updates, "the client changes a variable"
     for node in program.nodes:
-        assert not node.place or places is not None, f"{node.name!r} is at {node.place}: nowhere"
-        assert not node.device or node.place or places is None, (
+        assert not node.place or not is_here, f"{node.name!r} is at {node.place}: nowhere"
+        assert not node.device or node.place or is_here, (
             f"{node.name!r} asks for {node.device} and is nowhere in particular"
         )
 

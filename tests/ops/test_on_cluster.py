@@ -4,6 +4,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars import config
 from daskvars.graph import nest
 from tests import clusters
 from tests.ops import checks
@@ -12,7 +13,7 @@ from tests.ops.samples import SAMPLES
 
 @pytest.fixture(scope="module")
 def client():
-    with clusters.running() as client:
+    with clusters.running() as client, config.set(client_work_s=0):  # workers do what is small, too
         yield client
 
 

@@ -10,5 +10,8 @@
 - ``errors``, ``reports``: what failures and losses mean to the program; ``traces``: what workers
   do, as events of this process.
 
+What needs none of the workers, and is little work, the client does as if there were no cluster
+(`lowering.planner.client_work`); such a run is not among the state's.
+
 What runs inside workers and the scheduler is in `daskvars.remote`; nothing of this room is sent.
 """

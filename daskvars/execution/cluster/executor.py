@@ -38,6 +38,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import dask.array
@@ -73,6 +74,7 @@ from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import before_close, forget_executor, registered
 from daskvars.execution.engine.saving.local_seals import MAX_ATTEMPTS, REMEDY, no_durable_version
 from daskvars.execution.engine.values.dask_arrays import array_name
+from daskvars.execution.local.executor import LocalExecutor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import Plan
 from daskvars.remote.dask_internals import (
@@ -266,8 +268,17 @@ class ClusterExecutor:
         """Return how a variable is cut of which nobody has said that."""
         return self.placement.automatic_chunks(spec, device, found)
 
-    def bind(self, plan: Plan, names: Sequence[str] = ()) -> BoundPlan:
-        """Return ``run(feeds, key_of) -> results`` for `plan`; see `LocalExecutor.bind`."""
+    @cached_property
+    def _in_client(self) -> LocalExecutor:
+        return LocalExecutor(Values())
+
+    def bind(self, plan: Plan, names: Sequence[str] = ()) -> Any:
+        """Return ``run(feeds, key_of) -> results`` for `plan`; see `LocalExecutor.bind`.
+
+        What the client does itself is no run of the state: it waits for none, and hears of none.
+        """
+        if plan.is_client_work:
+            return self._in_client.bind(plan, names)
         bound = BoundPlan(self, plan, names)
         self._bound.add(bound)
         return bound

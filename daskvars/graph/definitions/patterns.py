@@ -438,7 +438,8 @@ class Flow:
 class Opaque(Pattern):
     """Anything else: inputs and outputs are whole.
 
-    `pure` is False where a run can be seen from outside (printing, calling Python). An op with
+    `pure` is False where a run can be seen from outside (printing, calling Python); one that
+    `only_checks` can be seen only in that it may fail. An op with
     `branches` has `FuncGraph`s under ``attrs["branches"]``; its kernel gets them as functions.
     `choose` gives the position of the branch that a known first input takes; `flow` says how values
     go through the branches, of these attributes and so many outputs. `view` is True where
@@ -452,6 +453,7 @@ class Opaque(Pattern):
     """
 
     pure: bool = True
+    only_checks: bool = False
     view: bool = False
     beside: tuple[Callable[..., Any], Callable[..., Any]] | None = None
     branches: bool = False

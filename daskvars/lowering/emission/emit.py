@@ -118,6 +118,7 @@ class _Emission:
                 sharding_report.cut_share(self.program),
                 sharding_report.exchanges(self.program),
             ),
+            self.program.client_s,
         )
 
     def value(self, ref: Ref) -> PlanValue:

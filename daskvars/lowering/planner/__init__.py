@@ -4,9 +4,10 @@
   tries a few ways and takes the cheapest. ``sharding_report``: what it chose, as text and data.
 - ``propagate``: what follows for all other values from how the leaves are cut; ``cut_loops``:
   the same through branches and loops (a `dynamic_rnn` that is cut along its batch).
-- ``place`` (pass 6): the device of each node.
+- ``place`` (pass 6): the device of each node; ``client_work``: what needs no worker at all.
 - ``fuse`` (pass 7): nodes to regions, each one task for each block; ``segments`` (pass 8): regions
   that begin before all of what they take from other workers has come.
+- ``costs``: what a node costs, about.
 
 Vocabulary: a *label* is a dimension that several values share, and what is cut alike has one label;
 a *partial* result lacks a label of what it was made from, and is merged (summed) over its parts; a

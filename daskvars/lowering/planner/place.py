@@ -2,7 +2,8 @@
 
 A node runs where its operation's device says, and what changes a variable where the variable is.
 What asks for nothing joins its neighbours if that costs no more bytes than staying apart: it then
-needs no task of its own. Whatever is left runs anywhere: next to what it takes.
+needs no task of its own. Whatever is left runs anywhere: next to what it takes. A program of little
+work that needs no worker is placed nowhere: the client does it (`client_work`).
 
 A place is a device with, after "@", where among the device's workers the first block goes: "@2" is
 anywhere, beginning with the third worker. It names no worker, so a plan outlives them.
@@ -17,6 +18,7 @@ from typing import Protocol
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.scopes.device import DeviceSpec
+from daskvars.lowering.planner.client_work import client_seconds
 from daskvars.lowering.planner.propagate import by_dimension
 from daskvars.lowering.program import STATE, UNKNOWN, Leaf, Node, Program, Ref, spec_bytes
 from daskvars.shapes import is_known
@@ -50,14 +52,18 @@ class Places(Protocol):
         """Return the place of a variable that a program writes."""
 
 
-def place(program: Program, places: Places | None = None) -> Program:
+def place(program: Program, places: Places | None = None, client_work_s: float = 0.0) -> Program:
     """Return `program` with a place on every node; "" is anywhere.
 
     Args:
       program: with layouts.
       places: what there is to choose from; None where everything is in one place.
+      client_work_s: the most seconds of work that the client does instead; 0 for none.
     """
     if places is None:
+        return program
+    program.client_s = client_seconds(program, client_work_s)
+    if program.client_s is not None:
         return program
     for node in program.nodes:
         if node.device:

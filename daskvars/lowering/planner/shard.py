@@ -43,10 +43,9 @@ from daskvars.graph.definitions.patterns import (
     Constraint,
     Contraction,
     Elementwise,
-    Gather,
-    ScatterInto,
     Source,
 )
+from daskvars.lowering.planner.costs import CALL_S, FLOPS_PER_S, MEMORY_BYTES_PER_S, moved_bytes
 from daskvars.lowering.planner.fuse import Group, fuse, moved_values
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.propagate import full_access, is_cut, propagate
@@ -65,11 +64,7 @@ from daskvars.lowering.program import (
 )
 from daskvars.shapes import is_known
 
-# Of one thread here, about: only their ratios matter, and hardly.
-FLOPS_PER_S = 4e10
-MEMORY_BYTES_PER_S = 8e9
-CALL_S = 3e-6
-TASK_S = 3e-4
+TASK_S = 3e-4  # beside the costs of what is computed (`costs`)
 # Of workers: what one exchange holds all of them up, and what the scheduler takes for a task.
 EXCHANGE_S = 3e-3
 SCHEDULING_S = 1e-3
@@ -90,6 +85,7 @@ class Machine(NamedTuple):
       min_flops: of a step that is worth being cut.
       spare_bytes: of memory that a thread of a worker has for variables and one task.
       has_workers: whether the parts are those of workers, for which each stage costs time too.
+      client_work_s: of work that is done without them where they are not needed (`client_work`).
     """
 
     parts: int = 1
@@ -97,6 +93,7 @@ class Machine(NamedTuple):
     min_flops: float = 0.0
     spare_bytes: float = math.inf
     has_workers: bool = False
+    client_work_s: float = 0.0
 
     @property
     def stage_s(self) -> float:
@@ -223,7 +220,7 @@ def _is_worth_it(program: Program, machine: Machine) -> bool:
     nodes = [node for node in program.nodes if device_type_of(node.device) != "GPU"]
     flops = sum(node.flops for node in nodes)
     if _has_cut_state(program):  # the step is on several workers anyhow, and all of it counts
-        flops += sum(map(_moved_bytes, nodes)) / MEMORY_BYTES_PER_S * FLOPS_PER_S
+        flops += sum(map(moved_bytes, nodes)) / MEMORY_BYTES_PER_S * FLOPS_PER_S
     return flops >= machine.min_flops and flops > 0
 
 
@@ -344,7 +341,7 @@ def _work_seconds(program: Program, machine: Machine) -> float:
         blocks = math.prod(node.grid)
         work = node.flops / FLOPS_PER_S
         if not isinstance(node.pattern, Contraction):
-            work += _moved_bytes(node) / MEMORY_BYTES_PER_S
+            work += moved_bytes(node) / MEMORY_BYTES_PER_S
         shared = machine.parts if _is_tiled(node) else min(blocks, machine.parts)
         seconds += work / shared + CALL_S * math.ceil(blocks / machine.parts)
         if is_laid_out:
@@ -379,16 +376,3 @@ def _task_bytes(group: Group, moved: set[Ref]) -> int:
 def _is_tiled(node: Node) -> bool:
     """Return whether all threads share the work of a node whatever is cut."""
     return node.merges is not None or isinstance(node.kernel_pattern, Elementwise)
-
-
-def _moved_bytes(node: Node) -> float:
-    """Return the bytes that a node reads and writes: of tables those of the rows it names."""
-    pattern = node.kernel_pattern
-    if isinstance(pattern, Gather):
-        return 2 * spec_bytes(node.specs[0]) * node.filled
-    if isinstance(pattern, ScatterInto):
-        return 3 * node.inputs[-1].nbytes
-    taken: float = sum(ref.nbytes for ref in node.inputs)
-    if node.merges is not None:
-        taken *= math.prod(node.inputs[0].producer.grid[axis] for axis in node.merges)
-    return taken + sum(map(spec_bytes, node.specs)) * node.filled

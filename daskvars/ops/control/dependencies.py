@@ -144,7 +144,7 @@ ASSERT = without_gradient(
     "condition:B, *data:A",
     infer=lambda inputs, *, summarize: (),
     kernel=control_kernels.check,
-    pattern=Opaque(pure=False),
+    pattern=Opaque(pure=False, only_checks=True),
 )
 
 
@@ -351,7 +351,7 @@ CHECK_NUMERICS = OpDef(
     "CheckNumerics",
     "tensor:F",
     infer=lambda inputs, *, message: inputs[0],
-    pattern=Opaque(pure=False, view=True),
+    pattern=Opaque(pure=False, only_checks=True, view=True),
     kernel=control_kernels.finite,
     gradient=lambda op, dy: check_numerics(dy, op.attrs["message"] + " (in its gradient)"),
 )

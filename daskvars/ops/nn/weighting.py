@@ -42,7 +42,7 @@ ASSERT_BROADCASTABLE = without_gradient(
     "",
     infer=_broadcastable,
     kernel=control_kernels.broadcastable,
-    pattern=Opaque(pure=False),
+    pattern=Opaque(pure=False, only_checks=True),
     operands=("weights_shape", "values_shape"),
     attributes={"weights_shape": kinds_of.SIZES, "values_shape": kinds_of.SIZES},
 )

@@ -18,10 +18,12 @@ from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import Binder
 from daskvars.execution.engine.values import checked_feeds
 from daskvars.execution.engine.values.dask_arrays import check_as_dask, may_be_dask
+from daskvars.execution.engine.values.lazy_feeds import LazyFeed
 from daskvars.execution.local.devices import check_devices, local_places
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering import lower
 from daskvars.lowering.plan import Plan
+from daskvars.lowering.planner.client_work import seconds_of_texts
 from daskvars.lowering.planner.shard import Machine
 from daskvars.lowering.program import STATE
 from daskvars.lowering.rewrites.prune import prune
@@ -65,8 +67,9 @@ class Executable:
         self.sequential = sequential
         self.identify = identify
         self.key_of = key_of or engine.next_random_key
-        # A plan, what it was for, and the arrivals then: together, as threads run one program.
-        self._last: tuple[Any, Any, int] = (None, None, -1)
+        # A plan, what it was for, what runs it, and the arrivals then: together, as threads run one
+        # program.
+        self._last: tuple[Any, Any, Any, int] = (None, None, None, -1)
 
     def __call__(
         self,
@@ -105,8 +108,8 @@ class Executable:
     ) -> list[Any]:
         """Acquire, plan, bind; what is bound runs and commits, and `Engine.transact` seals."""
         executor = self.engine.acquire()
-        bound = self._bound(executor, values)
-        if may_stay and executor.placement is not None:
+        bound = self._bound(executor, values, as_dask and executor.placement is not None)
+        if may_stay and executor.placement is not None and not bound.plan.is_client_work:
             as_dask = as_dask or may_be_dask(value.spec for value in bound.plan.outputs)
         if as_dask:
             names = [tensor.op.name for tensor in self.fetches]
@@ -114,30 +117,37 @@ class Executable:
             return bound.as_dask(values, self.key_of, names)
         return (bound.submit if as_futures else bound)(values, self.key_of)
 
-    def _bound(self, executor: Binder, values: Sequence[Any]) -> Any:
+    def _bound(self, executor: Binder, values: Sequence[Any], is_there: bool) -> Any:
         """Return the plan for these fed values as `executor` runs it: the last, one kept, or new.
 
         Variables that others may have made since are brought into the form that it is for.
+
+        Args:
+          executor: what runs it.
+          values: of the fed tensors.
+          is_there: whether workers have to do it, as results are to be there.
         """
         engine = self.engine
         shapes = checked_feeds.signature(values) if values else ()
-        bound, last_shapes, external_updates = self._last
+        if is_there:
+            shapes = ("there", *shapes)
+        bound, last_shapes, last_executor, external_updates = self._last
         if (
             bound is not None
             and shapes == last_shapes
             and not bound.plan.presence
-            and bound.executor is executor
+            and last_executor is executor
             and external_updates == engine.values.external_updates
         ):
             return bound
         last = bound
         bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
         if bound is None or _is_outgrown(bound.plan, engine.values):
-            bound = self._lowered(values)
+            bound = self._lowered(values, is_there)
             engine.plans.put((self.signature, shapes), bound)
         if bound is not last or external_updates != engine.values.external_updates:
             external_updates = engine.reconcile(bound.plan)
-        self._last = bound, shapes, external_updates
+        self._last = bound, shapes, executor, external_updates
         return bound
 
     @property
@@ -153,17 +163,17 @@ class Executable:
         """Return the plan for these fed values as text: what runs where, and why."""
         return self._lowered(values).explain()
 
-    def _lowered(self, values: Sequence[Any]) -> Any:
+    def _lowered(self, values: Sequence[Any], is_there: bool = False) -> Any:
         start = time.perf_counter()
         executor = self.engine.acquire()
         if executor.placement is None:
             operations = prune(self.fetches, self.targets, self.fed, self.done)
             check_devices(operations, self.engine.is_soft)
-        plan = self._lower(values, executor)
+        plan = self._lower(values, executor, 0.0 if is_there else client_work_s(executor, values))
         events.publish(events.PlanLowered(plan, time.perf_counter() - start))
         return executor.bind(plan, [tensor.name for tensor in self.fetches])
 
-    def _lower(self, values: Sequence[Any], executor: Binder) -> Plan:
+    def _lower(self, values: Sequence[Any], executor: Binder, client_s: float) -> Plan:
         specs = checked_feeds.feed_specs(self.fed, values)
         engine = self.engine
         return lower(
@@ -175,7 +185,7 @@ class Executable:
             self.identify,
             executor.placement or local_places(),
             engine.updates_newest,
-            self.machine(executor),
+            self.machine(executor)._replace(client_work_s=client_s),
             self.done,
         )
 
@@ -193,6 +203,13 @@ def _is_outgrown(plan: Plan, values: Any) -> bool:
         and values.record(leaf.what).shape != leaf.spec.shape
         for leaf in plan.leaves
     )
+
+
+def client_work_s(executor: Binder, values: Sequence[Any]) -> float:
+    """Return how much work of a plan the client may do: none if what is fed may be on workers."""
+    if executor.placement is None or any(isinstance(value, LazyFeed) for value in values):
+        return 0.0
+    return max(0.0, config.get().client_work_s - seconds_of_texts(values))
 
 
 def machine_of(executor: Binder) -> Machine:

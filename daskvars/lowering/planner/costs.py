@@ -1,0 +1,26 @@
+"""What a node costs, about: the figures that choices are made by."""
+
+from __future__ import annotations
+
+import math
+
+from daskvars.graph.definitions.patterns import Gather, ScatterInto
+from daskvars.lowering.program import Node, spec_bytes
+
+# Of one thread here, about: only their ratios matter, and hardly.
+FLOPS_PER_S = 4e10
+MEMORY_BYTES_PER_S = 8e9
+CALL_S = 3e-6
+
+
+def moved_bytes(node: Node) -> float:
+    """Return the bytes that a node reads and writes: of tables those of the rows it names."""
+    pattern = node.kernel_pattern
+    if isinstance(pattern, Gather):
+        return 2 * spec_bytes(node.specs[0]) * node.filled
+    if isinstance(pattern, ScatterInto):
+        return 3 * node.inputs[-1].nbytes
+    taken: float = sum(ref.nbytes for ref in node.inputs)
+    if node.merges is not None:
+        taken *= math.prod(node.inputs[0].producer.grid[axis] for axis in node.merges)
+    return taken + sum(map(spec_bytes, node.specs)) * node.filled
