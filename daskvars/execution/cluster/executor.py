@@ -71,7 +71,7 @@ from daskvars.execution.cluster.traces import traces_of
 from daskvars.execution.cluster.workers.placement import ClusterPlacement, by_annotation
 from daskvars.execution.cluster.workers.worker_info import workers_of
 from daskvars.execution.engine import events
-from daskvars.execution.engine.executors import before_close, forget_executor, registered
+from daskvars.execution.engine.executors import Bound, before_close, forget_executor, registered
 from daskvars.execution.engine.saving.local_seals import MAX_ATTEMPTS, REMEDY, no_durable_version
 from daskvars.execution.engine.values.dask_arrays import array_name
 from daskvars.execution.local.executor import LocalExecutor
@@ -272,8 +272,8 @@ class ClusterExecutor:
     def _in_client(self) -> LocalExecutor:
         return LocalExecutor(Values())
 
-    def bind(self, plan: Plan, names: Sequence[str] = ()) -> Any:
-        """Return ``run(feeds, key_of) -> results`` for `plan`; see `LocalExecutor.bind`.
+    def bind(self, plan: Plan, names: Sequence[str] = (), has_lazy: bool = False) -> Bound:
+        """Return a plan as it is run; see `Binder.bind`.
 
         What the client does itself is no run of the state: it waits for none, and hears of none.
         """

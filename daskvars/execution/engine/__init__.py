@@ -9,6 +9,7 @@
 - ``events``: what happens, as small records that anyone may listen to; ``run_records``: what
   TensorFlow programs ask of a run; ``interrupts``: what must not stop half-way.
 
-A run: feeds are checked, the plan is looked up or lowered, its leaves are bound to one version of
-the variables, it is computed, and all of its new values are committed, or none.
+A run (`plans.executables.Executable._run`): feeds are checked, the plan is looked up or lowered and
+bound to an executor, it is computed on one version of the variables, and all of its new values are
+committed, or none. An executor has one way to be asked for that: `executors.Bound`.
 """

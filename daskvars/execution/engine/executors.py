@@ -5,8 +5,9 @@ from __future__ import annotations
 import atexit
 import threading
 import weakref
-from collections.abc import Callable, Hashable
-from typing import Any, Protocol, TypeVar
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from distributed import Client
 
@@ -16,6 +17,69 @@ from daskvars.lowering.planner.place import Places
 from daskvars.remote import dask_internals
 
 Executor = TypeVar("Executor", bound=Any)
+
+
+class Form(NamedTuple):
+    """What results of a run are to be.
+
+    Attributes:
+      as_futures: whether they may be `ResultFuture`, where waiting for them costs time.
+      names: of dask arrays that stay where they are, if they are to be these.
+    """
+
+    as_futures: bool = False
+    names: Sequence[str] | None = None
+
+
+VALUES, FUTURES = Form(), Form(as_futures=True)
+
+
+class NoLock:
+    """What is held where nothing has to be."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class Bound(Protocol):
+    """A plan as an executor runs it.
+
+    Attributes:
+      plan: the plan.
+      tasks_by_scope: how many Dask tasks a run has, by scope.
+      transfer_bytes: bytes that move in a run, between workers or else between tasks.
+      lock: held from a run to its commit.
+    """
+
+    plan: Plan
+    lock: Any
+
+    @property
+    def tasks_by_scope(self) -> Counter[str]:
+        """See above."""
+
+    @property
+    def transfer_bytes(self) -> int:
+        """See above."""
+
+    def explain(self) -> str:
+        """Return the plan as text: what runs where, and why."""
+
+    def run(self, feeds: Sequence[Any], key_of: Any, form: Form) -> Any:
+        """Compute on the newest version of the variables, and return what `commit` takes.
+
+        Args:
+          feeds: the values fed, in order.
+          key_of: ``key_of(op) -> key`` gives what stands for a random op in the plan its key in
+            this run; None if there is none.
+          form: of the results.
+        """
+
+    def commit(self, ran: Any, form: Form) -> list[Any]:
+        """Make the new values a version, all or none, and return the results."""
 
 
 class Binder(Protocol):
@@ -29,8 +93,14 @@ class Binder(Protocol):
     def num_workers(self) -> int:
         """How many blocks can run at once."""
 
-    def bind(self, plan: Plan) -> Any:
-        """Return ``run(feeds, key_of) -> results`` for a plan."""
+    def bind(self, plan: Plan, names: Sequence[str] = (), has_lazy: bool = False) -> Bound:
+        """Return a plan as it is run.
+
+        Args:
+          plan: the plan.
+          names: of its outputs, in order, for people.
+          has_lazy: whether dask arrays are fed.
+        """
 
 
 class Leaving(Protocol):

@@ -28,6 +28,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.device_array import on_host
 from daskvars.dtypes import as_dtype
 from daskvars.errors import FailedPreconditionError
+from daskvars.execution.engine.executors import Bound, Form, NoLock
 from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.plans.steps import doing, measured, new_records, only, steps_of
 from daskvars.execution.engine.saving.local_seals import Durable, read_version
@@ -88,14 +89,11 @@ class LocalExecutor:
     def automatic_chunks(self, spec: Spec, device: str, found: Chunks | None) -> None:
         """Return how a variable is cut of which nobody has said that: here not at all."""
 
-    def bind(self, plan: Plan, names: Sequence[str] = ()) -> Any:
-        """Return ``run(feeds, key_of) -> results`` for `plan`; its outputs are called `names`.
-
-        `feeds` are the values fed, in order; `key_of` gives what stands for a random op in the
-        plan the key of this run.
-        """
+    def bind(self, plan: Plan, names: Sequence[str] = (), has_lazy: bool = False) -> Bound:
+        """Return a plan as it is run; see `Binder.bind`."""
         uncut = all(leaf.layout is None for leaf in plan.leaves)
-        kind = _Inline if plan.is_single and uncut else _Threaded
+        # The tasks of dask arrays that are fed want a scheduler.
+        kind = _Inline if plan.is_single and uncut and not has_lazy else _Threaded
         return kind(self, plan)
 
     def threads(self) -> ThreadPoolExecutor:
@@ -204,6 +202,11 @@ class LocalExecutor:
             self._pool = None
 
 
+# Outputs, new blocks of variables (None if it changes none), what `_Bound.finish` does, the version
+# that was read, and its blocks.
+_Ran = tuple[list[Any], dict[str, Any] | None, list[Any], int, list[Any]]
+
+
 class _Bound:
     """What both ways of running share: reading the variables and committing new values."""
 
@@ -217,7 +220,9 @@ class _Bound:
         self.has_split = any(step.split is not None for step in self.steps)
         self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
         # Only large blocks are ever written in place; those that are not stay what they are.
-        self.needs_lease = any(_may_be_large(leaf) for leaf in plan.leaves if leaf.kind == STATE)
+        states = [leaf for leaf in plan.leaves if leaf.kind == STATE]
+        self.needs_lease = not plan.updates and any(map(_may_be_large, states))
+        self.lock: Any = self.values.run_lock if plan.updates else NoLock()
         self.state_numbers = {key: i for i, key in enumerate(self.state_keys)}
         self.records = new_records(plan)
         self.unshaped = [key for key in plan.updates if key not in self.records]
@@ -234,37 +239,41 @@ class _Bound:
         """Return the plan as text."""
         return explain(self.plan)
 
-    def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
-        if not self.plan.updates:
-            if not self.needs_lease:
-                return self.run(*self.values.read(self.state_keys), feeds, key_of)
+    def run(self, feeds: Sequence[Any], key_of: Keys, form: Form) -> _Ran:
+        """Compute on the newest version; until it is committed no variable has changed."""
+        if self.needs_lease:
             with self.values.lease(self.state_keys) as lease:
-                return self.run(lease.version, lease.blocks, feeds, key_of)
-        with self.values.run_lock:
-            return self.run(*self.values.read(self.state_keys), feeds, key_of)
+                return self.computed(lease.version, lease.blocks, feeds, key_of, form)
+        return self.computed(*self.values.read(self.state_keys), feeds, key_of, form)
 
-    submit = __call__  # results are there at once
+    def computed(
+        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys, form: Form
+    ) -> _Ran:
+        """Compute on the state of `version`."""
+        raise NotImplementedError
 
-    def as_dask(
-        self, feeds: Sequence[Any], key_of: Keys, names: Sequence[str]
-    ) -> list[dask.array.Array]:
-        """Run, and return the outputs as dask arrays, `names` in the names of their tasks."""
+    def commit(self, ran: _Ran, form: Form) -> list[Any]:
+        """Put new blocks in place; a shape that the plan could not know is checked now."""
+        outputs, new, splits, version, state = ran
+        if splits:
+            shielded(lambda: self.guarded(self.finish, new, splits, state))
+        elif new is not None:
+            self.values.commit(new, version, self._records_of(new))
+        return outputs if form.names is None else self.dask_arrays(outputs, form.names)
+
+    def dask_arrays(self, outputs: list[Any], names: Sequence[str]) -> list[dask.array.Array]:
+        """Return outputs as dask arrays, `names` in the names of their tasks."""
         stamp = secrets.token_hex(8)
-        dtypes = [value.spec.dtype.np for value in self.plan.outputs]
         return [
-            cut_array(array_name(name, stamp, number), dtype, output)
-            for number, (name, dtype, output) in enumerate(
-                zip(names, dtypes, self(feeds, key_of), strict=True)
+            self.dask_array(array_name(name, stamp, number), value, output)
+            for number, (name, value, output) in enumerate(
+                zip(names, self.plan.outputs, outputs, strict=True)
             )
         ]
 
-    def run(self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys) -> list[Any]:
-        """Run once on the state of `version` and commit."""
+    def dask_array(self, name: str, value: PlanValue, output: Any) -> dask.array.Array:
+        """Return an output as the dask array of a name."""
         raise NotImplementedError
-
-    def commit(self, new: dict[str, Any], version: int) -> None:
-        """Put new blocks in place; a shape that the plan could not know is checked now."""
-        self.values.commit(new, version, self._records_of(new))
 
     def _records_of(self, new: dict[str, Any]) -> dict[str, VariableRecord]:
         if not self.unshaped:
@@ -342,17 +351,6 @@ class _Inline(_Bound):
             if value.origin.region < 0 or value.origin.position not in updated
         ]
         self.outputs = [self._result(value, leaves) for value in plan.outputs]
-        self._with_tasks: _Threaded | None = None
-
-    def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
-        for value in feeds:
-            if type(value) is LazyFeed:  # its tasks want a scheduler
-                if self._with_tasks is None:
-                    self._with_tasks = _Threaded(self.executor, self.plan)
-                return self._with_tasks(feeds, key_of)
-        return super().__call__(feeds, key_of)
-
-    submit = __call__
 
     def _result(self, value: PlanValue, leaves: list[Any]) -> tuple[int, Any]:
         if value.origin.region < 0:
@@ -367,7 +365,9 @@ class _Inline(_Bound):
             return STATE, self.state_numbers[leaf.what], index
         return leaf.kind, leaf.what, None
 
-    def run(self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+    def computed(
+        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys, form: Form
+    ) -> _Ran:
         arguments = []
         for kind, what, index in self.getters:
             if kind == STATE:
@@ -384,30 +384,29 @@ class _Inline(_Bound):
             on_host(results[position] if getter is None else leaf_result(getter, state, feeds))
             for position, getter in self.outputs
         ]
-        if self.plan.updates:
-            new = {
-                key: {
-                    index: leaf_result(getter, state, feeds)
-                    if getter is not None
-                    else owned(results[position])
-                    if is_copied
-                    else results[position]
-                }
-                for key, position, getter, index, is_copied in self.updates
+        if not self.plan.updates:
+            return outputs, None, [], version, state
+        new = {
+            key: {
+                index: leaf_result(getter, state, feeds)
+                if getter is not None
+                else owned(results[position])
+                if is_copied
+                else results[position]
             }
-            if not self.has_split:
-                self.commit(new, version)
-            else:
-                arguments.clear()
-                self._finish(new, state, results)
-        return outputs
+            for key, position, getter, index, is_copied in self.updates
+        }
+        splits = self._splits(results) if self.has_split else []
+        return outputs, new, splits, version, state
 
-    def _finish(self, new: Any, state: list[Any], results: tuple) -> None:
+    def _splits(self, results: tuple) -> list[tuple[int, list[tuple[str, Any]], tuple]]:
         split = self.steps[0].split
         assert split is not None
         getters = [self.getters[register] for register in split.variables]
-        splits = [(0, [(self.state_keys[number], index) for _, number, index in getters], results)]
-        shielded(lambda: self.guarded(self.finish, new, splits, state))
+        return [(0, [(self.state_keys[number], index) for _, number, index in getters], results)]
+
+    def dask_array(self, name: str, value: PlanValue, output: Any) -> dask.array.Array:
+        return cut_array(name, value.spec.dtype.np, output)
 
 
 def leaf_result(getter: tuple[str, Any, Any], state: list[Any], feeds: Sequence[Any]) -> Any:
@@ -450,35 +449,12 @@ class _BlockTask(NamedTuple):
 class _Threaded(_Bound):
     """A plan of several tasks, on Dask's threaded scheduler."""
 
-    def __init__(self, executor: LocalExecutor, plan: Plan) -> None:
-        super().__init__(executor, plan)
-        self._in_blocks: _InBlocks | None = None
+    def dask_array(self, name: str, value: PlanValue, output: Any) -> dask.array.Array:
+        return dask_array(name, value.spec.dtype.np, chunks_of(value), output)
 
-    def as_dask(
-        self, feeds: Sequence[Any], key_of: Keys, names: Sequence[str]
-    ) -> list[dask.array.Array]:
-        """Run, and return the outputs as dask arrays of the blocks that were computed."""
-        if self._in_blocks is None:
-            self._in_blocks = _InBlocks(self.executor, self.plan)
-        stamp = secrets.token_hex(8)
-        return [
-            dask_array(
-                array_name(name, stamp, number),
-                value.spec.dtype.np,
-                chunks_of(value),
-                blocks,
-            )
-            for number, (name, value, blocks) in enumerate(
-                zip(names, self.plan.outputs, self._in_blocks(feeds, key_of), strict=True)
-            )
-        ]
-
-    @staticmethod
-    def _output(value: PlanValue, fetch: Callable[[BlockId], Any]) -> Any:
-        """Return an output of its blocks."""
-        return whole(value, fetch)
-
-    def run(self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+    def computed(
+        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys, form: Form
+    ) -> _Ran:
         plan = self.plan
         feeds = fitted(feeds, plan.leaves)
         lazy = LazyTasks(feeds, "0")
@@ -501,11 +477,10 @@ class _Threaded(_Bound):
                 [found for found in taken if not isinstance(found, Literal)],
             )
         wanted = {task: self._reference(block_id, leaves) for task, block_id in self.wanted.items()}
-        return self.guarded(self._compute, graph, wanted, version, state)
+        task_outputs = self.guarded(self._task_outputs, graph, wanted)
+        return *self._results(task_outputs, form), version, state
 
-    def _compute(
-        self, graph: Any, wanted: Mapping[Any, Any], version: int, state: list[Any]
-    ) -> list[Any]:
+    def _task_outputs(self, graph: Any, wanted: Mapping[Any, Any]) -> dict[Any, Any]:
         at_hand = {task: found for task, found in wanted.items() if isinstance(found, Literal)}
         asked = {task: key for task, key in wanted.items() if task not in at_hand}
         with long_work(self.doing, len(graph), "task") as advance:
@@ -516,10 +491,12 @@ class _Threaded(_Bound):
                 pool=self.executor.threads(),
                 callbacks=[*Callback.active, watch] if self.doing else None,
             )
-        task_outputs = {**at_hand, **dict(zip(asked, computed, strict=True))}
-        return self._results(task_outputs, version, state)
+        return {**at_hand, **dict(zip(asked, computed, strict=True))}
 
-    def _results(self, task_outputs: Any, version: int, state: list[Any]) -> list[Any]:
+    def _results(
+        self, task_outputs: Any, form: Form
+    ) -> tuple[list[Any], dict[str, Any] | None, list[Any]]:
+        """Return the outputs, in blocks if they become dask arrays, and what is committed."""
         plan, steps = self.plan, self.steps
 
         def fetch(block_id: BlockId) -> Any:
@@ -528,9 +505,10 @@ class _Threaded(_Bound):
                 return steps[region].result(task_outputs[region, block_id.block], position)
             return owned(plain(task_outputs[block_id]))
 
-        outputs = [self._output(value, fetch) for value in plan.outputs]
+        output = whole if form.names is None else in_blocks
+        outputs = [output(value, fetch) for value in plan.outputs]
         if not plan.updates:
-            return outputs
+            return outputs, None, []
         new = {
             key: {
                 index: owned(found) if key in self.copied else found
@@ -542,15 +520,11 @@ class _Threaded(_Bound):
             or steps[value.origin.region].split is None
             or value.origin.position in steps[value.origin.region].kept_position
         }
-        if not self.splits:
-            self.commit(new, version)
-            return outputs
         prepared = [
             (number, variables, task_outputs[number, block])
             for number, block, variables in self.splits
         ]
-        shielded(lambda: self.guarded(self.finish, new, prepared, state))
-        return outputs
+        return outputs, new, prepared
 
     def _leaf(
         self,
@@ -646,9 +620,6 @@ class _Threaded(_Bound):
         return ("region", block_id.origin.region, *block_id.block)
 
 
-class _InBlocks(_Threaded):
-    """A plan whose outputs are left in blocks."""
-
-    @staticmethod
-    def _output(value: PlanValue, fetch: Callable[[BlockId], Any]) -> Any:
-        return {i: read_only(on_host(fetch(value.block_id(i)))) for i in value.indices()}
+def in_blocks(value: PlanValue, fetch: Callable[[BlockId], Any]) -> dict[Any, Any]:
+    """Return an output as its blocks, which nobody may write into."""
+    return {i: read_only(on_host(fetch(value.block_id(i)))) for i in value.indices()}

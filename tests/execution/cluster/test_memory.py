@@ -13,7 +13,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars import backend
+from daskvars import backend, config
 from daskvars.errors import ResourceExhaustedError
 from daskvars.remote import worker_memory
 from daskvars.remote.scheduler import paused_workers
@@ -34,7 +34,8 @@ def workers_of(memory, count=1):
         dv.Graph().as_default(),
         tf.Session() as session,
     ):
-        session.run(tf.no_op())
+        with config.set(client_work_s=0):
+            session.run(tf.no_op())  # for it workers import all that they need
         yield client, session
 
 

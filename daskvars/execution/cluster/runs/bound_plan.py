@@ -30,6 +30,7 @@ from daskvars.execution.cluster.results.remote_blocks import (
 from daskvars.execution.cluster.runs.sent_feeds import RunFeeds, cut, leaf_block_ids
 from daskvars.execution.cluster.runs.task_graphs import Template, in_place
 from daskvars.execution.cluster.state_client import StateClient
+from daskvars.execution.engine.executors import Form, NoLock
 from daskvars.execution.engine.plans.steps import doing, new_records, record_of
 from daskvars.execution.engine.values.blocks import owned, whole
 from daskvars.execution.engine.values.dask_arrays import chunks_of
@@ -95,10 +96,10 @@ class ResultLocation(NamedTuple):
 
 
 class BoundPlan:
-    """A plan bound to a `ClusterExecutor`: ``bound(feeds, key_of) -> results``.
+    """A plan bound to a `ClusterExecutor`.
 
-    A run without outputs is sent and not waited for. One with outputs returns when all of it,
-    updates and effects included, has succeeded: it raises its own errors.
+    A run is sent, and the scheduler commits it when all of it, updates and effects included, has
+    succeeded. One without outputs is not waited for. One with outputs is: it raises its own errors.
 
     Args:
       executor: what runs it.
@@ -124,6 +125,14 @@ class BoundPlan:
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[BlockId, str] = {}
         self.doing = doing(plan)
+        self.lock = NoLock()  # the scheduler binds runs to versions one after the other
+        shapes = [value.spec.shape for value in plan.outputs]
+        self.known_shapes = [shape for shape in shapes if is_known(shape)]
+        self.gives_futures = (
+            executor.is_private  # else only what is committed is known to be
+            and bool(plan.updates and plan.outputs)
+            and len(self.known_shapes) == len(shapes)
+        )
         self._checked = -1
         self._template: Template | None = None
 
@@ -148,35 +157,12 @@ class BoundPlan:
                 self._template = Template(stages, token, annotations)
         return self._template
 
-    def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
-        is_awaited = bool(
-            self.plan.outputs or not self.plan.updates or self.executor.seals_every_run
-        )
-        run = self._sent(feeds, key_of, is_awaited)
-        return self.executor.results(run) if is_awaited else []
-
-    def submit(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
-        """Run without waiting for outputs that go with updates: they are `ResultFuture`.
-
-        With other clients they are waited for: only then the run is known to be committed.
-        """
-        shapes = [value.spec.shape for value in self.plan.outputs]
-        known = [shape for shape in shapes if is_known(shape)]
-        is_awaited = len(known) < len(shapes) or not self.executor.is_private
-        if is_awaited or not self.plan.updates:
-            return self(feeds, key_of)
-        results = RunResults(self.executor, self._sent(feeds, key_of, False))
-        self.executor.pending_results.add(results)
-        return [ResultFuture(results, number, shape) for number, shape in enumerate(known)]
-
-    def as_dask(
-        self, feeds: Sequence[Any], key_of: Keys, names: Sequence[str]
-    ) -> list[dask.array.Array]:
-        """Run, and return the outputs as dask arrays, `names` in the names of their tasks."""
-        return self.executor.dask_results(self._sent(feeds, key_of, True), names)
-
-    def _sent(self, feeds: Sequence[Any], key_of: Keys, is_awaited: bool) -> Any:
+    def run(self, feeds: Sequence[Any], key_of: Keys, form: Form) -> Any:
+        """Send a run, which the scheduler binds to the newest version when it arrives."""
         executor, plan, values = self.executor, self.plan, self.values
+        gives_later = form.as_futures and self.gives_futures
+        gives_nothing = plan.updates and not plan.outputs and not executor.seals_every_run
+        is_awaited = form.names is not None or not (gives_later or gives_nothing)
         random_keys = {
             number: key_of(leaf.what) for number, leaf in enumerate(plan.leaves) if leaf.kind == KEY
         }
@@ -193,6 +179,22 @@ class BoundPlan:
         if self.doing and is_shown():  # who looks at a bar waits for its end
             wait_for_chunks(executor.client, run.dispatch.num_chunks, self.doing)
         return run
+
+    def commit(self, ran: Any, form: Form) -> list[Any]:
+        """Return the results of a run once the scheduler has committed it, if they are waited for.
+
+        With other clients results are waited for: only then the run is known to be committed.
+        """
+        executor = self.executor
+        if form.names is not None:
+            return executor.dask_results(ran, form.names)
+        if ran.is_awaited:
+            return executor.results(ran)
+        if not self.plan.outputs:
+            return []
+        results = RunResults(executor, ran)
+        executor.pending_results.add(results)
+        return [ResultFuture(results, n, shape) for n, shape in enumerate(self.known_shapes)]
 
     def check(self) -> None:
         """Raise where no worker may run a task, or have a variable, before anything is sent."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from daskvars import config
 from daskvars.execution.engine import events
-from daskvars.execution.engine.executors import Binder
+from daskvars.execution.engine.executors import FUTURES, VALUES, Binder, Bound, Form
 from daskvars.execution.engine.values import checked_feeds
 from daskvars.execution.engine.values.dask_arrays import check_as_dask, may_be_dask
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
@@ -69,7 +69,7 @@ class Executable:
         self.key_of = key_of or engine.next_random_key
         # A plan, what it was for, what runs it, and the arrivals then: together, as threads run one
         # program.
-        self._last: tuple[Any, Any, Any, int] = (None, None, None, -1)
+        self._last: tuple[Bound | None, Any, Any, int] = (None, None, None, -1)
 
     def __call__(
         self,
@@ -96,6 +96,7 @@ class Executable:
         duration = time.perf_counter() - start
         events.flush()
         bound, version = self._last[0], self.engine.values.version
+        assert bound is not None
         events.publish(
             events.RunFinished(
                 bound.plan, version, duration, bound.tasks_by_scope, bound.transfer_bytes
@@ -106,18 +107,35 @@ class Executable:
     def _run(
         self, values: Sequence[Any], as_futures: bool, as_dask: bool, may_stay: bool
     ) -> list[Any]:
-        """Acquire, plan, bind; what is bound runs and commits, and `Engine.transact` seals."""
+        """Acquire, plan, bind, run, commit.
+
+        On variables that others share all of it may be repeated, and what it made is sealed, if
+        each run is to be durable: see `Engine.transact`.
+        """
         executor = self.engine.acquire()
         bound = self._bound(executor, values, as_dask and executor.placement is not None)
-        if may_stay and executor.placement is not None and not bound.plan.is_client_work:
-            as_dask = as_dask or may_be_dask(value.spec for value in bound.plan.outputs)
-        if as_dask:
-            names = [tensor.op.name for tensor in self.fetches]
-            check_as_dask(names, [value.spec for value in bound.plan.outputs])
-            return bound.as_dask(values, self.key_of, names)
-        return (bound.submit if as_futures else bound)(values, self.key_of)
+        form = FUTURES if as_futures else VALUES
+        if as_dask or may_stay:
+            form = self._dask_form(bound.plan, executor, as_dask) or form
+        with bound.lock:
+            ran = bound.run(values, self.key_of, form)
+            return bound.commit(ran, form)
 
-    def _bound(self, executor: Binder, values: Sequence[Any], is_there: bool) -> Any:
+    def _dask_form(self, plan: Plan, executor: Binder, as_dask: bool) -> Form | None:
+        """Return the form of results that are dask arrays; None where they need not be any.
+
+        Raises:
+          InvalidArgumentError: one must be and cannot.
+        """
+        specs = [value.spec for value in plan.outputs]
+        is_there = executor.placement is not None and not plan.is_client_work
+        if not as_dask and not (is_there and may_be_dask(specs)):
+            return None
+        names = [tensor.op.name for tensor in self.fetches]
+        check_as_dask(names, specs)
+        return Form(names=names)
+
+    def _bound(self, executor: Binder, values: Sequence[Any], is_there: bool) -> Bound:
         """Return the plan for these fed values as `executor` runs it: the last, one kept, or new.
 
         Variables that others may have made since are brought into the form that it is for.
@@ -140,15 +158,14 @@ class Executable:
             and external_updates == engine.values.external_updates
         ):
             return bound
-        last = bound
-        bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
-        if bound is None or _is_outgrown(bound.plan, engine.values):
-            bound = self._lowered(values, is_there)
-            engine.plans.put((self.signature, shapes), bound)
-        if bound is not last or external_updates != engine.values.external_updates:
-            external_updates = engine.reconcile(bound.plan)
-        self._last = bound, shapes, executor, external_updates
-        return bound
+        found: Bound | None = engine.plans.get((self.signature, shapes), engine.values.__contains__)
+        if found is None or _is_outgrown(found.plan, engine.values):
+            found = self._lowered(values, is_there)
+            engine.plans.put((self.signature, shapes), found)
+        if found is not bound or external_updates != engine.values.external_updates:
+            external_updates = engine.reconcile(found.plan)
+        self._last = found, shapes, executor, external_updates
+        return found
 
     @property
     def last_bound(self) -> Any:
@@ -163,7 +180,7 @@ class Executable:
         """Return the plan for these fed values as text: what runs where, and why."""
         return self._lowered(values).explain()
 
-    def _lowered(self, values: Sequence[Any], is_there: bool = False) -> Any:
+    def _lowered(self, values: Sequence[Any], is_there: bool = False) -> Bound:
         start = time.perf_counter()
         executor = self.engine.acquire()
         if executor.placement is None:
@@ -171,7 +188,7 @@ class Executable:
             check_devices(operations, self.engine.is_soft)
         plan = self._lower(values, executor, 0.0 if is_there else client_work_s(executor, values))
         events.publish(events.PlanLowered(plan, time.perf_counter() - start))
-        return executor.bind(plan, [tensor.name for tensor in self.fetches])
+        return executor.bind(plan, [tensor.name for tensor in self.fetches], _has_lazy(values))
 
     def _lower(self, values: Sequence[Any], executor: Binder, client_s: float) -> Plan:
         specs = checked_feeds.feed_specs(self.fed, values)
@@ -205,9 +222,14 @@ def _is_outgrown(plan: Plan, values: Any) -> bool:
     )
 
 
+def _has_lazy(values: Sequence[Any]) -> bool:
+    """Return whether dask arrays are fed."""
+    return any(isinstance(value, LazyFeed) for value in values)
+
+
 def client_work_s(executor: Binder, values: Sequence[Any]) -> float:
     """Return how much work of a plan the client may do: none if what is fed may be on workers."""
-    if executor.placement is None or any(isinstance(value, LazyFeed) for value in values):
+    if executor.placement is None or _has_lazy(values):
         return 0.0
     return max(0.0, config.get().client_work_s - seconds_of_texts(values))
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from daskvars import dtypes
 from daskvars.chunk_grid import Chunks, whole
 from daskvars.errors import InvalidArgumentError
-from daskvars.execution.engine.executors import Binder
+from daskvars.execution.engine.executors import VALUES, Binder
 from daskvars.execution.engine.plans.steps import full_layout
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
@@ -110,7 +110,9 @@ def _rechunk(
             shorten(change.wanted),
         )
     dirty = values.dirty
-    executor.bind(rechunk(variables, executor.placement))([], None)
+    bound = executor.bind(rechunk(variables, executor.placement))
+    with bound.lock:
+        bound.commit(bound.run([], None, VALUES), VALUES)
     # What is in the store says the same: no reason to write it again, or to lose against another.
     values.mark_clean(variables.keys() - dirty)
     values.note_external_update()

@@ -103,13 +103,8 @@ def dask_array(value: Any, name: str) -> dask.array.Array:
 
 
 def signature(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return what a plan depends on of the fed arrays: their shapes and chunks."""
-    return tuple(
-        [
-            v.shape if type(v) is numpy.ndarray else (v.shape, getattr(v, "layout", None))
-            for v in values
-        ]
-    )
+    """Return what a plan depends on of what is fed: shapes, and of dask arrays the chunks."""
+    return tuple([("lazy", v.shape, v.layout) if type(v) is LazyFeed else v.shape for v in values])
 
 
 def feed_specs(
