@@ -113,23 +113,23 @@ class Executable:
         each run is to be durable: see `Engine.transact`.
         """
         executor = self.engine.acquire()
-        bound = self._bound(executor, values, as_dask and executor.placement is not None)
+        is_there = executor.placement is not None and (as_dask or may_stay)
+        bound = self._bound(executor, values, is_there)
         form = FUTURES if as_futures else VALUES
-        if as_dask or may_stay:
-            form = self._dask_form(bound.plan, executor, as_dask) or form
+        if as_dask or is_there:
+            form = self._dask_form(bound.plan, as_dask) or form
         with bound.lock:
             ran = bound.run(values, self.key_of, form)
             return bound.commit(ran, form)
 
-    def _dask_form(self, plan: Plan, executor: Binder, as_dask: bool) -> Form | None:
+    def _dask_form(self, plan: Plan, as_dask: bool) -> Form | None:
         """Return the form of results that are dask arrays; None where they need not be any.
 
         Raises:
           InvalidArgumentError: one must be and cannot.
         """
         specs = [value.spec for value in plan.outputs]
-        is_there = executor.placement is not None and not plan.is_client_work
-        if not as_dask and not (is_there and may_be_dask(specs)):
+        if not as_dask and not may_be_dask(specs):
             return None
         names = [tensor.op.name for tensor in self.fetches]
         check_as_dask(names, specs)
