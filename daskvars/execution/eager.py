@@ -32,8 +32,10 @@ from daskvars.execution.cluster.results.dask_arrays import ValueOnWorkers
 from daskvars.execution.cluster.results.futures import ResultFuture
 from daskvars.execution.eager_records import EagerOperation, History, Record, record_of
 from daskvars.execution.engine.engine import Engine, random_key
+from daskvars.execution.engine.executors import Bound
 from daskvars.execution.engine.plans.exact_keys import exactly
 from daskvars.execution.engine.plans.executables import Executable
+from daskvars.execution.engine.plans.sizes_met import OpenShapes
 from daskvars.execution.engine.values.dask_arrays import array_name, cut_array, may_be_dask
 from daskvars.execution.engine.values.fetches import as_scalar
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
@@ -590,9 +592,11 @@ class _RecordExecutable(Executable):
 
     __slots__ = ()
 
-    def _lowered(self, values: Sequence[Any], is_there: bool = False) -> Any:
+    def _lowered(
+        self, values: Sequence[Any], is_there: bool = False, shapes: OpenShapes | None = None
+    ) -> Bound:
         kept = [(op.inputs, op.outputs) for op in prune(self.fetches, self.targets, self.fed)]
-        found = super()._lowered(values, is_there)
+        found = super()._lowered(values, is_there, shapes)
         del kept
         return found
 

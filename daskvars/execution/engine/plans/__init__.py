@@ -4,9 +4,11 @@
   lowered, its run started.
 - ``cache``: plans by signature, the least recently used forgotten first; ``exact_keys``: what of a
   Python value is in a signature.
+- ``sizes_met``: one plan for all sizes of what is fed, where each batch has another.
 - ``steps``: a plan's regions compiled for this process.
 
 The rule: a signature is all that lowering looks at (dtypes, shapes and chunks of feeds and
-variables, devices, configuration), so a plan that is found is the one that would be made. The
+variables, devices, configuration), so a plan that is found is the one that would be made, or one
+for several shapes that gives the same bits. The
 second run of a signature lowers nothing, and no cache grows without a bound.
 """

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from daskvars import config
+from daskvars.execution.engine.plans.sizes_met import SizesMet
 
 
 class PlanCache:
@@ -19,6 +20,7 @@ class PlanCache:
 
     def __init__(self) -> None:
         self._plans: OrderedDict[Hashable, list[Any]] = OrderedDict()
+        self._sizes_met: OrderedDict[Hashable, SizesMet] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, signature: Hashable, is_present: Callable[[str], bool]) -> Any | None:
@@ -40,6 +42,15 @@ class PlanCache:
             self._plans.setdefault(signature, []).append(bound)
             while len(self._plans) > config.get().plan_cache_size:
                 self._plans.popitem(last=False)
+
+    def sizes_met(self, signature: Hashable) -> SizesMet:
+        """Return the shapes that a program was fed."""
+        with self._lock:
+            found = self._sizes_met.setdefault(signature, SizesMet())
+            self._sizes_met.move_to_end(signature)
+            while len(self._sizes_met) > config.get().plan_cache_size:
+                self._sizes_met.popitem(last=False)
+            return found
 
     def __len__(self) -> int:
         return len(self._plans)

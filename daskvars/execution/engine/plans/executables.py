@@ -14,8 +14,10 @@ from functools import partial
 from typing import Any
 
 from daskvars import config
+from daskvars.errors import OpError
 from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import FUTURES, VALUES, Binder, Bound, Form
+from daskvars.execution.engine.plans.sizes_met import OpenShapes, is_for_several
 from daskvars.execution.engine.values import checked_feeds
 from daskvars.execution.engine.values.dask_arrays import check_as_dask, may_be_dask
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
@@ -119,7 +121,12 @@ class Executable:
         if as_dask or is_there:
             form = self._dask_form(bound.plan, as_dask) or form
         with bound.lock:
-            ran = bound.run(values, self.key_of, form)
+            try:
+                ran = bound.run(values, self.key_of, form)
+            except OpError:
+                if is_for_several(bound.plan):
+                    self._lowered(values)  # says before a run what shapes do not fit
+                raise
             return bound.commit(ran, form)
 
     def _dask_form(self, plan: Plan, as_dask: bool) -> Form | None:
@@ -160,11 +167,34 @@ class Executable:
             return bound
         found: Bound | None = engine.plans.get((self.signature, shapes), engine.values.__contains__)
         if found is None or _is_outgrown(found.plan, engine.values):
+            found = self._for_several(executor, values, shapes, is_there)
+        if found is None:
             found = self._lowered(values, is_there)
             engine.plans.put((self.signature, shapes), found)
+            if values and not _has_lazy(values) and not is_there:
+                engine.plans.sizes_met(self.signature).note(shapes, found.plan)
         if found is not bound or external_updates != engine.values.external_updates:
             external_updates = engine.reconcile(found.plan)
         self._last = found, shapes, executor, external_updates
+        return found
+
+    def _for_several(
+        self, executor: Binder, values: Sequence[Any], shapes: Any, is_there: bool
+    ) -> Bound | None:
+        """Return the plan for all sizes that are fed, if there is to be one; see `sizes_met`."""
+        if not values or is_there or executor.placement is not None or _has_lazy(values):
+            return None
+        plans, is_present = self.engine.plans, self.engine.values.__contains__
+        met = plans.sizes_met(self.signature)
+        common = met.for_all(shapes, [tensor.spec.shape for tensor in self.fed])
+        if common is None:
+            return None
+        found: Bound | None = plans.get((self.signature, common), is_present)
+        if found is None or _is_outgrown(found.plan, self.engine.values):
+            found = self._lowered(values, shapes=common)
+            if not met.accept(found.plan):
+                return None
+            plans.put((self.signature, common), found)
         return found
 
     @property
@@ -180,18 +210,27 @@ class Executable:
         """Return the plan for these fed values as text: what runs where, and why."""
         return self._lowered(values).explain()
 
-    def _lowered(self, values: Sequence[Any], is_there: bool = False) -> Bound:
+    def _lowered(
+        self, values: Sequence[Any], is_there: bool = False, shapes: OpenShapes | None = None
+    ) -> Bound:
         start = time.perf_counter()
         executor = self.engine.acquire()
         if executor.placement is None:
             operations = prune(self.fetches, self.targets, self.fed, self.done)
             check_devices(operations, self.engine.is_soft)
-        plan = self._lower(values, executor, 0.0 if is_there else client_work_s(executor, values))
+        client_s = 0.0 if is_there else client_work_s(executor, values)
+        plan = self._lower(values, executor, client_s, shapes)
         events.publish(events.PlanLowered(plan, time.perf_counter() - start))
         return executor.bind(plan, [tensor.name for tensor in self.fetches], _has_lazy(values))
 
-    def _lower(self, values: Sequence[Any], executor: Binder, client_s: float) -> Plan:
-        specs = checked_feeds.feed_specs(self.fed, values)
+    def _lower(
+        self,
+        values: Sequence[Any],
+        executor: Binder,
+        client_s: float,
+        shapes: OpenShapes | None = None,
+    ) -> Plan:
+        specs = checked_feeds.feed_specs(self.fed, values, shapes)
         engine = self.engine
         return lower(
             self.fetches,

@@ -108,12 +108,21 @@ def signature(values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def feed_specs(
-    tensors: Sequence[Tensor], values: Sequence[Any]
+    tensors: Sequence[Tensor],
+    values: Sequence[Any],
+    shapes: Sequence[tuple[int | None, ...]] | None = None,
 ) -> ByIdentity[tuple[Spec, Chunks | None]]:
-    """Return dtype, shape and chunks of each feed, as `lower` takes them."""
+    """Return dtype, shape and chunks of each feed, as `lower` takes them.
+
+    Args:
+      tensors: those that are fed.
+      values: what they are fed.
+      shapes: the shapes to plan for, by default those of the values.
+    """
+    shapes = [tuple(value.shape) for value in values] if shapes is None else shapes
     return ByIdentity(
-        (tensor, (Spec(tensor.spec.dtype.base_dtype, tuple(value.shape)), _chunks(value)))
-        for tensor, value in zip(tensors, values, strict=True)
+        (tensor, (Spec(tensor.spec.dtype.base_dtype, shape), _chunks(value)))
+        for tensor, value, shape in zip(tensors, values, shapes, strict=True)
     )
 
 
