@@ -91,6 +91,21 @@ def test_an_assignment_of_a_shape_known_only_in_the_run_is_checked():
     assert session.run(v).tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize("chunks", [None, (2, 1)])
+@pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
+def test_a_value_of_a_size_that_nobody_knew_must_have_that_of_the_variable(method, chunks):
+    v = tf.get_variable("v", [3], initializer=tf.zeros_initializer(), chunks=chunks and (chunks,))
+    x, mask = tf.placeholder(tf.float32, [5]), tf.placeholder(tf.bool, [5])
+    session = initialized()
+    change = getattr(v, method)(tf.boolean_mask(x, mask))
+    for number in (0, 1, 2, 4):
+        with pytest.raises(InvalidArgumentError, match=rf"\[{number}\].*\[3\].*Assign"):
+            session.run(change, {x: np.ones(5), mask: np.arange(5) < number})
+        assert session.run(v).tolist() == [0, 0, 0]
+    session.run(change, {x: np.arange(5), mask: [False, True, True, False, True]})
+    assert np.abs(session.run(v)).tolist() == [1, 2, 4]
+
+
 def test_uninitialized_reads_name_all_culprits():
     variables = [tf.Variable(1.0, name=f"u{i}") for i in range(6)]
     with pytest.raises(FailedPreconditionError) as error:

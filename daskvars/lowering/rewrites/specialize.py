@@ -3,6 +3,8 @@
 Shape rules run again with the shapes that are really fed. What is computed from shapes and
 constants alone is computed now; attributes that were given as tensors become plain data.
 
+What a variable takes must have its shape; where only the run tells, that is checked there.
+
 The branches of an op take the shapes that it is given. What a turn of a loop takes has the shapes
 that the loop begins with and those that a turn gives, where they are the same; else the loop is
 specialized again with what they have in common, until that is so. A branch that the shapes do not
@@ -23,7 +25,16 @@ import numpy
 from daskvars import shapes
 from daskvars.errors import InvalidArgumentError, OpError
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.definitions.patterns import Flow, Held, Items, Part, common
+from daskvars.graph.definitions.patterns import (
+    Access,
+    Effect,
+    Elementwise,
+    Flow,
+    Held,
+    Items,
+    Part,
+    common,
+)
 from daskvars.graph.definitions.static_values import (
     MAX_STATIC_ELEMENTS,
     as_attr,
@@ -34,7 +45,9 @@ from daskvars.graph.definitions.static_values import (
 from daskvars.graph.interpreter import changed_key, shape_problem
 from daskvars.kernels.control.flow import check as assertion
 from daskvars.lowering.program import CONSTANT, PARAMETER, UNKNOWN, Node, Program, Ref
+from daskvars.ops.array.reshaping import ENSURE_SHAPE
 from daskvars.remote.regions.result_check import check_results
+from daskvars.shapes import is_known
 
 MAX_ROUNDS = 8  # in which the shapes of a loop's values are found
 MAX_TURNS = 256  # that are counted
@@ -58,6 +71,10 @@ def specialize(program: Program) -> Program:
         except InvalidArgumentError:
             _assert_known(kept, known)
             raise
+        check = _check_of_shape(node)
+        if check is not None:
+            kept.append(check)
+            node.inputs[-1] = Ref(check)
         if _gives_its_input(node):
             for i in range(len(node.specs)):
                 replaced[Ref(node, i)] = node.inputs[i]
@@ -74,6 +91,29 @@ def specialize(program: Program) -> Program:
     program.map_refs(lambda ref: replaced.get(ref, ref))
     program.drop_dead()
     return program
+
+
+def _check_of_shape(node: Node) -> Node | None:
+    """Return what checks the shape of a value that a variable is to take, if only the run tells it.
+
+    What is assigned would be the variable's value in whatever shape it is, and what is added be
+    broadcast.
+    """
+    pattern = node.pattern
+    if not isinstance(pattern, Effect) or not isinstance(node.kernel_pattern, Elementwise):
+        return None
+    if not pattern.writes or not node.rule_attrs.get("validate_shape", True):
+        return None
+    value = node.inputs[-1]
+    variable = node.inputs[0].spec if node.assigned is None else node.assigned
+    if is_known(value.spec.shape) or not is_known(variable.shape):
+        return None
+    spec, attrs = Spec(value.spec.dtype, variable.shape), {"shape": variable.shape}
+    rules, device = ENSURE_SHAPE, node.device
+    check = Node(node.name, rules, rules.kernel, [value], attrs, (spec,), op=node.op, device=device)
+    taken, given = ((None,) * len(s or ()) for s in (value.spec.shape, variable.shape))
+    check.pinned = Access((taken,), (given,))  # whole: what is cut is of a known size
+    return check
 
 
 def _gives_its_input(node: Node) -> bool:
