@@ -75,6 +75,7 @@ def specialize(program: Program) -> Program:
         if check is not None:
             kept.append(check)
             node.inputs[-1] = Ref(check)
+            _infer(node, known)
         if _gives_its_input(node):
             for i in range(len(node.specs)):
                 replaced[Ref(node, i)] = node.inputs[i]
