@@ -7,6 +7,7 @@ The objects and the entries of caches are counted after a few hundred; with
 import functools
 import gc
 import linecache
+import math
 import os
 import sys
 import types
@@ -21,6 +22,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
+from daskvars.execution.engine.plans import sizes_met
 
 ALL = bool(os.environ.get("DASKVARS_ALL_CASES"))
 COUNT, SIZE = (5000, 256) if ALL else (60, 8)
@@ -65,6 +67,13 @@ def one_shape():
         y = tf.reduce_sum(tf.nn.relu(x) * 2, axis=1)
     session = tf.Session(graph=graph)
     return lambda i: session.run(y, {x: np.ones((i + 1, 2), "f4")})
+
+
+def one_size():
+    """Return the same; one plan is for all of them, for the largest was met."""
+    run = one_shape()
+    run(COUNT)
+    return run
 
 
 def one_trace():
@@ -118,6 +127,7 @@ def run_all(run, numbers):
 MAKERS = {
     "graphs": lambda: one_graph,
     "shapes": one_shape,
+    "sizes": one_size,
     "traces": one_trace,
     "eager": lambda: one_eager,
     "failures": lambda: failing_graph,
@@ -127,7 +137,9 @@ MAKERS = {
 @pytest.mark.slow
 @pytest.mark.timeout(1800 if ALL else 120)
 @pytest.mark.parametrize("what", MAKERS)
-def test_nothing_grows_once_the_caches_are_full(what):
+def test_nothing_grows_once_the_caches_are_full(what, monkeypatch):
+    if what == "shapes":
+        monkeypatch.setattr(sizes_met, "LEAST_MET", math.inf)
     with config.set(plan_cache_size=SIZE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of traces
         run = MAKERS[what]()
@@ -152,7 +164,8 @@ def test_every_cache_has_a_bound():
     assert len(caches()) > 10
 
 
-def test_a_region_is_freed_without_the_garbage_collector():
+def test_a_region_is_freed_without_the_garbage_collector(monkeypatch):
+    monkeypatch.setattr(sizes_met, "LEAST_MET", math.inf)
     gc.collect()
     gc.disable()
     try:
