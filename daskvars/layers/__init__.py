@@ -10,8 +10,9 @@ in the call, and losses are computed when they are asked for.
 
 Rooms: ``convolution`` (with poolings), ``normalization``, ``recurrent``. Files: ``layer`` (what all
 of them are), ``functional`` (their forms as functions), ``input_spec``, ``layer_losses``,
-``training_phase``, ``arguments`` (of those with weights), ``activations`` by name; and the layers
-of one op each: ``dense``, ``embedding``, ``dropout``, ``flatten``.
+``nested_layers`` (layers made of layers), ``training_phase``, ``arguments`` (of those with
+weights), ``activations`` by name; and the layers of one op each: ``dense``, ``embedding``,
+``dropout``, ``flatten``.
 """
 
 # fmt: off

@@ -36,6 +36,7 @@ from daskvars.variables.synchronization import (
     VariableSynchronization,
     resolved_trainable,
 )
+from daskvars.variables.tracking import identity, once
 from daskvars.variables.variable import Variable
 
 
@@ -46,6 +47,10 @@ class Layer(ShownByArguments, LayerLosses):
     is made unique. Later calls share them. In eager code they go when the layer does: a layer that
     is made again, as by a notebook cell, leaves nothing of the one before in
     `trainable_variables()`, and it warns if that one is still held somewhere.
+
+    A layer may be made of others: what layers and variables are attributes of it, also in lists,
+    tuples and dicts, is its own. Its variables, losses and updates are followed by theirs, and
+    setting `trainable` sets it for all of them.
 
     Args:
       trainable: whether its variables are trained by default.
@@ -69,6 +74,17 @@ class Layer(ShownByArguments, LayerLosses):
     >>> scale = Scale(name="scale")
     >>> scale([1.0, 2.0]).numpy().tolist(), [v.name for v in scale.variables]
     ([1.0, 2.0], ['scale/factor:0'])
+    >>> class Network(dv.layers.Layer):
+    ...     def __init__(self):
+    ...         super().__init__(name="network")
+    ...         self.layers = [dv.layers.Dense(4, use_bias=False), Scale()]
+    ...     def call(self, inputs):
+    ...         for layer in self.layers:
+    ...             inputs = layer(inputs)
+    ...         return inputs
+    >>> network = Network()
+    >>> network([[1.0, 2.0]]).shape.as_list(), [v.name for v in network.trainable_variables]
+    ([1, 4], ['network/dense/kernel:0', 'network/scale/factor:0'])
     """
 
     floating_inputs: ClassVar[bool] = False
@@ -97,7 +113,7 @@ class Layer(ShownByArguments, LayerLosses):
                 f"Keyword argument not understood: {name!r} of {type(self).__name__}{hint}"
             )
         super().__init__()
-        self.trainable = trainable
+        self._trainable = trainable
         self.built = False
         self.input_spec: Any = None
         self.activity_regularizer = activity_regularizer
@@ -146,19 +162,59 @@ class Layer(ShownByArguments, LayerLosses):
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """The variables to train; none if the layer is not trainable."""
-        return list(self._trainable_weights) if self.trainable else []
+        """The variables to train, its own before those of layers inside.
+
+        There are none if the layer is not trainable, and none of a layer inside that is not.
+        """
+        return self._trained_weights()
 
     @property
     def non_trainable_weights(self) -> list[Any]:
         """All other variables."""
-        rest = [] if self.trainable else self._trainable_weights
-        return [*rest, *self._non_trainable_weights]
+        trained = set(map(identity, self._trained_weights()))
+        found: list[Any] = []
+        for layer, held in self._walked(lambda layer: layer is self or not _says_weights(layer)):
+            if layer is not self and _says_weights(layer):
+                found += layer.weights
+            else:
+                found += [w for part in layer._own_weights(held) for w in part]
+        return [w for w in once(found) if identity(w) not in trained]
+
+    def _trained_weights(self) -> list[Any]:
+        found: list[Any] = []
+
+        def enters(layer: Any) -> bool:
+            return layer.trainable and (layer is self or not _says_weights(layer))
+
+        for layer, held in self._walked(enters):
+            if layer is not self and _says_weights(layer):
+                found += layer.trainable_weights
+            elif layer.trainable:
+                found += layer._own_weights(held)[0]
+        return once(found)
+
+    def _own_weights(self, held: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the variables to train and the others that are not those of layers inside.
+
+        Args:
+          held: the variables that are attributes.
+        """
+        trained, rest = list(self._trainable_weights), list(self._non_trainable_weights)
+        known = set(map(identity, trained + rest))
+        for variable in held:
+            if identity(variable) not in known:
+                is_trained = getattr(_parts(variable)[0], "trainable", False)
+                (trained if is_trained else rest).append(variable)
+        return trained, rest
+
+    def _has_made(self, variable: Any) -> bool:
+        made = self._trainable_weights + self._non_trainable_weights
+        return any(variable is known for known in made)
 
     @property
     def weights(self) -> list[Any]:
         """All variables, those to train first."""
-        return self.trainable_weights + self.non_trainable_weights
+        return once(self.trainable_weights + self.non_trainable_weights)
 
     trainable_variables: list[Any] = forwards(
         "trainable_weights", "The variables to train; none if the layer is not trainable."
@@ -246,7 +302,7 @@ class Layer(ShownByArguments, LayerLosses):
                 partitioner=partitioner,
                 chunks=chunks,
             )
-        if any(variable is known for known in self.weights):
+        if self._has_made(variable):
             return variable
         if program.is_eager and not self._is_functional:
             default_store(program).forget(variable)
@@ -432,6 +488,12 @@ class Layer(ShownByArguments, LayerLosses):
                 value = copy.deepcopy(value, memo)
             vars(new)[key] = value
         return new
+
+
+def _says_weights(layer: Any) -> bool:
+    """Return whether a class says by itself what its variables are, so that none are looked for."""
+    names = ("trainable_weights", "non_trainable_weights")
+    return any(getattr(type(layer), name) is not getattr(Layer, name) for name in names)
 
 
 def _check_floating(dtype: Any, what: str, advice: str) -> None:

@@ -9,11 +9,12 @@ from daskvars.graph import nest
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import TensorLike
+from daskvars.layers.nested_layers import NestedLayers
 from daskvars.variables.colocation import owner
-from daskvars.variables.tracking import Trackable
+from daskvars.variables.tracking import once
 
 
-class LayerLosses(Trackable):
+class LayerLosses(NestedLayers):
     """The part of `Layer` that keeps losses and updates, in all and by the inputs they are for."""
 
     def __init__(self) -> None:
@@ -24,13 +25,22 @@ class LayerLosses(Trackable):
 
     @property
     def losses(self) -> list[Any]:
-        """The losses of regularizers; in eager code computed now, and those of the last call."""
-        return [regularizer() for regularizer in self._regularizers] + self._losses
+        """The losses of regularizers, with those of the layers inside.
+
+        In eager code they are computed now; others are those of the last call.
+        """
+        found: list[Any] = []
+        for layer, _ in self._walked():
+            found += [regularizer() for regularizer in layer._regularizers] + layer._losses
+        return once(found)
 
     @property
     def updates(self) -> list[Any]:
-        """The updates of moving averages and the like; eager code applies them at once."""
-        return list(self._updates)
+        """The updates of moving averages and the like, with those of the layers inside.
+
+        Eager code applies them at once, and has none.
+        """
+        return once([update for layer, _ in self._walked() for update in layer._updates])
 
     def add_loss(self, losses: TensorLike, inputs: TensorLike | None = None) -> None:
         """Add a loss or a list of them, in a graph also to the regularization losses.
@@ -61,14 +71,15 @@ class LayerLosses(Trackable):
 
     def get_losses_for(self, inputs: TensorLike) -> list[Any]:
         """Return the losses that `inputs` are needed for; for None those without inputs."""
-        return self._needing(inputs, self._losses)
+        losses = once([loss for layer, _ in self._walked() for loss in layer._losses])
+        return self._needing(inputs, losses)
 
     def get_updates_for(self, inputs: TensorLike) -> list[Any]:
         """Return the updates that `inputs` are needed for; for None those without inputs."""
-        return self._needing(inputs, self._updates)
+        return self._needing(inputs, self.updates)
 
     def _needing(self, inputs: Any, items: list[Any]) -> list[Any]:
-        free = set(map(id, self._unconditional))
+        free = {id(item) for layer, _ in self._walked() for item in layer._unconditional}
         if inputs is None:
             return [item for item in items if id(item) in free]
         reached = _reached_from(nest.flatten(inputs)) if items else set()

@@ -18,6 +18,8 @@ from daskvars.graph.tensor import Operation
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.variable import Variable
 
+AnyVariable = Variable | PartitionedVariable
+
 
 class Resumable(Protocol):
     """A restore that has values for variables which do not exist yet."""
@@ -162,11 +164,32 @@ def tracked(value: Any) -> Any:
 
 def is_trackable(value: Any) -> bool:
     """Return whether a checkpoint finds variables in a value, or may find some later."""
-    if isinstance(value, Trackable | Variable | PartitionedVariable):
-        return True
-    if isinstance(value, list | tuple):
-        return any(map(is_trackable, value))
-    return isinstance(value, dict) and any(map(is_trackable, value.values()))
+    return any(isinstance(item, Trackable | AnyVariable) for item in _parts_of(value))
+
+
+def held_by(value: Trackable, kind: type) -> list[Any]:
+    """Return the variables and the objects of a class that an object has, each once.
+
+    They are found as attributes and in lists, tuples and dicts, but not in one another. The keys of
+    dicts do not matter.
+    """
+    parts = _parts_of(list(value._tracked_children().values()))
+    return once(part for part in parts if isinstance(part, kind | AnyVariable))
+
+
+def _parts_of(value: Any) -> Iterator[Any]:
+    """Yield a value, and what is in it if it is a list, tuple or dict, at any depth."""
+    if not isinstance(value, list | tuple | dict):
+        yield value
+        return
+    waiting: list[Any] = [value]
+    seen: set[int] = set()  # a list may be in itself
+    while waiting:
+        item = waiting.pop()
+        yield item
+        if isinstance(item, list | tuple | dict) and id(item) not in seen:
+            seen.add(id(item))
+            waiting.extend(reversed(list(item.values() if isinstance(item, dict) else item)))
 
 
 def children_of(value: Any) -> dict[str, Any]:
@@ -199,3 +222,11 @@ def children_of_items(items: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
 def identity(value: Any) -> Any:
     """Return what is the same of an object however often it is wrapped: of a variable, its op."""
     return id(value.op) if isinstance(value, Variable) else id(value)
+
+
+def once(values: Iterable[Any]) -> list[Any]:
+    """Return each value where it comes first."""
+    found: dict[Any, Any] = {}
+    for value in values:
+        found.setdefault(identity(value), value)
+    return list(found.values())

@@ -89,7 +89,7 @@ class RNNCell(Layer):
     def _kept(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
         """Get a variable, and keep it as one of the cell's."""
         variable = getter(*args, **kwargs)
-        if not any(variable is known for known in self.weights):
+        if not self._has_made(variable):
             part = next(iter(variable)) if isinstance(variable, PartitionedVariable) else variable
             is_trained = getattr(part, "trainable", False)
             (self._trainable_weights if is_trained else self._non_trainable_weights).append(
@@ -178,20 +178,13 @@ class ComposedCell(RNNCell):
 
     _cells: list[Any]
 
-    @property
-    def trainable_weights(self) -> list[Any]:
-        """The variables to train of the cells inside."""
-        return self._weights_of("trainable_weights") if self.trainable else []
-
-    @property
-    def non_trainable_weights(self) -> list[Any]:
-        """All other variables of the cells inside."""
-        rest = self._weights_of("non_trainable_weights")
-        return rest if self.trainable else self._weights_of("trainable_weights") + rest
-
-    def _weights_of(self, kind: str) -> list[Any]:
-        found = {id(w): w for cell in self._cells for w in getattr(cell, kind, ())}
-        return list(found.values())
+    def _own_weights(self, held: list[Any]) -> tuple[list[Any], list[Any]]:
+        trained, rest = super()._own_weights(held)
+        for cell in self._cells:
+            if not isinstance(cell, Layer):  # which may have variables without being a layer
+                trained += getattr(cell, "trainable_weights", ())
+                rest += getattr(cell, "non_trainable_weights", ())
+        return trained, rest
 
     def _kept(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
         return getter(*args, **kwargs)

@@ -18,12 +18,11 @@ from daskvars.train.checkpoints.initializers import set_initializer
 from daskvars.train.checkpoints.objects.walking import STATE, FoundObjects, full_name
 from daskvars.train.checkpoints.saved_tensors import saved_tensors
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
-from daskvars.variables.tracking import Trackable, children_of, identity
+from daskvars.variables.tracking import AnyVariable, Trackable, children_of, identity
 from daskvars.variables.variable import Variable
 
 logger = logging.getLogger("daskvars")
 
-AnyVariable = Variable | PartitionedVariable
 ROOT = "(root)"
 
 

@@ -7,15 +7,10 @@ from typing import Any
 from daskvars.errors import enumerated
 from daskvars.execution.session import Session
 from daskvars.graph.scopes.stacks import SessionLike, get_default_session
-from daskvars.train.checkpoints.objects.restoring import (
-    AnyVariable,
-    NamedRestore,
-    ObjectRestore,
-    Restore,
-)
+from daskvars.train.checkpoints.objects.restoring import NamedRestore, ObjectRestore, Restore
 from daskvars.train.checkpoints.objects.walking import FoundObjects
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
-from daskvars.variables.tracking import identity
+from daskvars.variables.tracking import AnyVariable, identity
 
 NO_CHECKPOINT = "No checkpoint specified (save_path=None); nothing is being restored."
 

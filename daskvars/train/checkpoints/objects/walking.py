@@ -14,8 +14,7 @@ from daskvars.state.external.tensorflow.object_graph import (
     SlotReference,
 )
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
-from daskvars.variables.tracking import Trackable, children_of, identity
-from daskvars.variables.variable import Variable
+from daskvars.variables.tracking import AnyVariable, Trackable, children_of, identity
 
 STATE = "STATE"
 """What the state of an object that is in no variable is called among its attributes."""
@@ -38,7 +37,7 @@ class FoundObjects:
     def __init__(self, root: Any, besides: Mapping[str, Any] | None = None) -> None:
         self.objects: list[Any] = [root]
         self.nodes = [SavedObject()]
-        self.variables: dict[str, Variable | PartitionedVariable] = {}
+        self.variables: dict[str, AnyVariable] = {}
         self.states: dict[str, NDArray[Any]] = {}
         self._numbers = {identity(root): 0}
         self._paths = [""]
@@ -76,7 +75,7 @@ class FoundObjects:
                 self.nodes[number].slots.append(reference)
 
     def _note_values(self, node: SavedObject, path: str, found: Any) -> None:
-        if isinstance(found, Variable | PartitionedVariable):
+        if isinstance(found, AnyVariable):
             key = f"{path}.ATTRIBUTES/{VARIABLE_VALUE}"
             node.attributes[VARIABLE_VALUE] = SavedAttribute(full_name(found), key)
             self.variables[key] = found
@@ -88,7 +87,7 @@ class FoundObjects:
                 self.states[key] = state
 
 
-def full_name(variable: Variable | PartitionedVariable) -> str:
+def full_name(variable: AnyVariable) -> str:
     """Return the name that a `Saver` knows a variable by."""
     if isinstance(variable, PartitionedVariable):
         return variable.name
