@@ -9,7 +9,7 @@ asks each for the gradients of its inputs. It names no op but ``add_n``, ``ones_
   tensors and at `stop_gradients`. An integer tensor by itself has the gradient one.
 - An `IndexedSlices` stays sparse: two are joined by concatenation. Only an op that passes its
   gradient on as it is (``PASS_GRADIENT``) receives one; for all others it is made dense, which
-  warns when the dense tensor is large.
+  warns when the dense tensor is large, and not computed of sources that are all small.
 - In the body of a function a captured tensor stands for the outer one, and the walk goes on there.
 - Effects of a run are ordered by data and program order (see `daskvars.execution`), so there are no
   races that `gate_gradients` would have to prevent.
@@ -245,6 +245,7 @@ class _Walk:
         self.stops = set(map(id, stops))
         self.colocate = colocate
         self.outer = _captured(builder, sources)
+        self.largest = max([shapes.size(source.spec.shape) or 0 for source in sources], default=0)
         self.live: set[Operation] = set()
         self.kept: list[Any] = []  # the tensors, so that they keep their ids
         self.received: dict[int, list[Gradient]] = {}
@@ -279,7 +280,7 @@ class _Walk:
             return
         place = self.builder.colocate_with(op, True) if self.colocate else nullcontext()
         with self.builder.name_scope(f"{op.name}_grad"), place:
-            for t, dx in zip(op.inputs, _input_gradients(op, dys), strict=True):
+            for t, dx in zip(op.inputs, _input_gradients(op, dys, self.largest), strict=True):
                 if dx is not None and self._is_path(t):
                     _check_fits(op, t, dx)
                     self._receive(t, dx)
@@ -296,10 +297,10 @@ class _Walk:
     def _total(self, tensor: Tensor) -> Gradient | None:
         parts = self.received.pop(id(tensor), ())
         if not self.colocate or len(parts) < 2:
-            return _total(parts)
+            return _total(parts, self.largest)
         is_together = len({part.device for part in parts}) == 1
         with self.builder.colocate_with(parts[0].op if is_together else tensor.op, True):
-            return _total(parts)
+            return _total(parts, self.largest)
 
     def _is_path(self, tensor: Tensor) -> bool:
         """Whether a gradient of `tensor` is of use to some source."""
@@ -347,7 +348,9 @@ def _captured(builder: Any, sources: list[Tensor]) -> dict[int, Tensor]:
     return outer
 
 
-def _input_gradients(op: Operation, dys: list[Gradient | None]) -> Sequence[Gradient | None]:
+def _input_gradients(
+    op: Operation, dys: list[Gradient | None], largest: int
+) -> Sequence[Gradient | None]:
     """Ask the op for the gradients of its inputs; those of trailing operands are None.
 
     Where nothing depends on a result, its gradient is zeros; that of a branch's stays None, as
@@ -356,7 +359,7 @@ def _input_gradients(op: Operation, dys: list[Gradient | None]) -> Sequence[Grad
     has_branches = getattr(op.opdef.pattern, "choose", None) is not None
     for i, (dy, output) in enumerate(zip(dys, op.outputs, strict=True)):
         if dy is not None:
-            dys[i] = densify(dy)
+            dys[i] = densify(dy, largest=largest)
         elif is_differentiable(output) and output.spec.dtype is not variant and not has_branches:
             dys[i] = zeros_like(output)
     found = gradient_of(op)(op, *dys)
@@ -389,7 +392,7 @@ def _check_fits(op: Operation, x: Tensor, dx: Gradient) -> None:
     dx.set_shape(x.shape)
 
 
-def _total(parts: Sequence[Gradient]) -> Gradient | None:
+def _total(parts: Sequence[Gradient], largest: int) -> Gradient | None:
     """Add gradients up; sparse ones stay so among themselves."""
     if not parts:
         return None
@@ -398,7 +401,7 @@ def _total(parts: Sequence[Gradient]) -> Gradient | None:
     sparse = [part for part in parts if isinstance(part, IndexedSlices)]
     if len(sparse) == len(parts):
         return joined(sparse)
-    dense = [densify(part) for part in parts]
+    dense = [densify(part, largest=largest) for part in parts]
     return list_sum(dense) if dense[0].spec.dtype is variant else add_n(dense)
 
 

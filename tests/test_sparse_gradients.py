@@ -72,6 +72,19 @@ def test_large_densification_names_op_and_size():
         tf.gradients(used, v)
 
 
+def test_rows_of_what_was_computed_of_less_are_silent():
+    """A step of a network on a graph: there is no table that the rows could be gathered from."""
+    edges = tf.sparse_placeholder(tf.float32, name="edges")
+    w, h = tf.Variable(tf.ones([6, 8])), tf.Variable(tf.ones([8, 4]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for nodes in (None, 1 << 20):
+            hidden = tf.matmul(tf.placeholder(tf.float32, [nodes, 6]), w)
+            used = tf.sparse_tensor_dense_matmul(edges, hidden) + hidden
+            used = tf.sparse_tensor_dense_matmul(edges, tf.matmul(used, h))
+            assert None not in tf.gradients(used, [w, h])
+
+
 def test_small_densification_is_silent():
     v = tf.Variable(tf.zeros([1 << 10, 8]))
     with warnings.catch_warnings():

@@ -9,9 +9,11 @@ change nothing here, for results do not depend on them. These mean something:
 - ``ConfigProto.log_device_placement``: each operation's device is printed when it is first run.
 - ``ConfigProto.isolate_session_state``: a session on a named store has variables of its own.
 - ``RunOptions.trace_level`` and ``output_partition_graphs``: what `RunMetadata` is filled with.
+- ``ConfigProto.operation_timeout_in_ms`` and ``RunOptions.timeout_in_ms``: how long an operation of
+  any run, and those of one run, wait for others: for elements of a queue or room in it, say. They
+  end with DeadlineExceededError then. What computes is not interrupted.
 
-Timeouts are accepted: nothing in a run waits for other runs. The engine's own knobs are in
-`daskvars.config`.
+The engine's own knobs are in `daskvars.config`.
 """
 
 from __future__ import annotations
@@ -176,7 +178,10 @@ class DebugOptions(Message):
 
 
 class RunOptions(Message):
-    """Options of one run: what is to be recorded of it.
+    """Options of one run: what is to be recorded of it, and how long it may wait.
+
+    After `timeout_in_ms` an operation that waits for other runs, as for elements of a queue, ends
+    with DeadlineExceededError; what computes is not interrupted.
 
     >>> RunOptions(trace_level=RunOptions.FULL_TRACE).trace_level
     3

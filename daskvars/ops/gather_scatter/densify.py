@@ -34,7 +34,9 @@ def joined(parts: Sequence[IndexedSlices]) -> IndexedSlices:
     return IndexedSlices(values, concat(indices, 0), parts[0].dense_shape)
 
 
-def densify(value: Tensor | IndexedSlices, name: str | None = None) -> Tensor:
+def densify(
+    value: Tensor | IndexedSlices, name: str | None = None, largest: int | None = None
+) -> Tensor:
     """Return slices as a dense tensor, rows of equal index added up.
 
     Warns, naming the op and the size, where the dense tensor is large or of unknown size.
@@ -42,6 +44,9 @@ def densify(value: Tensor | IndexedSlices, name: str | None = None) -> Tensor:
     Args:
       value: the slices; a tensor is returned as it is.
       name: name of the operation.
+      largest: the number of elements of the largest table that these may be a gradient of. Nothing
+        is said of rows of a tensor of twice as many, or of unknown size: that was computed, and
+        its gradient is no sparser for what is done with the table.
 
     Returns:
       [*dense_shape], of the dtype of the slices.
@@ -63,18 +68,21 @@ def densify(value: Tensor | IndexedSlices, name: str | None = None) -> Tensor:
     known = partial_value(value.dense_shape)
     rows = known[0] if known else None
     columns = value.values.spec.shape
-    _warn_of_size(value, None if columns is None else (rows, *columns[1:]))
+    _warn_of_size(value, None if columns is None else (rows, *columns[1:]), largest)
     count = strided_slice(value.dense_shape, [0], [1], shrink_axis_mask=1) if rows is None else rows
     return unsorted_segment_sum(value.values, value.indices, count, name=name)
 
 
-def _warn_of_size(value: IndexedSlices, shape: shapes.Shape) -> None:
+def _warn_of_size(value: IndexedSlices, shape: shapes.Shape, largest: int | None) -> None:
     size = "unknown size"
     if shapes.is_known(shape):
-        num_bytes = value.dtype.base_dtype.size * math.prod(shape)
-        if num_bytes <= LARGE_BYTES:
+        count = math.prod(shape)
+        num_bytes = value.dtype.base_dtype.size * count
+        if num_bytes <= LARGE_BYTES or (largest is not None and count >= 2 * largest):
             return
         size = f"{num_bytes} bytes"
+    elif largest is not None:
+        return
     op = value.values.op
     warnings.warn(
         f"The sparse gradient made by {op.name!r} ({op.type}) is converted to a dense tensor of "

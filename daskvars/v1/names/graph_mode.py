@@ -190,7 +190,9 @@ def _graph_mode(name: str, value: Any) -> Any:
     if name in _CONTEXTS:
         return in_graph_context(value)
     if inspect.isclass(value):
-        return value if issubclass(value, Enum | Message) else in_graph_class(value)
+        # An except clause goes by the line of ancestors: an error must be the class that is raised.
+        as_is = issubclass(value, Enum | Message | BaseException)
+        return value if as_is else in_graph_class(value)
     if not callable(value):
         return value
     return in_graph(value) if name in _OF_DEFAULT_GRAPH else in_graph_of_inputs(value)

@@ -31,7 +31,11 @@ from daskvars.variables.scopes.scope_stack import (
     scopes_of,
 )
 from daskvars.variables.scopes.variable_store import AUTO_REUSE, ReuseMode, default_store
-from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
+from daskvars.variables.synchronization import (
+    VariableAggregation,
+    VariableSynchronization,
+    resolved_trainable,
+)
 from daskvars.variables.variable import Variable
 
 __all__ = [
@@ -286,13 +290,14 @@ def get_variable(
       initializer: an `Initializer` (or its class), a function of shape and dtype, a value or
         tensor; by default the scope's, else Glorot's for floats and zeros for integers and bool.
       regularizer: function of the variable; what it gives is added to the regularization losses.
-      trainable: whether optimizers train it by default; None means yes.
+      trainable: whether optimizers train it by default; None means yes, but not for `ON_READ`.
       collections: names of collections to put it in, by default the global variables.
       caching_device, validate_shape, use_resource, synchronization, aggregation, constraint,
         chunks: see `Variable`.
       partitioner: function of shape and dtype that gives the number of parts along each axis; the
         result is then a `PartitionedVariable`.
-      custom_getter: ``custom_getter(getter, name, **arguments)`` in place of the scope's.
+      custom_getter: ``custom_getter(getter, name, **arguments)`` in place of the scope's; it is
+        given the arguments as they are meant, `trainable` as a bool.
 
     Raises:
       ValueError: the name exists and is not shared, or is shared and does not exist, or with
@@ -325,15 +330,15 @@ def get_variable(
         "initializer": initializer,
         "regularizer": regularizer,
         "reuse": scope.reuse,
-        "trainable": trainable,
+        "trainable": resolved_trainable(trainable, synchronization),  # getters decide by it
         "collections": collections,
         "caching_device": caching_device,
         "partitioner": partitioner,
         "validate_shape": validate_shape,
         "use_resource": use_resource,
         "constraint": constraint,
-        "synchronization": synchronization,
-        "aggregation": aggregation,
+        "synchronization": synchronization or VariableSynchronization.AUTO,
+        "aggregation": aggregation or VariableAggregation.NONE,
     }
     if chunks is not None:
         arguments["chunks"] = chunks

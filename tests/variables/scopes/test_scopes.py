@@ -4,9 +4,11 @@ import threading
 
 import pytest
 
+from daskvars import layers
 from daskvars.dtypes import float16, float32, float64
 from daskvars.graph.graph import Graph
 from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.ops.array.constant import ones
 from daskvars.ops.control.dependencies import no_op
 from daskvars.v1.names.old_names import variable_op_scope
 from daskvars.variables.collections import global_variables, local_variables, trainable_variables
@@ -20,6 +22,7 @@ from daskvars.variables.scopes.variable_scope import (
     no_regularizer,
     variable_scope,
 )
+from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
 
 
 def test_current_scope_and_captured_names(graph):
@@ -188,6 +191,26 @@ def test_custom_getters_see_the_full_name_and_chain(graph):
     assert calls == [("inner", "a/b/v", float32), ("outer", "a/b/v_renamed", False)]
     with pytest.raises(ValueError, match="not callable"):
         get_variable("x", [1], custom_getter=3)
+
+
+def test_a_custom_getter_is_given_what_is_meant_and_no_none(graph):
+    names = ["trainable", "synchronization", "aggregation"]
+    calls = []
+
+    def getter(getter, name, *args, **kwargs):
+        calls.append([kwargs[key] for key in names])
+        return getter(name, *args, **kwargs)
+
+    on_read = VariableSynchronization.ON_READ
+    with variable_scope("a", custom_getter=getter), variable_scope("b", custom_getter=getter):
+        get_variable("v", [1])
+        get_variable("w", [1], trainable=False)
+        get_variable("x", [1], synchronization=on_read)
+        layers.dense(ones([1, 2]), 3, use_bias=False)
+    auto, none = VariableSynchronization.AUTO, VariableAggregation.NONE
+    plain = [[trained, auto, none] for trained in (True, False)]
+    assert calls[::2] == [*plain, [False, on_read, none], plain[0]]
+    assert calls[1::2] == calls[::2]
 
 
 def test_an_old_custom_getter_does_not_get_the_constraint(graph):
