@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 OK = 0
 CANCELLED = 1
@@ -473,3 +473,18 @@ def error_code_from_exception_type(cls: type[OpError]) -> int:
     15
     """
     return cls.code
+
+
+_INSTEAD = {
+    "raise_exception_on_not_ok_status": ": leave it out, operations raise errors themselves"
+}
+
+
+def _missing(name: str) -> NoReturn:
+    """Say what there is instead of a name that is not here."""
+    hint = _INSTEAD.get(name) or did_you_mean(name, [n for n in globals() if n[0] != "_"])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _missing

@@ -3,6 +3,7 @@
 Each message names the thing, says what was wanted and what was found, and what to do.
 """
 
+import functools
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.v1.names.not_here import NOT_HERE
+from daskvars.v1.names.not_here import INSTEAD, NOT_HERE
 
 EAGER = dv.constant([1.0])  # made outside of any graph
 MISTAKES = []
@@ -730,5 +731,12 @@ def test_what_tensorflow_has_and_is_missing_is_said_so():
         for name in names.split():
             with pytest.raises(AttributeError, match=f"has no '{name}': TensorFlow 1 has it"):
                 getattr(module, name)
+    for path, hint in INSTEAD.items():
+        *namespace, name = path.split(".")
+        with pytest.raises(AttributeError, match=f"has no '{name}': ") as caught:
+            getattr(functools.reduce(getattr, namespace, tf), name)
+        assert str(caught.value).endswith(hint)
+    with pytest.raises(AttributeError, match="leave it out, operations raise errors themselves"):
+        tf.errors.raise_exception_on_not_ok_status  # noqa: B018
     with pytest.raises(AttributeError, match=r"v1\.nn has no 'max_pol' \(did you mean 'max_pool'"):
         tf.nn.max_pol  # noqa: B018

@@ -9,4 +9,6 @@ from daskvars.v1.names.text import complex_types as complex_types
 from daskvars.v1.names.text import integral_types as integral_types
 from daskvars.v1.names.text import path_to_str as path_to_str
 from daskvars.v1.names.text import real_types as real_types
+from daskvars import dimension_at_index as dimension_at_index
+from daskvars import dimension_value as dimension_value
 from daskvars import v1 as v1

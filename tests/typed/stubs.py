@@ -25,7 +25,8 @@ def texts() -> dict[str, str]:
         lines = [line for part in parts for line in _of_module(part)]
         last = {line.rpartition(" ")[2]: line for line in lines}  # v1's own of the package's
         found[f"{name}.pyi"] = _stub(f"The names of ``tf.{name}``.", last.values())
-    compat = [*_of_module(text), "from daskvars import v1 as v1"]
+    dimensions = [f"from daskvars import {name} as {name}" for name in graph_mode.COMPAT_TOO]
+    compat = [*_of_module(text), *dimensions, "from daskvars import v1 as v1"]
     return found | {"compat.pyi": _stub("The names of ``tf.compat``.", compat)}
 
 

@@ -487,6 +487,7 @@ INSTEAD = {
     "bayesflow": "tf.distributions",
     "cmake": "pip",
     "compiler": "nothing: plans are compiled, and fused, always",
+    "copy_graph": "tf.import_graph_def, of the graph's as_graph_def()",
     "cudnn_rnn": "tf.nn.rnn_cell and tf.nn.dynamic_rnn",
     "data": "a method of tf.data.Dataset",
     "distribute": "a dask client: steps are cut over its workers",
@@ -494,6 +495,7 @@ INSTEAD = {
     "eager": "import daskvars, which is eager",
     "estimator": _ESTIMATOR,
     "ffmpeg": "a Python library, and feed what it gives",
+    "graph_editor": "tf.import_graph_def with input_map, or tf.graph_util.extract_sub_graph",
     "image": "tf.image",
     "keras": "tf.layers",
     "layers.bucketized_column": "tf.searchsorted, and tf.nn.embedding_lookup",
@@ -519,12 +521,15 @@ INSTEAD = {
     "slim.prefetch_queue": _DATA,
     "slim.queues": _DATA,
     "slim.tfexample_decoder": _DATA,
+    "solvers": "tf.matrix_solve or tf.cholesky_solve, or the iteration in a tf.while_loop",
     "summary": "tf.summary",
     "tensorboard": "TensorBoard itself, on the directory of a tf.summary.FileWriter",
+    "tensor_forest": "XGBoost or LightGBM on Dask",
     "tpu": "workers with GPUs, or CPUs",
     "training.batch_sequences_with_states": _DATA,
     "training.rejection_sample": _DATA,
     "training.stratified_sample": _DATA,
+    "util": "tf.get_static_value, tf.make_tensor_proto and tf.make_ndarray",
 }
 
 

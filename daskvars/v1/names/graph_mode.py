@@ -136,10 +136,6 @@ _AS_IS = {
     "reset_default_graph",
 }
 _EAGER_ONLY = {"GradientTape", "config", "function", "profile", "reset", "sync"}
-# Parts of TensorFlow that are not here, and what does their work.
-_ELSEWHERE = {
-    "keras": "use layers, losses, train and metrics",
-}
 NAMESPACES = (
     data,
     experimental,
@@ -176,6 +172,7 @@ MADE_OF: tuple[tuple[types.ModuleType, ...], ...] = (
     (summary, summary_writers),
     (train, examples, graphs, optimizers, pipelines, servers, sessions),
 )
+COMPAT_TOO = ("dimension_at_index", "dimension_value")  # what is in `tf.compat` besides text
 _PARTS = {parts[0]: parts for parts in MADE_OF}
 
 
@@ -205,16 +202,14 @@ def _namespace(module: types.ModuleType) -> types.ModuleType:
     for part in _PARTS.get(module, (module,)):
         for name in part.__all__:
             setattr(result, name, _graph_mode(name, getattr(part, name)))
+    return _refusing(title, result)
 
-    @functools.lru_cache(maxsize=256)  # as of `why_missing`
-    def message(name: str) -> str:
-        return not_here.why_not(title, name, [n for n in vars(result) if n[0] != "_"])
 
-    def missing(name: str) -> Any:
-        raise AttributeError(message(name))
-
-    result.__getattr__ = missing  # type: ignore[method-assign]
-    return result
+def _refusing(title: str, module: types.ModuleType) -> types.ModuleType:
+    """Return a namespace that says of a name that it lacks what else there is."""
+    names = [name for name in vars(module) if name[0] != "_"]
+    module.__getattr__ = not_here.refuses(title, names)  # type: ignore[method-assign]
+    return module
 
 
 class _Interactive(InGraph):
@@ -246,19 +241,18 @@ _SPECIAL = {
 @functools.lru_cache(maxsize=256)  # tools ask for the same few names, thousands of times
 def why_missing(name: str) -> str:
     """Return what an AttributeError says of a name that is not here."""
-    if name in _ELSEWHERE:
-        return f"daskvars.v1 has no {name!r}: {_ELSEWHERE[name]}"
     if name in _EAGER_ONLY:
         return f"{name!r} belongs to eager code: use daskvars.{name}"
     return not_here.why_not("", name, NAMES)
 
 
 def _compat() -> types.ModuleType:
-    """Return `tf.compat`: this module as ``v1``, and functions for text."""
+    """Return `tf.compat`: this module as ``v1``, and functions for text and dimensions."""
     result = types.ModuleType(f"{PACKAGE}.compat", text.__doc__)
     vars(result).update({name: getattr(text, name) for name in text.__all__})
+    vars(result).update({name: getattr(daskvars, name) for name in COMPAT_TOO})
     vars(result)["v1"] = sys.modules[PACKAGE]
-    return result
+    return _refusing("compat", result)
 
 
 def _contrib() -> types.ModuleType:
@@ -298,7 +292,7 @@ V1_ONLY = {
     "io": _namespace(io),
     "logging": _namespace(logging),
     "lookup": _namespace(lookup),
-    "estimator": estimator,
+    "estimator": _refusing("estimator", estimator),
     "saved_model": saved_model,
     "manip": _namespace(manip),
     "nest": nest,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import lru_cache
+from typing import NoReturn
 
 from daskvars.errors import did_you_mean
 
@@ -47,6 +49,21 @@ NOT_HERE = {
     """,
     "train": "sdca_fprint sdca_optimizer sdca_shrink_l1",
 }
+_TREES = "there are no trees here: use XGBoost or LightGBM on Dask, or tf.estimator.DNN"
+# Path of a name -> what does its work.
+INSTEAD = {
+    "Barrier": "use tf.FIFOQueue, or tf.PriorityQueue where elements have an order",
+    "RecordInput": "use tf.data.TFRecordDataset",
+    "StagingArea": "as in TensorFlow, it is tf.contrib.staging.StagingArea",
+    "distributions.bijectors": "as in TensorFlow, they are in tf.contrib.distributions.bijectors",
+    "estimator.BoostedTreesClassifier": f"{_TREES}Classifier",
+    "estimator.BoostedTreesEstimator": f"{_TREES}Classifier",
+    "estimator.BoostedTreesRegressor": f"{_TREES}Regressor",
+    "graph_util.must_run_on_cpu": "leave it out: operations without a device run where they can",
+    "keras": "use layers, losses, train and metrics",
+    "summary.get_summary_description": "use the type of the summary's operation, op.type",
+    "train.experimental": "for mixed precision, use tf.cast to tf.bfloat16 or tf.float16",
+}
 
 
 def why_not(namespace: str, name: str, names: Collection[str]) -> str:
@@ -61,6 +78,22 @@ def why_not(namespace: str, name: str, names: Collection[str]) -> str:
     "daskvars.v1.nn has no 'max_pool_v2': TensorFlow 1 has it, and nothing here does its work"
     """
     place = f"daskvars.v1.{namespace}" if namespace else "daskvars.v1"
+    path = f"{namespace}.{name}" if namespace else name
+    if path in INSTEAD:
+        return f"{place} has no {name!r}: {INSTEAD[path]}"
     if name in NOT_HERE.get(namespace, "").split():
         return f"{place} has no {name!r}: TensorFlow 1 has it, and nothing here does its work"
     return f"{place} has no {name!r}{did_you_mean(name, names)}"
+
+
+def refuses(namespace: str, names: Collection[str]) -> Callable[[str], NoReturn]:
+    """Return the `__getattr__` of a namespace: an error with the text of `why_not`."""
+
+    @lru_cache(maxsize=256)  # tools ask for the same few names, thousands of times
+    def message(name: str) -> str:
+        return why_not(namespace, name, names)
+
+    def missing(name: str) -> NoReturn:
+        raise AttributeError(message(name))
+
+    return missing

@@ -1,4 +1,4 @@
-"""Text and bytes of `tf.compat`."""
+"""Text, bytes and dimensions of `tf.compat`."""
 
 import pathlib
 
@@ -19,3 +19,15 @@ def test_text_and_bytes():
     assert isinstance(np.float32(1), compat.real_types)
     with pytest.raises(TypeError, match="3"):
         compat.as_bytes(3)
+
+
+def test_dimensions():
+    shape = tf.TensorShape([2, None])
+    assert [tf.compat.dimension_value(d) for d in (shape[0], shape[1], 3, None)] == [
+        2,
+        None,
+        3,
+        None,
+    ]
+    assert tf.compat.dimension_at_index(shape, 0) == 2
+    assert tf.compat.dimension_at_index(tf.TensorShape(None), 0).value is None
