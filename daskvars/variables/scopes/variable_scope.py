@@ -290,7 +290,7 @@ def get_variable(
       initializer: an `Initializer` (or its class), a function of shape and dtype, a value or
         tensor; by default the scope's, else Glorot's for floats and zeros for integers and bool.
       regularizer: function of the variable; what it gives is added to the regularization losses.
-      trainable: whether optimizers train it by default; None means yes, but not for `ON_READ`.
+      trainable: whether optimizers train it by default; None means yes, but not for ``ON_READ``.
       collections: names of collections to put it in, by default the global variables.
       caching_device, validate_shape, use_resource, synchronization, aggregation, constraint,
         chunks: see `Variable`.
