@@ -180,7 +180,7 @@ class DebugOptions(Message):
 class RunOptions(Message):
     """Options of one run: what is to be recorded of it, and how long it may wait.
 
-    After `timeout_in_ms` an operation that waits for other runs, as for elements of a queue, ends
+    After ``timeout_in_ms`` an operation that waits for other runs, as for elements of a queue, ends
     with DeadlineExceededError; what computes is not interrupted.
 
     >>> RunOptions(trace_level=RunOptions.FULL_TRACE).trace_level
