@@ -47,6 +47,8 @@ def descending_indices(xp: ArrayModule, x: Array, k: int) -> Array:
         return xp.argsort(keys, axis=-1, kind="stable")[..., :k]
     # (value descending, place) packed into one integer: no ties, and a partition suffices.
     keys = x.astype(np.int64) if integer else ordered_bits(x)
+    if x.dtype == np.uint32:
+        keys -= 1 << 31  # they must fit into 32 bits with a sign
     keys = (~keys << 32) | xp.arange(x.shape[-1])
     if 0 < k < x.shape[-1]:
         keys = xp.partition(keys, k - 1, axis=-1)

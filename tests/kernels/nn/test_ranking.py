@@ -5,14 +5,19 @@ from daskvars.kernels.nn import ranking
 from tests.kernels.numerical import frozen
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64", "uint8"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "int32", "int64", "uint8", "uint32", "uint64"]
+)
 @pytest.mark.parametrize("k", [0, 1, 3, 8])
 def test_top_k_breaks_ties_by_index(dtype, k):
     rng = np.random.default_rng(0)
-    numbers = rng.integers(0, 5, (6, 8)) if dtype == "uint8" else rng.integers(-2, 3, (6, 8))
+    numbers = rng.integers(0, 5, (6, 8)) if dtype[0] == "u" else rng.integers(-2, 3, (6, 8))
     x = numbers.astype(dtype)
     if dtype.startswith("float"):
         x[0, :4] = [0.0, -0.0, np.inf, -np.inf]
+    else:
+        limits = np.iinfo(dtype)
+        x[0, :4] = [limits.max, limits.min, limits.max // 2, limits.max // 2 + 1]
     x = frozen(x)
     values, indices = ranking.top_k(np, x, k=k)
     assert values.dtype == dtype
