@@ -25,6 +25,7 @@ LOWEST = {
     "daskvars.kernels.random.philox": {"TILE": 1, "SEEK_WORDS": 0},
     "daskvars.kernels.math.reduce": {"PRODUCT_ELEMENTS": 0},
     "daskvars.kernels.math.row_sums": {"MANY_ROWS": 0, "LONG_ROW": 2, "COLUMN_BLOCK": 1},
+    "daskvars.kernels.gather_scatter.gather": {"LEAST_ELEMENTS": 0},
     "daskvars.kernels.gather_scatter.rows": {"ROUNDS": 1, "NARROW_ROW": 0, "FEW_ELEMENTS": 0},
     "daskvars.kernels.math.special": {"BLOCK_ELEMENTS": 1},
     "daskvars.remote.regions.tiling": {"THREAD_ELEMENTS": 1},

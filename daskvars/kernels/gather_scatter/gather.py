@@ -12,6 +12,11 @@ import numpy
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter import segments as segment
+from daskvars.kernels.math import ordered_keys
+
+# From so many on `argsort` sorts keys (m, 4M float32: 443 ms by a stable sort, 33 by keys); of
+# fewer, making them takes longer.
+LEAST_ELEMENTS = 1 << 12
 
 # -- gather along any dimension ----------------------------------------------------------------
 
@@ -253,6 +258,11 @@ def gather_or_zero(
 
 def argsort(xp: ArrayModule, x: Array, *, axis: int = -1, descending: bool = False) -> Array:
     """Give the places of the elements along `axis` in order; equal ones keep theirs."""
+    is_radix = x.dtype.kind in "iub" and x.dtype.itemsize <= 2  # what NumPy sorts them by
+    if x.size >= LEAST_ELEMENTS and ordered_keys.has_keys(x) and not is_radix:
+        keys = ordered_keys.keys_of(xp, xp.moveaxis(x, axis, -1), descending=descending)
+        keys.sort(axis=-1)
+        return xp.moveaxis((keys & ordered_keys.PLACE).astype(numpy.int32), -1, axis)
     if not descending:
         return xp.argsort(x, axis=axis, kind="stable").astype(numpy.int32)
     turned = xp.argsort(xp.flip(x, axis), axis=axis, kind="stable")

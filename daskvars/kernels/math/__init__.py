@@ -6,6 +6,7 @@
 - ``nonlinearities``: activation functions and their gradients.
 - ``scans``: running sums and products.
 - ``reduce``, ``row_sums``: folds along axes; rows and columns of matrices as products with ones.
+- ``ordered_keys``: integers that sort as numbers and their places do.
 - ``fake_quantization``: numbers rounded as if they were integers of a few bits.
 - ``precision``: the dtypes to compute in, and the ends of their ranges.
 

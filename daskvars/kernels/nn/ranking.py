@@ -10,6 +10,7 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.math import ordered_keys
 from daskvars.kernels.math.row_sums import as_matrix
 
 
@@ -41,25 +42,13 @@ def top_k(xp: ArrayModule, x: Array, *, k: int, sorted: bool = True) -> tuple[An
 
 def descending_indices(xp: ArrayModule, x: Array, k: int) -> Array:
     """Return the places of the ``k`` largest entries of the last dimension, int64."""
-    integer = x.dtype.kind in "iub"
-    if x.dtype.itemsize > 4:
-        keys = ~x if integer else -x
+    if not ordered_keys.has_keys(x):
+        keys = ~x if x.dtype.kind in "iu" else -x
         return xp.argsort(keys, axis=-1, kind="stable")[..., :k]
-    # (value descending, place) packed into one integer: no ties, and a partition suffices.
-    keys = x.astype(np.int64) if integer else ordered_bits(x)
-    if x.dtype == np.uint32:
-        keys -= 1 << 31  # they must fit into 32 bits with a sign
-    keys = (~keys << 32) | xp.arange(x.shape[-1])
+    keys = ordered_keys.keys_of(xp, x, descending=True)
     if 0 < k < x.shape[-1]:
         keys = xp.partition(keys, k - 1, axis=-1)
-    keys = xp.sort(keys[..., :k], axis=-1)
-    return keys & 0xFFFFFFFF
-
-
-def ordered_bits(x: Array) -> Array:
-    """Return int64 numbers in the order of floats of at most 32 bits; both zeros are one."""
-    bits = (x.astype(np.float32) + np.float32(0)).view(np.int32)
-    return (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).astype(np.int64)
+    return xp.sort(keys[..., :k], axis=-1) & ordered_keys.PLACE
 
 
 def nth_element(xp: ArrayModule, x: Array, *, n: int, reverse: bool = False) -> Array:
