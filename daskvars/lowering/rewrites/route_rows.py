@@ -46,12 +46,23 @@ class Cut(NamedTuple):
 
 def route_rows(program: Program) -> Program:
     """Return `program` with the updates of rows of cut variables made block by block."""
-    groups: dict[tuple[Ref, Cut], list[Node]] = {}
+    groups: dict[tuple[Ref, Cut, int], list[Node]] = {}
+    # How many updates of a group, one after the other, a node is made from: it cannot be routed
+    # with those.
+    depths: dict[int, dict[tuple[Ref, Cut], int]] = {}
     for node in program.nodes:
+        found: dict[tuple[Ref, Cut], int] = {}
+        for ref in node.inputs:
+            for key, depth in depths.get(id(ref.node), {}).items():
+                found[key] = max(depth, found.get(key, 0))
         cut = _cut_of_updated(program, node)
         if cut is not None:
-            groups.setdefault((node.inputs[1], cut), []).append(node)
-    for (ids, cut), updates in groups.items():
+            own = node.inputs[1], cut
+            groups.setdefault((*own, found.get(own, 0)), []).append(node)
+            found[own] = 1 + found.get(own, 0)
+        if found:
+            depths[id(node)] = found
+    for (ids, cut, _), updates in groups.items():
         _Routing(program, ids, cut).run(updates)
     if groups:
         program.drop_dead()

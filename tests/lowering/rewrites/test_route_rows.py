@@ -89,3 +89,22 @@ def test_an_id_out_of_range_is_refused_and_nothing_changes():
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 6 is not in"):
             session.run(step, {ids: [0, 6]})
         assert not session.run(table).any()
+
+
+@pytest.mark.parametrize("chunks", [((4, 4), (3,)), ((8,), (1, 2))])
+def test_an_update_made_from_rows_that_another_has_updated_is_routed_after_it(chunks):
+    """Nadam: rows of the average are updated, read, and moved by."""
+
+    def trained(chunks):
+        with tf.Graph().as_default(), tf.Session() as session:
+            start = tf.constant_initializer(np.arange(24.0).reshape(8, 3))
+            table = tf.get_variable("table", [8, 3], initializer=start, chunks=chunks)
+            ids = tf.placeholder(tf.int32, [None])
+            loss = tf.reduce_sum(tf.square(tf.gather(table, ids)))
+            step = tf.train.NadamOptimizer(0.1).minimize(loss)
+            session.run(tf.global_variables_initializer())
+            for fed in ([1, 5, 1], [7, 0, 2], [4, 3, 6]):
+                session.run(step, {ids: fed})
+            return session.run(table)
+
+    np.testing.assert_allclose(trained(chunks), trained(None), rtol=1e-6)
