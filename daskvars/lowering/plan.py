@@ -332,6 +332,11 @@ class Plan(ShownInNotebooks):
         return self.client_s is not None
 
     @property
+    def is_one_call(self) -> bool:
+        """Whether a run is one task on whole arrays."""
+        return self.is_single and all(leaf.layout is None for leaf in self.leaves)
+
+    @property
     def peak_bytes(self) -> int:
         """A bound on the memory of a run: its leaves and all results that cross regions."""
         crossing = {

@@ -34,16 +34,6 @@ class Form(NamedTuple):
 VALUES, FUTURES = Form(), Form(as_futures=True)
 
 
-class NoLock:
-    """What is held where nothing has to be."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-
 class Bound(Protocol):
     """A plan as an executor runs it.
 

@@ -16,6 +16,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import dask.array
@@ -28,7 +29,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.device_array import on_host
 from daskvars.dtypes import as_dtype
 from daskvars.errors import FailedPreconditionError
-from daskvars.execution.engine.executors import Bound, Form, NoLock
+from daskvars.execution.engine.executors import Bound, Form
 from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.plans.steps import doing, measured, new_records, only, steps_of
 from daskvars.execution.engine.saving.local_seals import Durable, read_version
@@ -91,9 +92,8 @@ class LocalExecutor:
 
     def bind(self, plan: Plan, names: Sequence[str] = (), has_lazy: bool = False) -> Bound:
         """Return a plan as it is run; see `Binder.bind`."""
-        uncut = all(leaf.layout is None for leaf in plan.leaves)
         # The tasks of dask arrays that are fed want a scheduler.
-        kind = _Inline if plan.is_single and uncut and not has_lazy else _Threaded
+        kind = _Inline if plan.is_one_call and not has_lazy else _Threaded
         return kind(self, plan)
 
     def threads(self) -> ThreadPoolExecutor:
@@ -222,7 +222,7 @@ class _Bound:
         # Only large blocks are ever written in place; those that are not stay what they are.
         states = [leaf for leaf in plan.leaves if leaf.kind == STATE]
         self.needs_lease = not plan.updates and any(map(_may_be_large, states))
-        self.lock: Any = self.values.run_lock if plan.updates else NoLock()
+        self.lock: Any = self.values.run_lock if plan.updates else nullcontext()
         self.state_numbers = {key: i for i, key in enumerate(self.state_keys)}
         self.records = new_records(plan)
         self.unshaped = [key for key in plan.updates if key not in self.records]

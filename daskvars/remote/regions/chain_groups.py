@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from daskvars.connected_parts import connected
 from daskvars.remote.regions import tiling
-from daskvars.remote.regions.aliasing import AliasAnalysis
 from daskvars.remote.regions.region_program import Call, RegionProgram, sizes_of
 
 
@@ -52,7 +51,10 @@ def together(
 
 
 def groups(
-    program: RegionProgram, calls: Sequence[Call], chains: Mapping[int, int]
+    program: RegionProgram,
+    calls: Sequence[Call],
+    chains: Mapping[int, int],
+    root: Mapping[int, int],
 ) -> dict[int, Group]:
     """Return start -> group for all chains; where threads would not pay, each by itself.
 
@@ -60,8 +62,9 @@ def groups(
       program: the region.
       calls: those of it, in the order in which they will be made.
       chains: start -> end of each run of calls that are made as one.
+      root: value -> the one whose memory it shares; see `AliasAnalysis`.
     """
-    root, sizes = AliasAnalysis(calls).root, sizes_of(program, calls)
+    sizes = sizes_of(program, calls)
     found: dict[int, Group] = {}
     run: list[int] = []  # starts of chains that follow one another and may be side by side
     around = _Memory()

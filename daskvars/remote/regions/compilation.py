@@ -171,7 +171,7 @@ class _CodeWriter:
             self.body += ["    times = [now()]", "    tick = times.append"]
         chains = self._chains(self.calls)
         found = (
-            groups(program, self.calls, chains)
+            groups(program, self.calls, chains, self.memory.root)
             if self.is_shared
             else {start: Group(end, [self.calls[start:end]]) for start, end in chains.items()}
         )

@@ -7,6 +7,7 @@ import pytest
 
 from daskvars import config
 from daskvars.remote.regions import chain_groups, tiling
+from daskvars.remote.regions.aliasing import AliasAnalysis
 from daskvars.remote.regions.compilation import compiled
 from tests.remote.regions.programs import FLOAT, SHAPE, between, elementwise, one_by_one, region
 
@@ -25,7 +26,7 @@ def two_threads(monkeypatch):
 def grouped(program):
     """Return the registers that the parts of each group make."""
     calls = chain_groups.together(program, program.calls, tiling.chains(program.calls))
-    found = chain_groups.groups(program, calls, tiling.chains(calls))
+    found = chain_groups.groups(program, calls, tiling.chains(calls), AliasAnalysis(calls).root)
     return [[[call.outs[0] for call in part] for part in g.parts] for g in found.values()]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from operator import getitem
 from typing import Any, NamedTuple, Protocol
 
@@ -30,7 +31,7 @@ from daskvars.execution.cluster.results.remote_blocks import (
 from daskvars.execution.cluster.runs.sent_feeds import RunFeeds, cut, leaf_block_ids
 from daskvars.execution.cluster.runs.task_graphs import Template, in_place
 from daskvars.execution.cluster.state_client import StateClient
-from daskvars.execution.engine.executors import Form, NoLock
+from daskvars.execution.engine.executors import Form
 from daskvars.execution.engine.plans.steps import doing, new_records, record_of
 from daskvars.execution.engine.values.blocks import owned, whole
 from daskvars.execution.engine.values.dask_arrays import chunks_of
@@ -125,7 +126,7 @@ class BoundPlan:
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[BlockId, str] = {}
         self.doing = doing(plan)
-        self.lock = NoLock()  # the scheduler binds runs to versions one after the other
+        self.lock = nullcontext()  # the scheduler binds runs to versions one after the other
         shapes = [value.spec.shape for value in plan.outputs]
         self.known_shapes = [shape for shape in shapes if is_known(shape)]
         self.gives_futures = (

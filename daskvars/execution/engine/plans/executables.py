@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any
 
 from daskvars import config
-from daskvars.errors import OpError
+from daskvars.errors import InvalidArgumentError
 from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import FUTURES, VALUES, Binder, Bound, Form
-from daskvars.execution.engine.plans.sizes_met import OpenShapes, is_for_several
+from daskvars.execution.engine.plans.sizes_met import OpenShapes, SizesMet, is_for_several
 from daskvars.execution.engine.values import checked_feeds
 from daskvars.execution.engine.values.dask_arrays import check_as_dask, may_be_dask
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
@@ -123,9 +123,9 @@ class Executable:
         with bound.lock:
             try:
                 ran = bound.run(values, self.key_of, form)
-            except OpError:
+            except InvalidArgumentError:
                 if is_for_several(bound.plan):
-                    self._lowered(values)  # says before a run what shapes do not fit
+                    self._lower(values, executor, 0.0)  # which says what shapes do not fit
                 raise
             return bound.commit(ran, form)
 
@@ -167,25 +167,27 @@ class Executable:
             return bound
         found: Bound | None = engine.plans.get((self.signature, shapes), engine.values.__contains__)
         if found is None or _is_outgrown(found.plan, engine.values):
-            found = self._for_several(executor, values, shapes, is_there)
-        if found is None:
-            found = self._lowered(values, is_there)
-            engine.plans.put((self.signature, shapes), found)
-            if values and not _has_lazy(values) and not is_there:
-                engine.plans.sizes_met(self.signature).note(shapes, found.plan)
+            met = self._sizes_met(executor, values)
+            found = None if met is None else self._for_several(met, values, shapes)
+            if found is None:
+                found = self._lowered(values, is_there)
+                engine.plans.put((self.signature, shapes), found)
+                if met is not None:
+                    met.note(shapes, found.plan)
         if found is not bound or external_updates != engine.values.external_updates:
             external_updates = engine.reconcile(found.plan)
         self._last = found, shapes, executor, external_updates
         return found
 
-    def _for_several(
-        self, executor: Binder, values: Sequence[Any], shapes: Any, is_there: bool
-    ) -> Bound | None:
-        """Return the plan for all sizes that are fed, if there is to be one; see `sizes_met`."""
-        if not values or is_there or executor.placement is not None or _has_lazy(values):
+    def _sizes_met(self, executor: Binder, values: Sequence[Any]) -> SizesMet | None:
+        """Return the shapes that were fed, if one plan may be for several of them."""
+        if not values or executor.placement is not None or _has_lazy(values):
             return None
+        return self.engine.plans.sizes_met(self.signature)
+
+    def _for_several(self, met: SizesMet, values: Sequence[Any], shapes: Any) -> Bound | None:
+        """Return the plan for all sizes that are fed, if there is to be one; see `sizes_met`."""
         plans, is_present = self.engine.plans, self.engine.values.__contains__
-        met = plans.sizes_met(self.signature)
         common = met.for_all(shapes, [tensor.spec.shape for tensor in self.fed])
         if common is None:
             return None

@@ -19,7 +19,7 @@ from typing import Any
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import FEED
 from daskvars.remote.regions import tiling
-from daskvars.shape_arithmetic import is_known
+from daskvars.shape_arithmetic import common, is_known
 
 Shapes = tuple[tuple[int, ...], ...]
 OpenShapes = tuple[tuple[int | None, ...], ...]
@@ -44,7 +44,7 @@ class SizesMet:
     def note(self, shapes: Shapes, plan: Plan) -> None:
         """Take note of a plan for shapes."""
         self._common = shapes if self._common is None else _common(self._common, shapes)
-        self.is_hopeless |= self._common is None or not is_one_call(plan)
+        self.is_hopeless |= self._common is None or not plan.is_one_call
         self._num_met += 1
         self._most_elements = max(self._most_elements, _num_elements(shapes))
         self._tiled.update(call.name for call in _calls(plan) if tiling.is_tiled(call))
@@ -69,13 +69,8 @@ class SizesMet:
     def accept(self, plan: Plan) -> bool:
         """Return whether a plan for several shapes is as good as those for each; else none is."""
         untiled = {call.name for call in _calls(plan) if not tiling.is_tiled(call)}
-        self.is_hopeless = not is_one_call(plan) or not self._tiled.isdisjoint(untiled)
+        self.is_hopeless = not plan.is_one_call or not self._tiled.isdisjoint(untiled)
         return not self.is_hopeless
-
-
-def is_one_call(plan: Plan) -> bool:
-    """Return whether a run of a plan is one task on whole arrays."""
-    return plan.is_single and all(leaf.layout is None for leaf in plan.leaves)
 
 
 def is_for_several(plan: Plan) -> bool:
@@ -93,12 +88,8 @@ def _num_elements(shapes: Shapes) -> int:
 
 def _common(one: OpenShapes, other: Shapes) -> OpenShapes | None:
     """Return what two have in common, None for sizes that differ; None if ranks do."""
-    if [*map(len, one)] != [*map(len, other)]:
-        return None
-    return tuple(
-        tuple(m if m == n else None for m, n in zip(*pair, strict=True))
-        for pair in zip(one, other, strict=True)
-    )
+    found = [shape for pair in zip(one, other, strict=True) if (shape := common(*pair)) is not None]
+    return tuple(found) if len(found) == len(other) else None
 
 
 def _is_open(shape: Sequence[int | None], static: Sequence[int | None] | None) -> bool:
