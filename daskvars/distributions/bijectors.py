@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from daskvars.distributions.scalar_distributions import log_odds
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -161,7 +162,7 @@ class Sigmoid(Bijector):
         return sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return log(y) - log1p(-y)
+        return log_odds(y)
 
     def _stretch(self, x: Tensor) -> Tensor:
         return -softplus(-x) - softplus(x)

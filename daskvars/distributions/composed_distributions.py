@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution
+from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution, OfAnother
 from daskvars.distributions.kullback_leibler import RegisterKL, kl_divergence
 from daskvars.distributions.vector_distributions import Categorical
 from daskvars.graph.convert import convert_to_tensor
@@ -29,7 +29,7 @@ from daskvars.ops.random.distributions import random_normal
 from daskvars.shapes import TensorShape
 
 
-class Independent(Distribution):
+class Independent(OfAnother):
     """A distribution whose last batch dimensions are dimensions of a draw.
 
     Args:
@@ -60,7 +60,7 @@ class Independent(Distribution):
         name: str | None = None,
     ) -> None:
         name = name or f"Independent{distribution.name}"
-        super().__init__(validate_args, distribution.allow_nan_stats, name)
+        super().__init__(distribution, validate_args, name)
         rank = distribution.batch_shape.ndims
         if rank is None:
             raise ValueError("Independent: the rank of the distribution's batch must be known")
@@ -69,21 +69,9 @@ class Independent(Distribution):
             raise ValueError(
                 f"reinterpreted_batch_ndims({moved}) cannot exceed distribution.batch_ndims({rank})"
             )
-        self.distribution, self._moved, self._kept = distribution, moved, rank - moved
-        self.dtype = distribution.dtype
-        self.reparameterization_type = distribution.reparameterization_type  # type: ignore[misc]
+        self._moved, self._kept = moved, rank - moved
         self._event_rank = distribution._event_rank + moved  # type: ignore[misc]
         self._given = {"distribution": distribution, "reinterpreted_batch_ndims": moved}
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The arguments of the constructor."""
-        return {**self._given, "validate_args": self.validate_args, "name": self.name}
-
-    @property
-    def batch_shape(self) -> TensorShape:
-        """The dimensions that are left."""
-        return self.distribution.batch_shape[: self._kept]
 
     @property
     def event_shape(self) -> TensorShape:
@@ -91,14 +79,6 @@ class Independent(Distribution):
         return self.distribution.batch_shape[self._kept :].concatenate(
             self.distribution.event_shape
         )
-
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        """Return the batch shape, [rank] int32."""
-        return self.distribution.batch_shape_tensor(name)[: self._kept]
-
-    def _summed(self, value: Tensor) -> Tensor:
-        axes = list(range(-self._moved, 0))
-        return reduce_sum(value, axes) if axes else value
 
     def _value(self, value: TensorLike) -> Tensor:
         return self.distribution._value(value)

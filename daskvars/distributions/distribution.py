@@ -17,7 +17,7 @@ from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.control.dependencies import Assert, with_dependencies
 from daskvars.ops.math.comparison import greater, where
-from daskvars.ops.math.reduce import reduce_all
+from daskvars.ops.math.reduce import reduce_all, reduce_sum
 from daskvars.ops.math.transcendental import exp, log, sqrt
 from daskvars.ops.rules.static_shapes import broadcast_dynamic_shape, broadcast_static_shape
 from daskvars.shapes import TensorShape
@@ -315,3 +315,34 @@ class Distribution:
             f"batch_shape={self.batch_shape} event_shape={self.event_shape} "
             f"dtype={self.dtype.name}>"
         )
+
+
+class OfAnother(Distribution):
+    """A distribution of what another one draws: what is undefined of that is so of this."""
+
+    distribution: Any
+    _moved: int  # dimensions of its batch that are a draw's here
+    _kept: int | None  # those that are left, None where their number is not known
+
+    def __init__(self, distribution: Any, validate_args: bool, name: str) -> None:
+        super().__init__(validate_args, distribution.allow_nan_stats, name)
+        self.distribution, self.dtype = distribution, distribution.dtype
+        self.reparameterization_type = distribution.reparameterization_type  # type: ignore[misc]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
+        return {**self._given, "validate_args": self.validate_args, "name": self.name}
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        """The batch of the other distribution, without what is a draw's here."""
+        return self.distribution.batch_shape[: self._kept]
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """Return the batch shape, [rank] int32."""
+        return self.distribution.batch_shape_tensor(name)[: self._kept]
+
+    def _summed(self, value: Tensor) -> Tensor:
+        """Return sums over the dimensions of its batch that are a draw's here."""
+        return reduce_sum(value, list(range(-self._moved, 0))) if self._moved else value

@@ -9,8 +9,9 @@ from daskvars.distributions.scalar_distributions import (
     check_one_given,
     draws_of_logistic,
     least_normal,
+    log_odds,
 )
-from daskvars.distributions.vector_distributions import OfClasses
+from daskvars.distributions.vector_distributions import ByClass
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.reshaping import expand_dims
@@ -18,7 +19,6 @@ from daskvars.ops.math.reduce import reduce_logsumexp, reduce_sum
 from daskvars.ops.math.transcendental import exp, log, log1p, sigmoid, softplus
 from daskvars.ops.nn.softmax import log_softmax
 from daskvars.ops.random.distributions import random_uniform
-from daskvars.shapes import TensorShape
 
 
 class RelaxedBernoulli(Distribution):
@@ -58,7 +58,7 @@ class RelaxedBernoulli(Distribution):
             self.probs = sigmoid(self.logits)
         else:
             given, self.probs = self._take(temperature=temperature, probs=probs)
-            self.logits = log(self.probs) - log1p(-self.probs)
+            self.logits = log_odds(self.probs)
         self.temperature = self._positive(given, "temperature")
 
     def _batch_tensors(self) -> list[Tensor]:
@@ -69,7 +69,7 @@ class RelaxedBernoulli(Distribution):
 
     def _place(self, x: Tensor) -> Tensor:
         """Return where x is in the logistic distribution that a draw is a sigmoid of."""
-        return self.temperature * (log(x) - log1p(-x)) - self.logits
+        return self.temperature * log_odds(x) - self.logits
 
     def _log_prob(self, x: Tensor) -> Tensor:
         z = self._place(x)
@@ -82,7 +82,7 @@ class RelaxedBernoulli(Distribution):
         return sigmoid((self.logits + log(p) - log1p(-p)) / self.temperature)
 
 
-class ExpRelaxedOneHotCategorical(OfClasses):
+class ExpRelaxedOneHotCategorical(ByClass):
     """The logarithms of the draws of `RelaxedOneHotCategorical`, which are exact near 0.
 
     Args:
@@ -104,7 +104,6 @@ class ExpRelaxedOneHotCategorical(OfClasses):
     """
 
     reparameterization_type = FULLY_REPARAMETERIZED
-    _event_rank = 1
 
     def __init__(
         self,
@@ -125,11 +124,6 @@ class ExpRelaxedOneHotCategorical(OfClasses):
     def event_size(self) -> int:
         """The number of classes."""
         return self._num_classes()
-
-    @property
-    def event_shape(self) -> TensorShape:
-        """[classes]."""
-        return TensorShape([self._num_classes()])
 
     def _batch_tensors(self) -> list[Tensor]:
         return [self.temperature, self.logits[..., 0]]

@@ -50,6 +50,11 @@ def check_one_given(logits: Any, probs: Any) -> None:
         raise ValueError("Must pass probs or logits, but not both.")
 
 
+def log_odds(p: Tensor) -> Tensor:
+    """Return the logarithm of a probability over that of the contrary: what `sigmoid` undoes."""
+    return log(p) - log1p(-p)
+
+
 def second(seed: int | None) -> int | None:
     """Return the seed of the second of two draws that must not be the same."""
     return None if seed is None else seed + 0x5DEECE66
@@ -273,7 +278,7 @@ class Logistic(_Placed):
         return -softplus((x - self.loc) / self.scale)
 
     def _quantile(self, p: Tensor) -> Tensor:
-        return self.loc + self.scale * (log(p) - log1p(-p))
+        return self.loc + self.scale * log_odds(p)
 
     def _entropy(self) -> Tensor:
         return self._spread(2 + log(self.scale))
@@ -289,8 +294,7 @@ def least_normal(dtype: DType) -> float:
 
 def draws_of_logistic(shape: Tensor, dtype: DType, seed: int | None) -> Tensor:
     """Return draws of the logistic distribution about 0 with the scale 1."""
-    drawn = random_uniform(shape, least_normal(dtype), 1.0, dtype, seed)
-    return log(drawn) - log1p(-drawn)
+    return log_odds(random_uniform(shape, least_normal(dtype), 1.0, dtype, seed))
 
 
 class Uniform(_OfTwo):
@@ -637,7 +641,7 @@ class Bernoulli(Distribution):
         else:
             (given,) = self._take(probs=probs)
             self.probs = self._checked(given, _is_between, "probs must be between 0 and 1")
-            self.logits = log(self.probs) - log1p(-self.probs)
+            self.logits = log_odds(self.probs)
         self.dtype = as_dtype(dtype)
         self._given["dtype"] = self.dtype
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.distributions import bijectors
-from daskvars.distributions.distribution import Distribution
+from daskvars.distributions.distribution import OfAnother
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import zeros_like
-from daskvars.ops.math.reduce import reduce_sum
 from daskvars.shapes import TensorShape
 
 
-class TransformedDistribution(Distribution):
+class TransformedDistribution(OfAnother):
     """What a bijector makes of the draws of a distribution.
 
     Args:
@@ -44,10 +43,8 @@ class TransformedDistribution(Distribution):
     ) -> None:
         bijector = bijectors.of(bijector)
         name = name or f"{bijector.name}{distribution.name}"
-        super().__init__(validate_args, distribution.allow_nan_stats, name)
-        self.distribution, self.bijector = distribution, bijector
-        self.dtype = distribution.dtype
-        self.reparameterization_type = distribution.reparameterization_type  # type: ignore[misc]
+        super().__init__(distribution, validate_args, name)
+        self.bijector = bijector
         own = distribution._event_rank
         self._event_rank = max(own, bijector.min_event_ndims)  # type: ignore[misc]
         self._moved = self._event_rank - own
@@ -61,24 +58,10 @@ class TransformedDistribution(Distribution):
         self._given = {"distribution": distribution, "bijector": bijector}
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """The arguments of the constructor."""
-        return {**self._given, "validate_args": self.validate_args, "name": self.name}
-
-    @property
-    def batch_shape(self) -> TensorShape:
-        """The batch of the distribution, without what has become a draw's."""
-        return self.distribution.batch_shape[: self._kept]
-
-    @property
     def event_shape(self) -> TensorShape:
         """The shape of one draw."""
         moved = self.distribution.batch_shape[self._kept :] if self._moved else TensorShape([])
         return moved.concatenate(self.distribution.event_shape)
-
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        """Return the batch shape, [rank] int32."""
-        return self.distribution.batch_shape_tensor(name)[: self._kept]
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
         """Return the event shape, [rank] int32."""
@@ -86,16 +69,13 @@ class TransformedDistribution(Distribution):
             return self.distribution.event_shape_tensor(name)
         return self.distribution.batch_shape_tensor(name)[self._kept :]
 
-    def _over_moved(self, value: Tensor) -> Tensor:
-        return reduce_sum(value, list(range(-self._moved, 0))) if self._moved else value
-
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return self.bijector._forward(self.distribution._sample(shape, full, seed))
 
     def _log_prob(self, y: Tensor) -> Tensor:
         x = self.bijector._inverse(y)
         stretch = self.bijector._summed(self.bijector._stretch(x), self._event_rank)
-        return self._over_moved(self.distribution._log_prob(x)) - stretch
+        return self._summed(self.distribution._log_prob(x)) - stretch
 
     def _of_increasing(self, function: str, y: TensorLike) -> Tensor:
         if self._event_rank or not self.bijector.is_increasing:
@@ -127,4 +107,4 @@ class TransformedDistribution(Distribution):
             return self._without("entropy")
         somewhere = zeros_like(self.distribution._mean())
         stretch = self.bijector._summed(self.bijector._stretch(somewhere), self._event_rank)
-        return self._over_moved(self.distribution._entropy()) + stretch
+        return self._summed(self.distribution._entropy()) + stretch

@@ -117,6 +117,22 @@ class OfClasses(Distribution):
         return reshape(by_draw, concat([shape, shape_of(logits)[:-1], [each]], 0))
 
 
+class ByClass(OfClasses):
+    """Vectors with a number for each class."""
+
+    _event_rank = 1
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """[classes]."""
+        return TensorShape([self._num_classes()])
+
+
+def _entropy_of(logits: Tensor) -> Tensor:
+    logs = log_softmax(logits)
+    return -reduce_sum(multiply_no_nan(logs, exp(logs)), -1)
+
+
 class Categorical(OfClasses):
     """One class of several. Its `cdf` is the probability of a lower class, as in TensorFlow 1.
 
@@ -175,14 +191,13 @@ class Categorical(OfClasses):
         return reduce_sum(cumsum(softmax(self.logits), -1, exclusive=True) * chosen, -1)
 
     def _entropy(self) -> Tensor:
-        logs = log_softmax(self.logits)
-        return -reduce_sum(multiply_no_nan(logs, exp(logs)), -1)
+        return _entropy_of(self.logits)
 
     def _mode(self) -> Tensor:
         return cast(argmax(self.logits, -1), self.dtype)
 
 
-class OneHotCategorical(OfClasses):
+class OneHotCategorical(ByClass):
     """One class of several, as a vector with a 1 in its place.
 
     Args:
@@ -201,8 +216,6 @@ class OneHotCategorical(OfClasses):
     >>> round(float(weather.prob([0, 1])), 4), weather.mode().numpy().tolist()
     (0.75, [0, 1])
     """
-
-    _event_rank = 1
 
     def __init__(
         self,
@@ -223,11 +236,6 @@ class OneHotCategorical(OfClasses):
         """The number of classes."""
         return self._num_classes()
 
-    @property
-    def event_shape(self) -> TensorShape:
-        """[classes]."""
-        return TensorShape([self._num_classes()])
-
     def _batch_tensors(self) -> list[Tensor]:
         return [self.logits[..., 0]]
 
@@ -242,8 +250,7 @@ class OneHotCategorical(OfClasses):
         return reduce_sum(multiply_no_nan(log_softmax(self.logits), x), -1)
 
     def _entropy(self) -> Tensor:
-        logs = log_softmax(self.logits)
-        return -reduce_sum(multiply_no_nan(logs, exp(logs)), -1)
+        return _entropy_of(self.logits)
 
     def _mean(self) -> Tensor:
         return softmax(self.logits)
@@ -258,7 +265,7 @@ class OneHotCategorical(OfClasses):
         return one_hot(argmax(self.logits, -1), self._num_classes(), dtype=self.dtype)
 
 
-class Multinomial(OfClasses, _OfCounts):
+class Multinomial(ByClass, _OfCounts):
     """Counts of each class among independent draws.
 
     Args:
@@ -275,8 +282,6 @@ class Multinomial(OfClasses, _OfCounts):
     ([1.0, 3.0], 0.2109)
     """
 
-    _event_rank = 1
-
     def __init__(
         self,
         total_count: TensorLike,
@@ -289,11 +294,6 @@ class Multinomial(OfClasses, _OfCounts):
         super().__init__(validate_args, allow_nan_stats, name)
         self._take_classes(logits, probs)
         self._take_total(total_count)
-
-    @property
-    def event_shape(self) -> TensorShape:
-        """[classes]."""
-        return TensorShape([self._num_classes()])
 
     def _batch_tensors(self) -> list[Tensor]:
         return [self.total_count, self.logits[..., 0]]
