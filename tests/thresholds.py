@@ -34,7 +34,11 @@ LOWEST = {
     "daskvars.remote.shared_buffers": {"LEAST_BYTES": 1},
     "daskvars.remote.tasks.record_files": {"BLOCK_BYTES": 1},
     "daskvars.data.nodes.files": {"FIRST_INDEX_BYTES": 1, "INDEX_BYTES": 1},
-    "daskvars.remote.task_outputs": {"MAX_SHOWN_BYTES": 0, "MAX_NUMBERS": 0},
+    "daskvars.remote.task_outputs": {
+        "MAX_SHOWN_BYTES": 0,
+        "MAX_NUMBERS": 0,
+        "COUNTED_BYTES": 0,
+    },
     "daskvars.remote.scope_seconds": {"MIN_SHOWN_S": 0.0},
     "daskvars.remote.tasks.stage_tasks": {
         "GROUP_BYTES": 1,

@@ -66,7 +66,13 @@ from daskvars.remote.shared_buffers import (
     own,
 )
 from daskvars.remote.task_keys import has_outputs, label_of
-from daskvars.remote.task_outputs import OutputsReference, RemoteOutput, TaskOutputs
+from daskvars.remote.task_outputs import (
+    GONE,
+    CountedOutput,
+    OutputsReference,
+    RemoteOutput,
+    TaskOutputs,
+)
 from daskvars.remote.tracing import FIGURES, TRACE, TRACED, Kernels, Slice, Tracer, slices_of
 from daskvars.remote.versions.shared_graphs import OPERATION
 from daskvars.remote.versions.shared_versions import LostKeysError
@@ -322,17 +328,22 @@ class Exchanges(NamedPlugin):
     def parts_of(self, there: Sequence[Any], ticket: Ticket | None) -> list[Any]:
         """Return the slices themselves; those that are large, and fit, put into a buffer."""
         take = sliced if ticket is None else _uncopied
-        found: list[tuple[Any, ...]] = [(take(*each),) if each else () for each in there]
+        found: list[tuple[Any, ...]] = [
+            (take(_value(each[0]), each[1]),) if each else () for each in there
+        ]
         sent_bytes = sum(getattr(part[0], "nbytes", 0) for part in found if part)
         with self.lock:
             self.worker.transfer_outgoing_bytes_total += sent_bytes
-        if ticket is None:
-            return found
-        numbers = [i for i, part in enumerate(found) if part and _is_to_be_placed(part[0])]
-        places = self.lent.placed(ticket, [found[i][0] for i in numbers])
-        for i, place in zip(numbers, places or (), strict=False):
-            found[i] = (place,)
-        return [tuple(map(_copied, part)) for part in found]
+        if ticket is not None:
+            numbers = [i for i, part in enumerate(found) if part and _is_to_be_placed(part[0])]
+            places = self.lent.placed(ticket, [found[i][0] for i in numbers])
+            for i, place in zip(numbers, places or (), strict=False):
+                found[i] = (place,)
+            found = [tuple(map(_copied, part)) for part in found]
+        for output, *_ in filter(None, there):
+            if isinstance(output, CountedOutput):
+                output.note_taken()
+        return found
 
     def _neighbour(self, address: str) -> Exchanges | None:
         """Return the worker of an address if arrays can be handed over to it as they are."""
@@ -423,6 +434,11 @@ class Exchanges(NamedPlugin):
             for i in missing:
                 there = moved[group[i].output.key]
                 addresses[i] = there[0] if there else ""
+        gone = sorted(
+            {str(w.output.key) for w, (p,) in zip(group, found, strict=True) if p is GONE}
+        )
+        if gone:
+            raise LostKeysError(f"{', '.join(gone)} are lost: all had them who were to take them")
         self._received(group, found, start)
         return [part[0] for part in found]
 
@@ -503,6 +519,10 @@ class Exchanges(NamedPlugin):
             del self.first_tried[key]
             raise LostKeysError(f"what {key} takes from other workers has not come back")
         raise Reschedule
+
+
+def _value(output: Any) -> Any:
+    return output.value if isinstance(output, CountedOutput) else output
 
 
 def _is_frame(value: Any) -> bool:

@@ -9,21 +9,28 @@ To Dask they weigh what they hold. It measures each result once, when a worker h
 pages, spilling, limits and choice of workers go by that. Of a tuple of more than ten it measures
 ten that it draws, so a variable beside many small results weighs anything; and it measures memory
 as often as it is met.
+
+What each of a known number of tasks takes once, such as the gradient of a part, goes when all have
+it (`CountedOutput`): the key that it is under is released only when the last task of the run that
+takes anything of it is done, and gradients are as large as all weights.
 """
 
 from __future__ import annotations
 
+import enum
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from dask.sizeof import sizeof
 
-from daskvars.device_array import on_host
+from daskvars.device_array import DeviceArray, on_host
 from daskvars.versioned import Versioned
 
 MAX_SHOWN_BYTES = 1_024  # of an output that a reference shows, if its task is told to
 MAX_NUMBERS = 64  # single numbers that a reference shows whatever its task was told
+COUNTED_BYTES = 64 << 10  # of an output that is let go before its key is
 
 
 class Outputs(tuple):
@@ -73,6 +80,58 @@ class TaskOutputs(Outputs):
         return shown
 
 
+class Gone(enum.Enum):
+    """In place of an output that all have taken who were to take it."""
+
+    GONE = "gone"
+
+
+class CountedOutput:
+    """An output that is let go when it was taken so often.
+
+    Args:
+      value: the output.
+      times: how often it will be taken.
+
+    >>> output = CountedOutput(np.ones(2), 1)
+    >>> output.note_taken()
+    >>> output.value
+    <Gone.GONE: 'gone'>
+    """
+
+    __slots__ = ("_lock", "_times", "value")
+
+    def __init__(self, value: Any, times: int) -> None:
+        self.value, self._times = value, times
+        self._lock = threading.Lock()
+
+    def note_taken(self) -> None:
+        """Take note that one of those who take it has it."""
+        with self._lock:
+            self._times -= 1
+            if not self._times:
+                self.value = GONE
+
+    def __reduce__(self) -> Any:
+        with self._lock:
+            return CountedOutput, (self.value, self._times)
+
+
+GONE = Gone.GONE
+
+
+@sizeof.register(CountedOutput)
+def counted_bytes(output: CountedOutput) -> int:
+    """Return the bytes of an output; none once it is let go."""
+    return sizeof(output.value)
+
+
+def counted(value: Any, times: int) -> Any:
+    """Return an output that is let go when it was taken so often; 0 is never, small ones stay."""
+    is_large = isinstance(value, np.ndarray | DeviceArray) and value.nbytes >= COUNTED_BYTES
+    return CountedOutput(value, times) if times and is_large else value
+
+
 class RemoteOutput(NamedTuple):
     """An output that is elsewhere.
 
@@ -116,6 +175,8 @@ class OutputsReference:
 
 def memory_of(value: Any) -> tuple[Any, int, int]:
     """Return whose memory a value is in, how large that is, and how much of it the value takes."""
+    if isinstance(value, CountedOutput):
+        return memory_of(value.value)
     if isinstance(value, Versioned):
         return value.memory, value.nbytes, value.__sizeof__()
     if isinstance(value, np.ndarray) and value.dtype != object:

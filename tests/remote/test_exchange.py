@@ -1,6 +1,7 @@
 """Pulls, where what answers is not what is wanted; see `tests/execution/cluster/runs` for kills."""
 
 import asyncio
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ from daskvars.remote import exchange
 from daskvars.remote.dask_internals import pickle
 from daskvars.remote.exchange import Exchanges, Wanted
 from daskvars.remote.shared_buffers import SharedBuffers
-from daskvars.remote.task_outputs import RemoteOutput
+from daskvars.remote.task_outputs import GONE, CountedOutput, RemoteOutput, TaskOutputs
 from daskvars.remote.versions.shared_versions import LostKeysError
 
 DEAD, ALIVE = "tcp://127.0.0.1:1", "tcp://127.0.0.1:2"
@@ -61,3 +62,24 @@ def test_a_slow_owner_is_waited_for(exchanges):
     answers = [[DEAD], [DEAD], [DEAD], [ALIVE]]
     pulled(exchanges, lambda: answers.pop(0) if len(answers) > 1 else answers[0])
     assert len(answers) == 1
+
+
+def test_what_all_have_taken_is_let_go_and_lost_to_whoever_asks_again(exchanges, monkeypatch):
+    rows = np.arange(40_000.0).reshape(2, -1)
+    output = CountedOutput(rows, 2)
+    exchanges.worker.data = {"key": TaskOutputs([output])}
+    exchanges.worker.transfer_outgoing_bytes_total = 0
+    exchanges.lock = threading.Lock()
+    for row in range(2):
+        assert output.value is rows
+        ((found,),) = exchanges.slices([("key", 0, (slice(row, row + 1),))])
+        np.testing.assert_array_equal(found, rows[row : row + 1])
+    assert exchanges.slices([("key", 0, None)]) == [(GONE,)]
+
+    async def ask(worker, address, operation, request):
+        answer = await exchanges.answer(request)
+        return {**answer, "data": [each.data for each in answer["data"]]}  # as it arrives
+
+    monkeypatch.setattr(exchange, "ask_worker", ask)
+    with pytest.raises(LostKeysError, match="key are lost: all had them"):
+        pulled(exchanges, lambda: [DEAD])

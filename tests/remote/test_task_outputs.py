@@ -8,7 +8,7 @@ from dask.sizeof import sizeof
 
 from daskvars.kernels.control.tensor_lists import TensorList
 from daskvars.kernels.gather_scatter.row_shards import ShardRows
-from daskvars.remote.task_outputs import TaskOutputs
+from daskvars.remote.task_outputs import GONE, CountedOutput, TaskOutputs
 from daskvars.remote.tasks.region_tasks import PackedRegion
 from daskvars.versioned import Versioned, changed
 
@@ -21,6 +21,7 @@ HOLDERS = {
     "rows that are views": lambda: ShardRows((1000, 2), None, np.zeros((2, 1000)).T, None),
     "list": lambda: TensorList(1000, ARRAY.copy()),
     "program": lambda: PackedRegion(bytes(SIZE)),
+    "counted": lambda: CountedOutput(ARRAY.copy(), 2),
 }
 
 
@@ -57,3 +58,13 @@ def test_all_outputs_of_a_bundle_count():
 def test_a_bundle_travels_as_one():
     found = pickle.loads(pickle.dumps(TaskOutputs([1.0, ARRAY])))
     assert type(found) is TaskOutputs and found[1].shape == (1000, 2)
+
+
+def test_a_counted_output_travels_with_its_count():
+    output = CountedOutput(ARRAY, 2)
+    output.note_taken()
+    found = pickle.loads(pickle.dumps(output))
+    np.testing.assert_array_equal(found.value, ARRAY)
+    found.note_taken()
+    assert found.value is GONE
+    assert pickle.loads(pickle.dumps(found)).value is GONE

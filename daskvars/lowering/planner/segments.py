@@ -6,6 +6,10 @@ takes much from other blocks becomes *segments*, each of what is computed from t
 megabytes: the first layer is computed while the weights of the second are on their way, and a
 variable is updated while the gradients of the next one are. Segments of a region have the same
 blocks, one after the other, so what one hands to the next is no task, no exchange and no copy.
+
+What a block takes is held until it ends. So a segment ends as well where it has made a few
+megabytes for other blocks: a layer's weights go when its gradients are there, not when those of all
+layers are.
 """
 
 from __future__ import annotations
@@ -30,36 +34,61 @@ def segments(
     """
     if math.isinf(most_bytes):
         return [*groups]
-    return [part for group in groups for part in _segments(group, most_bytes)]
+    taken = _taken_elsewhere(program, groups)
+    return [part for group in groups for part in _segments(group, taken, most_bytes)]
 
 
-def _segments(group: Group, most_bytes: float) -> Iterator[Group]:
+def _taken_elsewhere(program: Program, groups: Sequence[Group]) -> set[Ref]:
+    """Return the values that regions take from other regions."""
+    group_of = {id(node): group for group in groups for node in group.nodes}
+    return {
+        ref
+        for node in program.nodes
+        for ref in node.inputs
+        if group_of.get(id(ref.node)) is not group_of[id(node)]
+    }
+
+
+def _segments(group: Group, taken: set[Ref], most_bytes: float) -> Iterator[Group]:
     """Yield the segments of a group: each node is in the first that has what it takes.
 
-    Effects keep their order. What changes rows in place comes last, when nobody reads the old ones;
-    what waits for nothing is computed beside what takes it.
+    Once the last one has made enough for others, the next begins. Effects keep their order. What
+    changes rows in place comes last, when nobody reads the old ones; what waits for nothing is
+    computed beside what takes it.
+
+    Args:
+      group: the group.
+      taken: values that other regions take.
+      most_bytes: that a segment waits for, or makes for others.
     """
     segment_of: dict[int, int] = {}
     arrivals: dict[tuple[Ref, object], int] = {}
-    last = nbytes = effects = 0
+    last = awaited = made = effects = 0
     for node in group.nodes:
         found = [effects] if is_visible(node) else []
         for position, ref in enumerate(node.inputs):
             arrival = ref, node.wanted[position]
             size = 0 if arrival in arrivals else _arriving_bytes(node, position)
             if size:
-                if nbytes and nbytes + size > most_bytes:
-                    last, nbytes = last + 1, 0
-                nbytes += size
+                if awaited and awaited + size > most_bytes:
+                    last, awaited, made = last + 1, 0, 0
+                awaited += size
                 arrivals[arrival] = last
             if arrival in arrivals:
                 found.append(arrivals[arrival])
             elif id(ref.node) in segment_of:
                 found.append(segment_of[id(ref.node)])
         if found:
-            segment_of[id(node)] = max(found)
-        if is_visible(node):
-            effects = max(found)
+            segment = max(found)
+            if segment == last and made > most_bytes:
+                segment = last = last + 1
+                awaited = made = 0
+            segment_of[id(node)] = segment
+            if segment == last:
+                given = (Ref(node, number) for number in range(len(node.specs)))
+                made += sum(block_bytes(ref.spec, ref.layout) for ref in given if ref in taken)
+            if is_visible(node):
+                effects = segment
     first_use: dict[int, int] = {}
     for node in reversed(group.nodes):
         segment = segment_of.setdefault(id(node), first_use.get(id(node), 0))
@@ -82,7 +111,8 @@ def _changes_rows(node: Node) -> bool:
 def _arriving_bytes(node: Node, position: int) -> int:
     """Return the bytes that a block takes for an input from blocks elsewhere; 0 for none."""
     ref, wanted = node.inputs[position], node.wanted[position]
-    kind, _, moved = movement(node, position)
+    kind, times, moved = movement(node, position)
     if not kind or node.by_rows:
         return 0
-    return min(moved, spec_bytes(ref.spec) if wanted is None else block_bytes(ref.spec, wanted))
+    block = spec_bytes(ref.spec) if wanted is None else block_bytes(ref.spec, wanted)
+    return min(moved, block) * (1 if node.merges is None else times)

@@ -20,7 +20,7 @@ import contextvars
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from queue import SimpleQueue
@@ -34,7 +34,14 @@ from daskvars.remote.dask_internals import Reschedule, current_key, remeasure
 from daskvars.remote.exchange import Exchanges, Wanted, brought, sliced
 from daskvars.remote.shared_buffers import own
 from daskvars.remote.task_keys import label_of
-from daskvars.remote.task_outputs import Outputs, RemoteOutput, TaskOutputs
+from daskvars.remote.task_outputs import (
+    GONE,
+    CountedOutput,
+    Outputs,
+    RemoteOutput,
+    TaskOutputs,
+    counted,
+)
 from daskvars.remote.tasks.block_arguments import Cut, Take
 from daskvars.remote.tasks.joins import Join, Joining
 from daskvars.remote.tasks.region_tasks import (
@@ -46,12 +53,13 @@ from daskvars.remote.tasks.region_tasks import (
     unpacked,
 )
 from daskvars.remote.tasks.table_rows import Rows, RowsElsewhere
+from daskvars.remote.versions.shared_versions import LostKeysError
 from daskvars.remote.worker_memory import has_room, reserve_memory
 
 BY_ROWS = "rows"  # in place of slices
 GROUP_BYTES = 4 << 20  # of slices that are asked for at once
 ALONG_BYTES = 64 << 10  # of one that goes along with any others
-MAX_WAITING_BYTES = 256 << 20  # of slices that are asked for before what needs them is next
+MAX_WAITING_BYTES = 16 << 20  # of slices that are asked for before what needs them is next
 
 
 class Source(NamedTuple):
@@ -98,6 +106,7 @@ class StageProgram(NamedTuple):
       joins: the slots that are put together from others.
       calls: its blocks, in an order in which they can run.
       outputs: the slots that leave it.
+      times: how often each of them is taken by other stages, then to be let go; 0 where it stays.
       shown: positions among them that a reference shows.
       is_plain: only the client wants them.
     """
@@ -107,6 +116,7 @@ class StageProgram(NamedTuple):
     joins: tuple[Join, ...]
     calls: tuple[BlockCall, ...]
     outputs: tuple[int, ...]
+    times: tuple[int, ...]
     shown: tuple[int, ...]
     is_plain: bool
 
@@ -172,6 +182,13 @@ class WorkerStage:
             for slot in needed:
                 self.takers.setdefault(slot, []).append(number)
 
+    def most_awaited(self, sizes: Mapping[int, int]) -> int:
+        """Return the most bytes that one call waits for, of slots of those sizes, beside what
+        earlier ones have waited for."""
+        left = dict(sizes)
+        awaited = (sum(left.pop(slot, 0) for slot in needed) for needed in self.needed)
+        return max(awaited, default=0)
+
 
 def _slots(steps: Sequence[Any]) -> Any:
     for step in steps:
@@ -209,6 +226,7 @@ class StageRun:
         self.values: list[Any] = [None] * program.num_slots
         self.uses = dict(stage.uses)
         self.pulled: set[int] = set()
+        self.counted: dict[int, CountedOutput] = {}  # slots with what this worker made before
         self.joining: dict[int, Joining] = {}
         self.missing = [len(slots) for slots in stage.needed]
         self.ready = [n for n, count in enumerate(self.missing) if not count]
@@ -216,6 +234,7 @@ class StageRun:
         self.events: SimpleQueue[Any] = SimpleQueue()
         self.groups: list[tuple[list[Wanted], list[int]]] = []  # not asked for yet, the last first
         self.num_asked = self.waiting_bytes = 0
+        self.most_waiting = MAX_WAITING_BYTES
         self.asked_slots: dict[int, list[int]] = {}
         self.sizes: dict[int, int] = {}
         self._take(arguments)
@@ -233,9 +252,26 @@ class StageRun:
             elif isinstance(value, RemoteOutput):
                 remote.append((Wanted(value, slices, nbytes), slot))
             else:
-                self._fill(slot, aligned(value))
+                self._fill(slot, aligned(self._uncounted(slot, value)))
         if remote:
             self.groups = grouped(remote)[::-1]
+            sizes = {slot: wanted.nbytes for wanted, slot in remote}
+            self.most_waiting = max(MAX_WAITING_BYTES, self.stage.most_awaited(sizes))
+
+    def _uncounted(self, slot: int, value: Any) -> Any:
+        """Return what this worker has as it is.
+
+        Raises:
+          LostKeysError: it has been let go, as this stage has run before.
+        """
+        if not isinstance(value, CountedOutput):
+            return value
+        if value.value is GONE:
+            raise LostKeysError(
+                f"what {self.key} takes of its own worker is lost: it took it before"
+            )
+        self.counted[slot] = value
+        return value.value
 
     def _ask(self, is_needed: bool) -> None:
         """Begin pulls: all that memory allows, and the next if nothing can be done without.
@@ -244,7 +280,7 @@ class StageRun:
           ResourceExhaustedError: it is needed, and there is no room for it.
         """
         asked = []
-        while self.groups and (is_needed or self.waiting_bytes < MAX_WAITING_BYTES):
+        while self.groups and (is_needed or self.waiting_bytes < self.most_waiting):
             group, slots = self.groups[-1]
             nbytes = sum(wanted.nbytes for wanted in group)
             if not has_room(nbytes):
@@ -314,6 +350,8 @@ class StageRun:
         self.uses[slot] -= 1
         if not self.uses[slot]:
             self.values[slot] = None
+            if slot in self.counted:
+                self.counted.pop(slot).note_taken()
 
     # -- blocks ---------------------------------------------------------------------------------
 
@@ -336,7 +374,11 @@ class StageRun:
                 call, arguments = self.events.get()
                 if call == self._done:
                     self.num_running -= 1
-        return [own(self.values[slot]) for slot in self.stage.program.outputs]
+        program = self.stage.program
+        return [
+            counted(own(self.values[slot]), times)
+            for slot, times in zip(program.outputs, program.times, strict=True)
+        ]
 
     def _start(self, pool: ThreadPoolExecutor | None) -> None:
         """Run blocks that are ready: here if it is one at a time, else on threads."""

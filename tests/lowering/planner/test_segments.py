@@ -65,8 +65,19 @@ def test_a_layer_is_computed_while_the_next_one_is_on_its_way(graph):
     x, loss, step = dense_step()
     names = segments_of(plan_of(x, [loss], [step]), 0)
     assert [f"layer{i}/Relu" in names[i] for i in range(3)] == [True] * 3
-    assert len(names) == 3  # going back takes what is there
-    assert any("gradients/layer0" in name for name in names[2])
+    assert not any("Relu" in name and "_grad" not in name for found in names[3:] for name in found)
+
+
+def test_a_layers_weights_go_when_its_gradients_are_there(graph):
+    """What a segment takes is held until it ends: those of all layers, if it were one."""
+    x, loss, step = dense_step()
+    names = segments_of(plan_of(x, [loss], [step]), 0)
+    made = [
+        {n.split("/")[1] for n in found if n.endswith("MatMul_grad/MatMul_1")} for found in names
+    ]
+    assert [found for found in made if found] == [{"layer2"}, {"layer1"}, {"layer0"}]
+    whole = segments_of(plan_of(x, [loss], [step], UNITS * UNITS * 4), 0)
+    assert len(whole) < len(names), "what is small is made together"
 
 
 def test_a_variable_is_updated_when_its_gradient_is_there(graph):
@@ -111,7 +122,8 @@ def test_a_worker_with_several_blocks_computes_one_after_the_other(graph):
     plan = plan_of(x, [loss], [step])
     found = stages(plan, 1, lambda region, number: 0, lambda key, index, number: 0, float("inf"))
     blocks = [(b.region, b.number) for b in found.stages[0].blocks]
-    assert blocks[: 3 * PARTS] == [(r, b) for b in range(PARTS) for r in range(3)]
+    count = len(segments_of(plan, 0))
+    assert blocks[: count * PARTS] == [(r, b) for b in range(PARTS) for r in range(count)]
 
 
 def test_segments_are_on_one_worker(graph):

@@ -31,7 +31,7 @@ def test_what_is_kept_for_later_does_not_count_as_waiting(monkeypatch):
 
     calls = [BlockCall(0, (), (Take(slot, None),), ()) for slot in (0, 1, 2, 1, 0)]
     sources = tuple(Source(slot, slot, (), None, 1) for slot in range(3))
-    stage = WorkerStage(StageProgram(3, sources, (), tuple(calls), (), (), True), [region])
+    stage = WorkerStage(StageProgram(3, sources, (), tuple(calls), (), (), (), True), [region])
     region.label = "layer"
     worker = types.SimpleNamespace(num_threads=1, tracer=None, begin=begin)
     StageRun(stage, [RemoteOutput("k", "a", n) for n in range(3)], "task", worker).outputs()

@@ -103,10 +103,12 @@ class Template:
         self.takers: dict[BlockId, int] = {}
         self.fetched = self._fetched()
         self._is_taken = self._taken_elsewhere()
+        self.times_taken: Counter[Output] = Counter()
+        self.kept = self._kept()
         self.tasks: list[StageTask] = []
+        builders = [_StageBuilder(self, *found) for found in enumerate(stages.stages)]
         self.packed_stages: list[PackedStage] = []
-        for number, stage in enumerate(stages.stages):
-            builder = _StageBuilder(self, number, stage)
+        for number, builder in enumerate(builders):
             self.tasks.append(builder.task())
             key = f"stage-{token}-{number}"
             regions = [packed[region] for region in builder.regions]
@@ -146,6 +148,16 @@ class Template:
                 if block_id.origin.region >= 0:
                     found[self.stages.where(block_id)] = is_small
         return found
+
+    def _kept(self) -> set[tuple[int, int, int]]:
+        """Return the blocks that are there as long as their key, whoever takes them."""
+        values = (*self.plan.outputs, *self.plan.updates.values())
+        return {
+            self.stages.where(block_id)
+            for value in values
+            for block_id in map(value.block_id, value.indices())
+            if block_id.origin.region >= 0
+        }
 
     def _taken_elsewhere(self) -> set[int]:
         """Return the stages of which something is a variable's, or taken by other stages."""
@@ -324,6 +336,8 @@ class _StageBuilder:
             identity = block_id, tuple((s.start, s.stop) for s in source)
         if identity not in self.slots:
             slot = self.slots[identity] = self._new_slot()
+            if source == BY_ROWS and own is not None:  # asked for as often as there are lookups
+                self.template.kept.add(self.staging.where(block_id))
             argument, path = self._source(block_id, own, is_here)
             self.sources.append(Source(slot, argument, path, source, nbytes))
         return self.slots[identity]
@@ -331,7 +345,9 @@ class _StageBuilder:
     def _source(self, block_id: BlockId, own: int | None, is_here: bool) -> Any:
         gathers = self.template.gathers
         if own is not None:
-            position = self.template.output(block_id).position
+            output = self.template.output(block_id)
+            position = output.position
+            self.template.times_taken[output] += 1
             if is_here or self.stage.level not in gathers:
                 return self._argument("stage", own), (position,)
             found = gathers[self.stage.level]
@@ -366,12 +382,19 @@ class _StageBuilder:
         exported = self.staging.exported[self.number]
         outputs = tuple(self.slots[where] for where in exported)
         shown = [p for p, where in enumerate(exported) if self.template.fetched.get(where)]
+        times = [
+            0
+            if where in self.template.kept
+            else self.template.times_taken[Output(self.number, position)]
+            for position, where in enumerate(exported)
+        ]
         return StageProgram(
             self.num_slots,
             tuple(self.sources),
             tuple(self.joins.values()),
             tuple(self.calls),
             outputs,
+            tuple(times),
             tuple(shown),
             self.template.is_plain(self.number),
         )

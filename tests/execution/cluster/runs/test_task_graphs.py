@@ -46,3 +46,22 @@ def test_a_stage_has_the_regions_of_its_blocks(graph):
         assert {region.label for region in found.regions} == labels
         assert [*map(unpacked, packed.regions)] == found.regions, "made once per process"
         assert packed.nbytes > len(packed.data)
+
+
+def test_what_stages_take_from_stages_goes_when_they_have_it_and_variables_stay(graph):
+    template = template_of_a_step()
+    programs = [unpacked_stage(packed).program for packed in template.packed_stages]
+    taken = Counter()
+    for task, program in zip(template.tasks, programs, strict=True):
+        for source in program.sources:
+            kind, what = task.arguments[source.argument]
+            if kind == "stage":
+                taken[what, source.path[0]] += 1
+    updates = template.plan.updates.values()
+    blocks = [value.block_id(index) for value in updates for index in value.indices()]
+    variables = {template.state_output(block_id) for block_id in blocks}
+    for number, program in enumerate(programs):
+        for position, times in enumerate(program.times):
+            where = number, position
+            assert times == (0 if where in variables else taken[where])
+    assert {times for program in programs for times in program.times} == {0, WORKERS}
