@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import runpy
 import sys
 import time
@@ -103,6 +104,11 @@ def count_written(scheduler: str) -> None:
 def written() -> tuple[int, int]:
     """Return this process's number and the bytes that it has written."""
     return os.getpid(), TCP.written
+
+
+def most_memory() -> int:
+    """Return the most bytes that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 class Cluster:

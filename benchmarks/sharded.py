@@ -6,7 +6,8 @@
 Three dense layers, a table that is cut by rows, and the transformer of `ordinary` with every
 variable cut. Workers are processes, or threads of one process. What is judged is what Dask sees:
 the tasks that the scheduler sees finished, the bytes that workers write, the scheduler's CPU
-seconds, with what heartbeats take (what remains without that is said beside it). The time of a step
+seconds, with what heartbeats take (what remains without that is said beside it), and how much the
+process of a worker grows at most. The time of a step
 has a limit for 32 workers that are threads of one process, with the scheduler and the client in it.
 A case that makes no step in time is over its limits.
 """
@@ -34,7 +35,7 @@ from daskvars import config, observe
 RATE = 0.001
 ROWS, TABLE, COLUMNS, IDS = 1024, 262_144, 64, 8192
 UNITS, THREAD_UNITS = 2048, 512
-BYTES_LIMIT, SCHEDULER_LIMIT_S = 1.25, 1.5e-3
+BYTES_LIMIT, MEMORY_LIMIT, SCHEDULER_LIMIT_S = 1.25, 1.25, 1.5e-3
 STEP_WORKERS, STEP_LIMIT_S = 32, 2.5
 TIMEOUT_S = 120.0
 TEXTS = handwritten_transformer.Sizes(128, 256, 2, 4, 32, 64)
@@ -69,6 +70,13 @@ class Case:
         starts = handwritten_transformer.initial_values(self.texts).values()
         found = sum(start.nbytes for start in starts)
         return 2 * (self.workers - 1) * (3 * 4 * self.units**2 if self.model == "dense" else found)
+
+    @property
+    def worker_bytes(self) -> float:
+        """What a worker of dense layers has to hold: its shard of weights and slots, its part of
+        the batch, and two layers."""
+        layer = 4 * self.units**2
+        return (3 * 3 * layer + 2 * 4 * self.rows * self.units) / self.workers + 2 * layer
 
     def network(self) -> tuple[list[tf.Tensor], tf.Tensor, tf.Operation]:
         """Return placeholders, the loss and the training step, in the default graph."""
@@ -123,11 +131,12 @@ def step_of(case: Case, scheduler_file: str | None) -> Callable[[bool], dict]:
     process; it gives the facts of its plan if it is told to record them."""
     config.set(batch_parts=case.workers, seal_every_s=3600.0)
     if scheduler_file:
-        Client(scheduler_file=scheduler_file)
+        client = Client(scheduler_file=scheduler_file)
     else:
-        Client(
+        client = Client(
             n_workers=case.workers, threads_per_worker=1, processes=False, dashboard_address=None
         )
+    before = most_memory_of_anything(client)
     inputs, *fetches = case.network()
     session = tf.Session()
     session.run(tf.global_variables_initializer())
@@ -139,9 +148,25 @@ def step_of(case: Case, scheduler_file: str | None) -> Callable[[bool], dict]:
             return {}
         with observe.recorded() as record:
             session.run(fetches, fed)
-        return record.metrics()
+        return {**record.metrics(), "grown": most_memory(client) - before}
 
     return step
+
+
+def most_memory_of_anything(client: Client) -> int:
+    """Return the most bytes of a worker that has run something small: what all programs take."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        numbers = tf.get_variable("numbers", [len(client.ncores())], chunks=1)
+        step = tf.train.AdamOptimizer(RATE).minimize(tf.reduce_sum(numbers))
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        session.run(numbers)
+    return most_memory(client)
+
+
+def most_memory(client: Client) -> int:
+    """Return the most bytes that the process of a worker has had."""
+    return max(client.run(clusters.most_memory).values())
 
 
 class Turns:
@@ -206,6 +231,11 @@ def judge(report: measure.Report, case: Case, as_threads: bool, rounds: int) -> 
         for how, moved in (("moved", load.moved), ("by plan", plan["transfer_bytes"])):
             least = case.least_bytes
             report.against_bytes(f"{what}: {how}", moved, BYTES_LIMIT, least, "by hand")
+        if case.model == "dense" and not as_threads:
+            why = "its shard, slots, part and two layers"
+            report.against_bytes(
+                f"{what}: a worker", plan["grown"], MEMORY_LIMIT, case.worker_bytes, why
+            )
 
 
 def judge_step(report: measure.Report, case: Case, rounds: int) -> None:
