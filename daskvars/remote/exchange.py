@@ -120,6 +120,7 @@ class Exchanges(NamedPlugin):
         self.num_received, self.received_bytes, self.received_s = 0, 0, 0.0
         self.tracer: Tracer | None = None
         self.first_tried: dict[Any, float] = {}  # tasks that were given back -> when first
+        self.suspended: dict[Any, Any] = {}  # tasks that were given back -> what goes on with them
         kept = kept_bytes(limit_of_process(worker))
         self.buffers, self.lent = SharedBuffers(kept), LentBuffers(kept)
         self._is_sweeping = self._is_due = False
@@ -507,8 +508,13 @@ class Exchanges(NamedPlugin):
             raise LostKeysError(f"{', '.join(gone)} are lost")
         return found
 
-    def give_back(self, key: Any) -> None:
+    def give_back(self, key: Any, run: Any = None) -> None:
         """Raise what has Dask run a task again, once what it takes is there again.
+
+        Args:
+          key: of the task.
+          run: what has been done of it, which goes on if it is run here: what it has of others is
+            not there twice.
 
         Raises:
           Reschedule: always, but
@@ -518,6 +524,10 @@ class Exchanges(NamedPlugin):
         if now > self.first_tried.setdefault(key, now) + PATIENCE_S:
             del self.first_tried[key]
             raise LostKeysError(f"what {key} takes from other workers has not come back")
+        if run is not None:
+            self.suspended[key] = run
+            loop = self.worker.loop
+            loop.add_callback(loop.call_later, PATIENCE_S, self.suspended.pop, key, None)
         raise Reschedule
 
 

@@ -83,3 +83,16 @@ def test_what_all_have_taken_is_let_go_and_lost_to_whoever_asks_again(exchanges,
     monkeypatch.setattr(exchange, "ask_worker", ask)
     with pytest.raises(LostKeysError, match="key are lost: all had them"):
         pulled(exchanges, lambda: [DEAD])
+
+
+def test_what_was_done_of_a_task_that_is_given_back_is_kept_for_a_while(exchanges):
+    later = []
+    loop = SimpleNamespace(call_later=None, add_callback=lambda *call: later.append(call))
+    exchanges.worker.loop, exchanges.first_tried, exchanges.suspended = loop, {}, {}
+    with pytest.raises(exchange.Reschedule):
+        exchanges.give_back("key", "run")
+    assert exchanges.suspended == {"key": "run"}
+    ((_, seconds, forget, *arguments),) = later
+    assert seconds == exchange.PATIENCE_S
+    forget(*arguments)
+    assert exchanges.suspended == {}

@@ -303,9 +303,11 @@ class StageRun:
 
     def _arrived(self, group: Any, arrays: Any, error: Exception | None) -> None:
         self.num_asked -= 1
-        if error is not None:
-            raise error
         slots = self.asked_slots.pop(id(group))
+        if error is not None:
+            self.groups.append((group, slots))
+            self.waiting_bytes -= sum(self.sizes.pop(slot, 0) for slot in slots)
+            raise error
         for slot, wanted, array in zip(slots, group, arrays, strict=True):
             if wanted.source is not None:
                 self.pulled.add(slot)
@@ -356,7 +358,12 @@ class StageRun:
     # -- blocks ---------------------------------------------------------------------------------
 
     def outputs(self) -> list[Any]:
-        """Run it, and return what leaves it."""
+        """Run it, and return what leaves it.
+
+        Raises:
+          Reschedule: something is not there now, but will be; it goes on then, if it is called
+            again.
+        """
         pool = self.exchanges.threads() if self.num_threads > 1 else None
         try:
             while self.num_left or self.groups or self.num_asked:
@@ -370,22 +377,33 @@ class StageRun:
                 elif self.num_left and not self.ready:
                     raise InternalError(None, None, "a stage waits for what nobody gives")
         finally:
-            while self.num_running:  # nothing that this worker knows goes on behind its back
-                call, arguments = self.events.get()
-                if call == self._done:
-                    self.num_running -= 1
+            self._stop()
         program = self.stage.program
         return [
             counted(own(self.values[slot]), times)
             for slot, times in zip(program.outputs, program.times, strict=True)
         ]
 
+    def _stop(self) -> None:
+        """Wait for blocks that run: nothing that this worker knows goes on behind its back."""
+        events = []
+        for _ in range(self.num_running):
+            events.append(self.events.get())
+            while events[-1][0] != self._done:
+                events.append(self.events.get())
+        for event in events:
+            self.events.put(event)
+
     def _start(self, pool: ThreadPoolExecutor | None) -> None:
         """Run blocks that are ready: here if it is one at a time, else on threads."""
         while self.ready:
             if pool is None or (len(self.ready) == 1 and not self.num_running and not self.groups):
                 number = self._next()
-                self._finish(number, self._call(number))
+                try:
+                    self._finish(number, self._call(number))
+                except Reschedule:
+                    heapq.heappush(self.ready, number)
+                    raise
                 if not self.events.empty():
                     call, arguments = self.events.get()
                     call(*arguments)
@@ -419,6 +437,8 @@ class StageRun:
 
     def _done(self, number: int, outputs: Any, error: BaseException | None) -> None:
         self.num_running -= 1
+        if isinstance(error, Reschedule):
+            heapq.heappush(self.ready, number)
         if error is not None:
             raise error
         self._finish(number, outputs)
@@ -472,7 +492,7 @@ def run_stage(packed: PackedStage, *taken: Any) -> Outputs:
       What leaves the stage, as one result.
     """
     stage, key, here = unpacked_stage(packed), current_key(), Exchanges.of_task()
-    run = StageRun(stage, taken, key, here)
+    run = here.suspended.pop(key, None) or StageRun(stage, taken, key, here)
     try:
         with (
             backend.one_blas_thread,
@@ -481,7 +501,7 @@ def run_stage(packed: PackedStage, *taken: Any) -> Outputs:
         ):
             found = run.outputs()
     except Reschedule:
-        here.give_back(key)
+        here.give_back(key, run)
     if any(region.split is not None for region in stage.regions):
         remeasure(key)
     program = stage.program
