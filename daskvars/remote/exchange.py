@@ -76,6 +76,7 @@ from daskvars.remote.task_outputs import (
 from daskvars.remote.tracing import FIGURES, TRACE, TRACED, Kernels, Slice, Tracer, slices_of
 from daskvars.remote.versions.shared_graphs import OPERATION
 from daskvars.remote.versions.shared_versions import LostKeysError
+from daskvars.remote.worker_memory import is_scarce
 from daskvars.versioned import Versioned, VersionedPart
 
 PULL, REFER, GIVE = "daskvars_pull", "daskvars_refer", "daskvars_give"
@@ -526,9 +527,15 @@ class Exchanges(NamedPlugin):
             raise LostKeysError(f"what {key} takes from other workers has not come back")
         if run is not None:
             self.suspended[key] = run
-            loop = self.worker.loop
-            loop.add_callback(loop.call_later, PATIENCE_S, self.suspended.pop, key, None)
+            self.worker.loop.add_callback(self._keep_suspended, key, now + PATIENCE_S)
         raise Reschedule
+
+    def _keep_suspended(self, key: Any, until: float) -> None:
+        """Keep what has been done of a task for a while, unless it is in the way."""
+        if is_scarce() or time.monotonic() > until:
+            self.suspended.pop(key, None)
+        elif key in self.suspended:
+            self.worker.loop.call_later(LOOK_S, self._keep_suspended, key, until)
 
 
 def _value(output: Any) -> Any:

@@ -187,6 +187,12 @@ def has_room(nbytes: int) -> bool:
     return memory is None or nbytes < MIN_RESERVED_BYTES or memory.has_room(nbytes)
 
 
+def is_scarce() -> bool:
+    """Return whether the worker that this process is, if it is one, gives freed memory back."""
+    memory = WorkerMemory.here
+    return memory is not None and memory.gives_back
+
+
 def keep_freed_memory() -> None:
     """Keep freed memory for the next arrays, if it is to be and the worker has enough."""
     memory = WorkerMemory.here

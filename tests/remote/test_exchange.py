@@ -85,14 +85,23 @@ def test_what_all_have_taken_is_let_go_and_lost_to_whoever_asks_again(exchanges,
         pulled(exchanges, lambda: [DEAD])
 
 
-def test_what_was_done_of_a_task_that_is_given_back_is_kept_for_a_while(exchanges):
+@pytest.mark.parametrize("is_scarce", [False, True])
+def test_what_was_done_of_a_task_that_is_given_back_is_kept_for_a_while(
+    exchanges, monkeypatch, is_scarce
+):
     later = []
-    loop = SimpleNamespace(call_later=None, add_callback=lambda *call: later.append(call))
-    exchanges.worker.loop, exchanges.first_tried, exchanges.suspended = loop, {}, {}
+    exchanges.worker.loop = SimpleNamespace(
+        call_later=lambda seconds, *call: later.append(call),
+        add_callback=lambda *call: later.append(call),
+    )
+    exchanges.first_tried, exchanges.suspended = {}, {}
+    monkeypatch.setattr(exchange, "is_scarce", lambda: is_scarce)
     with pytest.raises(exchange.Reschedule):
         exchanges.give_back("key", "run")
-    assert exchanges.suspended == {"key": "run"}
-    ((_, seconds, forget, *arguments),) = later
-    assert seconds == exchange.PATIENCE_S
-    forget(*arguments)
-    assert exchanges.suspended == {}
+    looks = 0
+    while later:
+        assert exchanges.suspended == {"key": "run"}
+        keep, key, until = later.pop()
+        keep(key, until if looks < 2 else 0.0)
+        looks += 1
+    assert exchanges.suspended == {} and looks == (1 if is_scarce else 3)

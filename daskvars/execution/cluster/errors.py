@@ -37,7 +37,11 @@ def error_of(future: Future) -> Exception:
 
 
 def unavailable(
-    error: BaseException, what: str, keys: Collection[str], durable: VersionId | int | None
+    error: BaseException,
+    what: str,
+    keys: Collection[str],
+    durable: VersionId | int | None,
+    why: str = "",
 ) -> UnavailableError:
     """Return the error of something (such as "run 7") whose data was lost.
 
@@ -46,6 +50,7 @@ def unavailable(
       what: what cannot be finished.
       keys: the variables concerned.
       durable: the last version from which they can be had, if any.
+      why: the data may be lost, if something is known of that.
     """
     names = ", ".join(keys) or "its values"
     last = (
@@ -55,6 +60,7 @@ def unavailable(
     )
     reason = " ".join(str(error).split())[:300]
     message = f"{what} cannot be finished: {names} cannot be rebuilt ({reason}); {last}"
+    message = f"{message}. {why}" if why else message
     if isinstance(error, KilledWorker):  # what has killed several workers kills the next
         return permanent(UnavailableError(None, None, message))
     return LostError(None, None, message)

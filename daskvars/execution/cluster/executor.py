@@ -668,7 +668,8 @@ class ClusterExecutor:
             raise self._unavailable(error, "a seal", self.values.capture()[1]) from error
 
     def _unavailable(self, error: Any, what: str, keys: Iterable[str]) -> UnavailableError:
-        return unavailable(error, what, sorted(keys), self.sealer.version)
+        why = reports.recent_memory_loss(self.client)
+        return unavailable(error, what, sorted(keys), self.sealer.version, why)
 
     def recover(self) -> int:
         """Set the state back to its last durable version, for all clients; return its number.

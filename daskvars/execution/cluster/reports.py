@@ -7,6 +7,9 @@ the client's thread.
 from __future__ import annotations
 
 import logging
+import time
+import weakref
+from functools import partial
 from typing import Any
 
 from distributed import Client
@@ -15,6 +18,9 @@ from daskvars.execution.engine import events
 from daskvars.remote.scheduler import loss_reporter, paused_workers
 
 logger = logging.getLogger("daskvars")
+RECENT_S = 60.0  # ago, that what a worker was lost for may be why data is
+
+_memory_losses: weakref.WeakKeyDictionary[Client, tuple[float, str]] = weakref.WeakKeyDictionary()
 
 
 def listen_to_losses(client: Client, token: str) -> None:
@@ -32,7 +38,13 @@ def ignore_losses(client: Client, token: str) -> None:
 def listen_to_pauses(client: Client) -> None:
     """Warn of workers that are paused; called once for a client."""
     client.register_plugin(paused_workers.PausedWorkers())
-    client.subscribe_topic(paused_workers.TOPIC, _warn)
+    client.subscribe_topic(paused_workers.TOPIC, partial(_warn, weakref.ref(client)))
+
+
+def recent_memory_loss(client: Client) -> str:
+    """Return what was told of the last worker that was lost for its memory; "" if none was."""
+    told_s, text = _memory_losses.get(client, (0.0, ""))
+    return text if time.monotonic() < told_s + RECENT_S else ""
 
 
 def _publish(event: tuple[float, dict[str, Any]]) -> None:
@@ -40,5 +52,8 @@ def _publish(event: tuple[float, dict[str, Any]]) -> None:
     events.publish(events.RunsRepeated(message["num_runs"], message["worker"]))
 
 
-def _warn(event: tuple[float, dict[str, Any]]) -> None:
-    logger.warning("%s", event[1]["text"])
+def _warn(of: weakref.ref[Client], event: tuple[float, dict[str, Any]]) -> None:
+    message, client = event[1], of()
+    logger.warning("%s", message["text"])
+    if message["is_gone"] and client is not None:
+        _memory_losses[client] = time.monotonic(), message["text"]

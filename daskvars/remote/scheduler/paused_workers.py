@@ -26,6 +26,7 @@ from daskvars.remote.versions.shared_graphs import keepers
 TOPIC = "daskvars-paused"
 POLL_MS = 1_000
 STALLED_S = 15.0  # of pause without progress, before what waits fails
+SCARCE_SHARE = 0.7  # of a worker's memory, from which that may be why it is gone
 
 
 class PausedWorkers(SchedulerPlugin):
@@ -38,6 +39,7 @@ class PausedWorkers(SchedulerPlugin):
         """Begin to look."""
         self.scheduler = scheduler
         self.since: dict[Any, tuple[Any, float]] = {}  # worker -> what it had done, and when
+        self.known: dict[str, Any] = {}  # address -> worker, as of the last look
         self.timer = PeriodicCallback(self.poll, POLL_MS)
         self.timer.start()
 
@@ -48,12 +50,11 @@ class PausedWorkers(SchedulerPlugin):
     def poll(self) -> None:
         """Look at all workers once."""
         now = time.monotonic()
-        paused = [w for w in self.scheduler.workers.values() if w.status.name == "paused"]
+        self.known = dict(self.scheduler.workers)
+        paused = [w for w in self.known.values() if w.status.name == "paused"]
         for worker in self.since.keys() - set(paused):
             del self.since[worker]
-            self._notify(
-                worker, "goes on" if worker.address in self.scheduler.workers else "is gone"
-            )
+            self._notify(worker, "goes on")
         for worker in paused:
             done = progress(worker)
             if worker not in self.since:
@@ -69,9 +70,25 @@ class PausedWorkers(SchedulerPlugin):
         if stalled:
             self._fail_waiting(stalled)
 
-    def _notify(self, worker: Any, what: str) -> None:
-        name = f"worker {worker.name} at {worker.address}"
-        self.scheduler.log_event(TOPIC, {"text": f"{name} {what}"})
+    def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
+        """Tell of a worker that is gone, if it had little memory left when it was last seen."""
+        found = self.known.pop(worker, None)
+        if found is None:
+            return
+        was_paused = self.since.pop(found, None) is not None
+        if was_paused or found.metrics.get("memory", 0) > SCARCE_SHARE * found.memory_limit > 0:
+            self._notify(
+                found,
+                f"is gone, and had little memory left: {self.memory_of(found)}. A nanny ends a "
+                "worker that takes nearly all of its memory. Cut variables in more chunks "
+                "(chunks=, a partitioner), or use more workers, or ones with more memory "
+                "(memory_limit=)",
+                is_gone=True,
+            )
+
+    def _notify(self, worker: Any, what: str, is_gone: bool = False) -> None:
+        text = f"worker {worker.name} at {worker.address} {what}"
+        self.scheduler.log_event(TOPIC, {"text": text, "is_gone": is_gone})
 
     def memory_of(self, worker: Any) -> str:
         """Return what is known of a worker's memory, in words."""

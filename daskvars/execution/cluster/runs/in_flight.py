@@ -26,6 +26,7 @@ from daskvars.execution.cluster.errors import (
     unavailable,
     with_run_note,
 )
+from daskvars.execution.cluster.reports import recent_memory_loss
 from daskvars.execution.cluster.results.remote_blocks import BAD, wait
 from daskvars.execution.cluster.runs.bound_plan import Dispatch
 from daskvars.execution.cluster.runs.lost import LostRuns, num_updates
@@ -374,7 +375,8 @@ class InFlight:
             return error
         names = list(dispatch.plan.updates) or dispatch.bound.state_keys
         version = self.executor.sealer.version
-        found: Exception = unavailable(error, f"run {dispatch.number}", names, version)
+        why = recent_memory_loss(self.executor.client)
+        found: Exception = unavailable(error, f"run {dispatch.number}", names, version, why)
         found.__cause__ = error
         return found
 
