@@ -19,7 +19,7 @@ LOWEST = {
     "daskvars.execution.cluster.runs.sent_feeds": {"SHARED_BYTES": 0, "MAX_GRAPH_BYTES": 1},
     "daskvars.kernels.nn.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1, "SAMPLE_ROWS": 1},
     "daskvars.kernels.nn.candidates": {"LARGEST_DRAW": 2},
-    "daskvars.remote.regions.inplace": {"MIN_BYTES": 1},
+    "daskvars.remote.regions.region_split": {"MIN_BYTES": 1},
     "daskvars.kernels.nn.normalization": {"BLOCK_ELEMENTS": 1},
     "daskvars.kernels.nn.windows.patches": {"PATCH_BYTES": 1, "PATCH_ROWS": 1},
     "daskvars.kernels.random.philox": {"TILE": 1, "SEEK_WORDS": 0},

@@ -2,8 +2,8 @@
 
 A plan of one task is one function call. A plan of several tasks goes to Dask's threaded
 scheduler. Either way everything that can fail comes first; then the new values are put in place in
-one step, those of large variables by updating their memory (`inplace`). A run that fails, or is
-interrupted, changes nothing.
+one step, those of large variables by updating their memory (`region_split`). A run that fails, or
+is interrupted, changes nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from daskvars.lowering.explain import explain
 from daskvars.lowering.plan import BlockId, LeafInfo, Origin, Plan, PlanValue, Region, RegionInput
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote import tracing
-from daskvars.remote.regions import inplace, tiling
+from daskvars.remote.regions import region_split, tiling
 from daskvars.remote.tasks.block_arguments import Literal, plain, run_block
 from daskvars.shape_arithmetic import is_known
 from daskvars.state import checkpoint
@@ -328,11 +328,11 @@ class _Bound:
 
 
 def _may_be_large(leaf: LeafInfo) -> bool:
-    """Return whether a variable may be one that `inplace` changes."""
+    """Return whether a variable may be one that `region_split` changes."""
     dtype, shape = leaf.spec
     if not is_known(shape) or dtype is None:
         return True
-    return math.prod(shape) * dtype.np.itemsize >= inplace.MIN_BYTES
+    return math.prod(shape) * dtype.np.itemsize >= region_split.MIN_BYTES
 
 
 class _Inline(_Bound):

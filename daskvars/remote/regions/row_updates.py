@@ -1,6 +1,6 @@
 """Updates of rows on a worker: in place, with what was in the rows before kept.
 
-`inplace` splits a region in what may fail and the updates; here only those updates count that
+`region_split` splits a region in what may fail and the updates; here only those updates count that
 change some rows of a variable, since a copy of these is all that it takes to go back.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from daskvars.kernels.gather_scatter import segments as segment
-from daskvars.remote.regions import inplace
+from daskvars.remote.regions import region_split
 from daskvars.remote.regions.region_program import RegionProgram
 
 _now = threading.local()
@@ -44,7 +44,7 @@ def scatter_recorded(
     segment.scatter_rows_into(xp, out, ids, updates, mode=mode, offset=offset, size=size)
 
 
-def row_updates(program: RegionProgram, pairs: dict[int, int]) -> inplace.RegionSplit | None:
+def row_updates(program: RegionProgram, pairs: dict[int, int]) -> region_split.RegionSplit | None:
     """Split a region by the updates of rows in it.
 
     Args:
@@ -58,7 +58,7 @@ def row_updates(program: RegionProgram, pairs: dict[int, int]) -> inplace.Region
         if (call := made.get(program.outputs[position])) is not None
         and call.in_place is segment.scatter_rows_into
     }
-    split = inplace.split(program, pairs) if pairs else None
+    split = region_split.split(program, pairs) if pairs else None
     if split is None:
         return None
     calls = tuple(
@@ -68,7 +68,7 @@ def row_updates(program: RegionProgram, pairs: dict[int, int]) -> inplace.Region
     return split._replace(program=replace(split.program, calls=calls, cache={}))
 
 
-def inputs_read_by_rows(program: RegionProgram, split: inplace.RegionSplit | None) -> set[int]:
+def inputs_read_by_rows(program: RegionProgram, split: region_split.RegionSplit | None) -> set[int]:
     """Return the inputs of which nothing is read but rows, and nothing changed but rows.
 
     Args:

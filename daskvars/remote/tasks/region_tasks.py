@@ -25,9 +25,9 @@ from daskvars.device_array import as_input, as_result
 from daskvars.remote import scope_seconds
 from daskvars.remote.dask_internals import pickle
 from daskvars.remote.regions.compilation import compiled
-from daskvars.remote.regions.inplace import RegionSplit
 from daskvars.remote.regions.region_check import check_positions, check_region
 from daskvars.remote.regions.region_program import RegionProgram
+from daskvars.remote.regions.region_split import RegionSplit
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
 from daskvars.remote.shared_buffers import own
 from daskvars.remote.tasks.block_arguments import Take, arguments_of

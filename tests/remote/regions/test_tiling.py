@@ -66,7 +66,7 @@ def test_any_chain(data):
     made = [c.outs[0] for c in calls]
     outputs = sorted({made[-1], *data.draw(st.lists(st.sampled_from(made), max_size=3))})
     into = {}
-    if data.draw(st.booleans()):  # as `inplace` gives it: nothing reads the old value later
+    if data.draw(st.booleans()):  # as `region_split` gives it: nothing reads the old value later
         target = outputs[-1]
         read_later = any(0 in c.args for c in calls if c.outs[0] > target)
         if not read_later:

@@ -16,7 +16,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.lowering.plan import Plan, PlanValue, Region
 from daskvars.lowering.program import STATE, concrete
 from daskvars.remote import tracing
-from daskvars.remote.regions import inplace
+from daskvars.remote.regions import region_split
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.shape_arithmetic import compatible, is_known
@@ -26,7 +26,7 @@ from daskvars.state.format.manifest import VariableRecord
 class Step:
     """One region compiled for this process: what may fail, and what is done in place after it."""
 
-    def __init__(self, region: Region, split: inplace.RegionSplit | None) -> None:
+    def __init__(self, region: Region, split: region_split.RegionSplit | None) -> None:
         self.xp = backend.namespace(region.device_type)
         self.split = split
         main = region.program if self.split is None else self.split.main
@@ -85,11 +85,11 @@ def steps_of(plan: Plan) -> list[Step]:
     Second halves run one after the other: what one of them changes in place, no other may read, nor
     another block of its own. Such a region has no second half: its updates are fresh arrays.
     """
-    splits: list[inplace.RegionSplit | None] = []
+    splits: list[region_split.RegionSplit | None] = []
     for number, region in enumerate(plan.regions):
         is_here = backend.namespace(region.device_type) is numpy
         pairs = updated_inputs(plan, number) if is_here else {}
-        splits.append(inplace.split(region.program, pairs) if pairs else None)
+        splits.append(region_split.split(region.program, pairs) if pairs else None)
     for number, region in enumerate(plan.regions):
         split = splits[number]
         if split is not None and _read_late(region, split) & _changed(plan, splits):
@@ -97,7 +97,7 @@ def steps_of(plan: Plan) -> list[Step]:
     return [Step(*pair) for pair in zip(plan.regions, splits, strict=True)]
 
 
-def _changed(plan: Plan, splits: Sequence[inplace.RegionSplit | None]) -> set[Any]:
+def _changed(plan: Plan, splits: Sequence[region_split.RegionSplit | None]) -> set[Any]:
     """Return what second halves change in place."""
     return {
         region.inputs[register].origin
@@ -107,7 +107,7 @@ def _changed(plan: Plan, splits: Sequence[inplace.RegionSplit | None]) -> set[An
     }
 
 
-def _read_late(region: Region, split: inplace.RegionSplit) -> set[Any]:
+def _read_late(region: Region, split: region_split.RegionSplit) -> set[Any]:
     """Return what a second half reads of what its region takes, but what it changes itself."""
     given: dict[int, int] = {i: i for i in range(len(region.inputs))}
     for call in region.program.calls:

@@ -8,7 +8,7 @@ import pytest
 from daskvars import config
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter import segments as segment
-from daskvars.remote.regions import inplace
+from daskvars.remote.regions import region_split
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.region_program import Call, RegionProgram
 
@@ -52,7 +52,7 @@ def test_rows_are_changed_where_they_lie(program):
     table, rows = (rng.standard_normal(s).astype(FLOAT) for s in (SHAPE, (3, 64)))
     ids = np.array([7, 2, 7])
     (expected,) = compiled(program, np)(table.copy(), ids, rows)
-    tail = inplace.split(program, {0: 0})
+    tail = region_split.split(program, {0: 0})
     (result,) = run_halves(tail, table, ids, rows)
     assert result is table
     np.testing.assert_array_equal(result, expected)
@@ -63,14 +63,14 @@ def test_what_is_written_over_is_kept_until_then():
     calls = (elementwise("add", (0, 1), 2, SHAPE), elementwise("add", (2, 1), 3, SHAPE))
     program = RegionProgram("region", 2, {}, calls, (3,), input_shapes=(SHAPE, SHAPE))
     with config.set(tile_min_elements=1 << 30):
-        tail = inplace.split(program, {0: 0})
+        tail = region_split.split(program, {0: 0})
         table = np.ones(SHAPE, FLOAT)
         (result,) = run_halves(tail, table, np.full(SHAPE, 2, FLOAT))
     assert result is table and (table == 5).all()
 
 
 def test_what_may_fail_does_so_in_the_first_half(program):
-    tail = inplace.split(program, {0: 0})
+    tail = region_split.split(program, {0: 0})
     arguments = np.zeros(SHAPE, FLOAT), np.array([1, 5000, 2]), np.ones((3, 64), FLOAT)
     with pytest.raises(InvalidArgumentError, match="5000"):
         compiled(tail.main, np)(*arguments)
@@ -79,4 +79,4 @@ def test_what_may_fail_does_so_in_the_first_half(program):
 def test_small_variables_are_not_worth_it():
     calls = (elementwise("add", (0, 1), 2, (10,)),)
     program = RegionProgram("region", 2, {}, calls, (2,), input_shapes=((10,), (10,)))
-    assert inplace.split(program, {0: 0}) is None
+    assert region_split.split(program, {0: 0}) is None
