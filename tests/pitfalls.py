@@ -185,7 +185,7 @@ PITFALLS = {
             "execution/cluster/test_row_shards.py": [
                 "rows_change_in_place_at_their_owners_and_only_rows_travel",
             ],
-            "lowering/rewrites/test_route_rows.py": ["rows_of_a_cut_table_travel_once"],
+            "lowering/rewrites/test_route_updates.py": ["rows_of_a_cut_table_travel_once"],
         },
     ),
     18: (

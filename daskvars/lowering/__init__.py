@@ -28,7 +28,7 @@ from daskvars.lowering.planner.segments import segments
 from daskvars.lowering.planner.shard import ALONE, Machine, shard
 from daskvars.lowering.rewrites.functionalize import functionalize
 from daskvars.lowering.rewrites.prune import prune
-from daskvars.lowering.rewrites.route_rows import route_rows
+from daskvars.lowering.rewrites.route_updates import route_updates
 from daskvars.lowering.rewrites.specialize import specialize
 from daskvars.lowering.rewrites.split_update import split_update
 from daskvars.lowering.verify import passed
@@ -72,7 +72,7 @@ def lower(
         functionalize, operations, fetches, feeds, state_of, sequential, identify, targets, is_async
     )
     program = passed(specialize, program)
-    program = passed(route_rows, program)
+    program = passed(route_updates, program)
     program = passed(shard, program, machine, [tensor.name for tensor in feeds])
     program = passed(place, program, places, machine.client_work_s)
     if is_async:

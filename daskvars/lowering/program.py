@@ -135,9 +135,9 @@ class Node:
       in_maps, out_maps: for each dimension of each input and output, the axis of `grid` that
         numbers its blocks, or -1 for a whole dimension (`shard`).
       merges: axes of the producer's grid over which partial results are merged (`shard`).
-      pinned, cut: its labels and the chunks of some of them, where `route_rows` has set them.
+      pinned, cut: its labels and the chunks of some of them, where `route_updates` has set them.
       by_rows: it looks rows up in its first input, which is cut, wherever they are (`shard`).
-      ragged: its blocks have fewer rows than their layout says (`route_rows`).
+      ragged: its blocks have fewer rows than their layout says (`route_updates`).
       filled: how many they have in all, about, as a share of what that says.
       device: where its operation asks to run; of an assignment, where its variable is.
       place: where it runs, "" anywhere (`place`).
@@ -211,7 +211,7 @@ class Node:
 
     @property
     def rules(self) -> OpDef:
-        """The definition of its op: what `route_rows` and `shard` add has none, and no rules."""
+        """The definition of its op: what `route_updates` and `shard` add has none, and no rules."""
         assert self.opdef is not None
         return self.opdef
 

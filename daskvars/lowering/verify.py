@@ -84,7 +84,7 @@ def verify_values(program: Program, *_: Any) -> None:
 
 
 def verify_specialized(program: Program, *_: Any) -> None:
-    """Every node computes something, and for somebody (`specialize`, `route_rows`)."""
+    """Every node computes something, and for somebody (`specialize`, `route_updates`)."""
     verify_values(program)
     used = {id(ref.node) for ref in program.results()}
     for node in reversed(program.nodes):
@@ -230,7 +230,7 @@ PROMISES: Mapping[str, Callable[..., None]] = {
     "prune": verify_order,
     "functionalize": verify_values,
     "specialize": verify_specialized,
-    "route_rows": verify_specialized,
+    "route_updates": verify_specialized,
     "shard": verify_layouts,
     "place": verify_places,
     "split_update": verify_newest,

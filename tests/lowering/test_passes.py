@@ -236,7 +236,14 @@ BREACHES = [
     ("prune", lambda ops: ops.__delitem__(-1), "is not run"),
     *[
         (step, breach, message)
-        for step in ("functionalize", "specialize", "route_rows", "shard", "place", "split_update")
+        for step in (
+            "functionalize",
+            "specialize",
+            "route_updates",
+            "shard",
+            "place",
+            "split_update",
+        )
         for breach, message in [
             (backwards, "comes later or never"),
             (twice, "in the program twice"),
@@ -247,7 +254,7 @@ BREACHES = [
     ],
     *[
         (step, breach, message)
-        for step in ("specialize", "route_rows")
+        for step in ("specialize", "route_updates")
         for breach, message in [
             (dead, "nobody uses"),
             (unused_leaf, "nobody uses the leaves"),

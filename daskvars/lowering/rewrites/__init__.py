@@ -3,7 +3,7 @@
 - ``prune`` (pass 1): the operations that the fetches need, in the order of their effects.
 - ``functionalize`` (2): operations to a `Program`; variables become plain values.
 - ``specialize`` (3): concrete shapes, and everything that follows from them.
-- ``route_rows`` (4): updates of rows are computed where the rows are, on their owners.
+- ``route_updates`` (4): updates of rows are computed where the rows are, on their owners.
 - ``split_update``: in asynchronous training the update is apart from the gradients.
 
 The rule: each takes a program and gives one that computes the same numbers. Layouts, devices and

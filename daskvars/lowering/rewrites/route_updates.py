@@ -44,7 +44,7 @@ class Cut(NamedTuple):
     sizes: tuple[int, ...]
 
 
-def route_rows(program: Program) -> Program:
+def route_updates(program: Program) -> Program:
     """Return `program` with the updates of rows of cut variables made block by block."""
     groups: dict[tuple[Ref, Cut, int], list[Node]] = {}
     # How many updates of a group, one after the other, a node is made from: it cannot be routed
