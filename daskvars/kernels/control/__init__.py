@@ -2,7 +2,9 @@
 
 - ``flow``: a branch or a loop's body is a compiled region that is called here; so is its gradient.
 - ``tensor_lists``: lists of arrays as values, what a TensorArray is made of.
-- ``effects``: new values of variables that no other kernel gives.
+- ``checks``: what fails a run: an assertion that does not hold (its error's text), numbers that are
+  not finite, weights whose shape does not fit, an op that should have been replaced by a value.
+- ``count_up_to``: a variable that counts, up to a limit.
 - ``printing``: arrays as the text that TensorFlow shows of them.
 
 What a body writes to variables comes back among its results: a kernel has no effects of its own but

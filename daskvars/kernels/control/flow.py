@@ -1,4 +1,4 @@
-"""Kernels of branches, loops, printing, checking and calling Python.
+"""Kernels of branches, loops, printing and calling Python.
 
 A branch is a compiled region that takes all inputs of its operation: arguments, then the
 variables that any branch uses, then random keys. It gives its results, then the new values of
@@ -161,38 +161,6 @@ def history_item(xp: ArrayModule, values: tuple, *, index: int) -> Array:
 
 
 @host_kernel
-def check(xp: ArrayModule, condition: Array, *data: Any, summarize: int | None) -> tuple:
-    """Raise InvalidArgumentError with `data` unless all of `condition` is true."""
-    if not bool(xp.all(condition)):
-        shown = " ".join(summarized(data, summarize))
-        raise InvalidArgumentError(None, None, f"assertion failed: {shown}")
-    return ()
-
-
-def weights_problem(weights: Sequence[Any], values: Sequence[Any]) -> str | None:
-    """Return why weights of a shape cannot weigh values of another, None if they can."""
-    shown = f"weights can not be broadcast to values. values.rank={len(values)}. "
-    shown += f"weights.rank={len(weights)}. values.shape={tuple(values)}. "
-    shown += f"weights.shape={tuple(weights)}."
-    if len(weights) == 0:
-        return None
-    if len(weights) != len(values):
-        return shown
-    for axis, (ours, theirs) in enumerate(zip(weights, values, strict=True)):
-        if ours not in (1, None, theirs) and theirs is not None:
-            return f"{shown} Mismatch at dim {axis}."
-    return None
-
-
-def broadcastable(xp: ArrayModule, *, weights_shape: Any, values_shape: Any) -> tuple:
-    """Raise InvalidArgumentError unless weights of one shape can weigh values of the other."""
-    problem = weights_problem(weights_shape, values_shape)
-    if problem:
-        raise InvalidArgumentError(None, None, problem)
-    return ()
-
-
-@host_kernel
 def write(xp: ArrayModule, x: Array, *data: Any, message: str, summarize: int | None) -> Array:
     """Print `data` to standard error and give `x`."""
     text = "".join(summarized(data, summarize))
@@ -297,12 +265,3 @@ def _result(result: Any, dtype: DType) -> Array:
             f"py_func returned a value of dtype {array.dtype}, but {dtype.name} was declared",
         )
     return array.copy() if array is result or array.base is not None else array
-
-
-def finite(xp: ArrayModule, x: Array, *, message: str) -> Array:
-    """Give `x`. Raises InvalidArgumentError when it holds a NaN or an infinity."""
-    if not bool(xp.isfinite(x).all()):
-        found = {"Inf": xp.isinf(x), "NaN": xp.isnan(x)}
-        kind = " and ".join(name for name, places in found.items() if bool(places.any()))
-        raise InvalidArgumentError(None, None, f"{message} : Tensor had {kind} values")
-    return x

@@ -43,7 +43,7 @@ from daskvars.graph.definitions.static_values import (
     full_value,
 )
 from daskvars.graph.interpreter import changed_key, shape_problem
-from daskvars.kernels.control.flow import check as assertion
+from daskvars.kernels.control.checks import check as assertion
 from daskvars.lowering.program import CONSTANT, PARAMETER, UNKNOWN, Node, Program, Ref
 from daskvars.ops.array.reshaping import ENSURE_SHAPE
 from daskvars.remote.regions.result_check import check_results

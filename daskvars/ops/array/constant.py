@@ -26,7 +26,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
-from daskvars.kernels.control.effects import unreachable
+from daskvars.kernels.control.checks import unreachable
 from daskvars.ops.rules import axes
 from daskvars.shapes import Dimension, TensorShape
 

@@ -16,6 +16,7 @@ from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.scopes.context import device
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.kernels.control import checks as check_kernels
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.reshaping import identity
 from daskvars.surface.accepted import accepts
@@ -143,7 +144,7 @@ ASSERT = without_gradient(
     "Assert",
     "condition:B, *data:A",
     infer=lambda inputs, *, summarize: (),
-    kernel=control_kernels.check,
+    kernel=check_kernels.check,
     pattern=Opaque(pure=False, only_checks=True),
 )
 
@@ -352,6 +353,6 @@ CHECK_NUMERICS = OpDef(
     "tensor:F",
     infer=lambda inputs, *, message: inputs[0],
     pattern=Opaque(pure=False, only_checks=True, view=True),
-    kernel=control_kernels.finite,
+    kernel=check_kernels.finite,
     gradient=lambda op, dy: check_numerics(dy, op.attrs["message"] + " (in its gradient)"),
 )

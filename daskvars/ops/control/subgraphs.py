@@ -24,7 +24,7 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.kernels.control.effects import unreachable
+from daskvars.kernels.control.checks import unreachable
 from daskvars.ops.array.constant import shape, zeros, zeros_like
 from daskvars.ops.array.ranges import range as range_
 from daskvars.ops.array.slicing import strided_slice

@@ -17,7 +17,7 @@ from daskvars.graph.interpreter import apply_op
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.control import flow as control_kernels
+from daskvars.kernels.control import checks as check_kernels
 from daskvars.ops.array.constant import ones_like, rank, shape
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.control.cond import cond
@@ -29,7 +29,7 @@ from daskvars.ops.math.comparison import equal
 def _broadcastable(
     inputs: Sequence[Spec], *, weights_shape: Any, values_shape: Any, operands: Sequence[str] = ()
 ) -> tuple[Spec, ...]:
-    problem = None if operands else control_kernels.weights_problem(weights_shape, values_shape)
+    problem = None if operands else check_kernels.weights_problem(weights_shape, values_shape)
     if problem:
         raise ValueError(problem)
     return ()
@@ -41,7 +41,7 @@ ASSERT_BROADCASTABLE = without_gradient(
     "AssertBroadcastable",
     "",
     infer=_broadcastable,
-    kernel=control_kernels.broadcastable,
+    kernel=check_kernels.broadcastable,
     pattern=Opaque(pure=False, only_checks=True),
     operands=("weights_shape", "values_shape"),
     attributes={"weights_shape": kinds_of.SIZES, "values_shape": kinds_of.SIZES},
@@ -69,7 +69,7 @@ def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
         if ours == ():
             return no_op(name="static_scalar_check_success")
         if ours is not None and theirs is not None:
-            problem = control_kernels.weights_problem(ours, theirs)
+            problem = check_kernels.weights_problem(ours, theirs)
             if problem:
                 raise ValueError(problem)
             if shapes.is_known(ours) and shapes.is_known(theirs):

@@ -25,7 +25,7 @@ from daskvars.graph.definitions.patterns import (
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike
-from daskvars.kernels.control import effects as effect_kernels
+from daskvars.kernels.control import count_up_to as count_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.rules import axes
@@ -407,7 +407,7 @@ COUNT_UP_TO = without_gradient(
     "CountUpTo",
     "ref:I",
     infer=_counted,
-    kernel=effect_kernels.count_up_to,
+    kernel=count_kernels.count_up_to,
     pattern=Effect(Opaque(), reads=True, writes=True),
 )
 
