@@ -111,7 +111,7 @@ def shard_rows(xp: ArrayModule, params: Array, ids: Array, *, offset: int, size:
     Args:
         params: [n, ...] any dtype, rows ``offset`` to ``offset + n`` of the table.
         ids: int, any shape, in [0, size).
-        offset, size: see `segment.gather_rows`.
+        offset, size: see `segments.gather_rows`.
 
     Raises:
         InvalidArgumentError: an id is out of range.

@@ -3,7 +3,9 @@
 - ``prune`` (pass 1): the operations that the fetches need, in the order of their effects.
 - ``functionalize`` (2): operations to a `Program`; variables become plain values.
 - ``specialize`` (3): concrete shapes, and everything that follows from them.
-- ``route_updates`` (4): updates of rows are computed where the rows are, on their owners.
+- ``route_updates`` (4): updates of rows are computed where the rows are, on their owners. Lookups
+  in a cut table are decided in `lowering.planner.propagate` (``_looks_up``), and done by
+  `kernels.gather_scatter.row_shards`.
 - ``split_update``: in asynchronous training the update is apart from the gradients.
 
 The rule: each takes a program and gives one that computes the same numbers. Layouts, devices and

@@ -13,6 +13,10 @@ Where a variable is cut by columns, each block takes its columns of all gradient
 
 The values in between have as many rows as a block happens to get, which only the run knows; they
 are laid out as the variable is, and `Node.ragged` says that their sizes are not what that says.
+
+Lookups, which only read, are not routed here: whether rows are looked up where a cut table has them
+is decided with its layout (``_looks_up`` of `lowering.planner.propagate`), and the kernels that do
+it are in `kernels.gather_scatter.row_shards`.
 """
 
 from __future__ import annotations

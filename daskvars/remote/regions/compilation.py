@@ -5,8 +5,8 @@ process, into straight-line Python: one line per kernel call, locals for registe
 released by `del`. That costs about 0.1 us a call over the kernel itself, where an interpreting loop
 costs 0.4-0.9 us. Only register numbers enter the source text (`daskvars.remote.regions.codegen`).
 
-Ufuncs write into the memory of an argument that dies at that call (`reuse`). A chain of
-elementwise calls on large arrays runs tile by tile (`daskvars.remote.regions.tiling`).
+Ufuncs write into the memory of an argument that dies at that call (`AliasAnalysis.reusable`). A
+chain of elementwise calls on large arrays runs tile by tile (`daskvars.remote.regions.tiling`).
 
 A worker's regions are compiled with a `Meter` (0.1 us more a call): Dask's dashboard shows what
 the kernels took.

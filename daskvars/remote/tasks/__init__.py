@@ -1,7 +1,8 @@
 """What a task does around the region that it runs.
 
 - ``region_tasks``: the functions that tasks of a plan call, and what is sent once for all of them.
-- ``stage_tasks``: all blocks that a worker computes between two exchanges, as one task.
+- ``stage_tasks``: all blocks that a worker computes between two exchanges, as one task, and in
+  which order it asks other workers for what it takes.
 - ``joins``: what a stage takes from several blocks, put together as it comes.
 - ``block_arguments``: from which results of other tasks a block's inputs are put together.
 - ``table_rows``: rows of a table that is cut, looked up where they are.

@@ -1,4 +1,9 @@
-"""Which checkpoints of a saver are kept, and which are deleted when."""
+"""Which checkpoints of a saver are kept, and which are deleted when.
+
+The rule is that of TensorFlow's Saver: one is kept for ever for each time that is so many hours, or
+a multiple of that, after the saver was made. `CheckpointManager` has another, as in TensorFlow: so
+many hours after the last one that was kept, which its directory's record remembers.
+"""
 
 from __future__ import annotations
 

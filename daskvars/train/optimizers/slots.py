@@ -1,7 +1,9 @@
 """Slots: the variables that an optimizer keeps for each variable it trains.
 
 A slot is named ``<variable>/<optimizer>``, is global and not trainable, and has its variable's
-chunks and device, so that an update needs no data from elsewhere.
+chunks and device, so that an update needs no data from elsewhere. The chunks are given here, the
+device by who has it made (``_slot`` of `Optimizer`, which colocates it), and its worker, which
+goes by its name, by `placement.ClusterPlacement.of_variable`.
 """
 
 from __future__ import annotations

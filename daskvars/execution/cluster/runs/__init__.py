@@ -5,7 +5,8 @@
 - ``sent_feeds``: how what a run is fed with reaches workers, as it is or scattered. Along what
   feeds are cut, and into how many parts, is not decided here: `lowering.planner.shard`.
 - ``sent_run``: a run that was sent, and what became of it; ``in_flight``: all those that are not
-  finished, how many there may be (`InFlight.admit`), and what the scheduler tells of them.
+  finished, how many there may be (`InFlight.admit`, at most ``config.max_in_flight``), and what the
+  scheduler tells of them.
 - ``lost``: a worker died with data, so the runs since the last seal are sent again.
 
 The rule: a run is a function of the version before it, and its tasks name variables, not keys. So

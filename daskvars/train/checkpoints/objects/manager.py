@@ -169,7 +169,11 @@ class CheckpointManager(ShownByArguments):
         return int((session or get_default_session()).run(variable))
 
     def _outdated(self) -> list[str]:
-        """Take the oldest checkpoints off the list, and return those to delete."""
+        """Take the oldest checkpoints off the list, and return those to delete.
+
+        One is kept for ever if it is so many hours newer than the last that was: a Saver, as in
+        TensorFlow, has another rule (`kept_checkpoints`).
+        """
         found = []
         while self._max_to_keep is not None and len(self._times) > self._max_to_keep:
             path, when = next(iter(self._times.items()))
