@@ -3,7 +3,8 @@
 An exchange is a *pull*. What a stage gives stays where it is (`TaskOutputs`); a stage that needs
 some of it asks each owner once, over the connections that Dask's workers keep among themselves, for
 all slices that it wants, and begins to compute as they come. So nothing goes through the scheduler
-or the client, no pair of workers has a Dask key, and what is not needed does not move.
+or the client, no pair of workers has a Dask key, and what is not needed does not move. In which
+order a stage asks is for `remote.tasks.stage_tasks` to say.
 
 An owner answers from its event loop, also while it is paused or busy; what takes long to copy is
 copied by a thread. What it has no more (it was computed again, or moved, elsewhere) is looked for
