@@ -97,8 +97,13 @@ class Machine(NamedTuple):
 
     @property
     def stage_s(self) -> float:
-        """What a stage costs, whatever is computed in it."""
-        return EXCHANGE_S + SCHEDULING_S * self.parts if self.has_workers else 0.0
+        """What a stage costs, whatever is computed in it.
+
+        Parts that were asked for are cut anywhere as workers would have them: the bits of a sum
+        depend on how it is cut.
+        """
+        costs = self.has_workers or self.is_forced
+        return EXCHANGE_S + SCHEDULING_S * self.parts if costs else 0.0
 
 
 SOURCE = "source"

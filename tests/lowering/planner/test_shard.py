@@ -155,14 +155,16 @@ def test_of_workers_as_few_stages_as_possible_are_asked_for(monkeypatch):
         train = tf.train.AdamOptimizer().minimize(loss)
         session.run(tf.global_variables_initializer())
 
-        def sharding(has_workers):
-            machine = Machine(shards, True, has_workers=has_workers)
+        def sharding(has_workers, is_forced=False):
+            machine = Machine(shards, is_forced, has_workers=has_workers)
             monkeypatch.setattr(executables, "machine_of", lambda executor: machine)
             text = session.explain([loss, train], {x: np.ones((rows, units), "f4")})
             return next(line for line in text.splitlines() if line.startswith("sharding"))
 
         assert "variables gathered, 100% of the flops" not in sharding(False)
         assert "variables gathered, 100% of the flops" in sharding(True)
+        # Parts that were asked for give the same bits anywhere, so they are the same anywhere.
+        assert sharding(False, is_forced=True) == sharding(True, is_forced=True)
 
 
 def test_explain_names_the_choice_and_what_the_next_would_have_cost():
