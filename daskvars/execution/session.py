@@ -45,7 +45,8 @@ class Session(ShownInNotebooks):
     """Runs fetches of a graph. Variables keep their values between runs of one session.
 
     Args:
-      target: "" for private variables, or a store, as `store`.
+      target: "" or None for private variables, a store, as `store`, or a server's target. Runs
+        are done on a cluster with none: where there is a Dask client in the process.
       graph: the graph; by default the one entered, or the default graph.
       config: a `ConfigProto`; see `daskvars.config` for the engine's own knobs.
       store: where the variables live. A path or URL (with a "/" in it, or ending in ".zarr")
@@ -65,8 +66,8 @@ class Session(ShownInNotebooks):
 
     Raises:
       TypeError: `graph`, `target` or `config` is something else.
-      ValueError: there is no graph; both a target and a store are given; or there is no such
-        `consistency`.
+      ValueError: there is no graph; both a target and a store are given; the address of a Dask
+        cluster is; or there is no such `consistency`.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -77,7 +78,7 @@ class Session(ShownInNotebooks):
 
     def __init__(
         self,
-        target: str | bytes | PathLike[str] = "",
+        target: str | bytes | PathLike[str] | None = "",
         graph: Graph | None = None,
         config: ConfigProto | None = None,
         store: str | PathLike[str] | None = None,
@@ -91,8 +92,14 @@ class Session(ShownInNotebooks):
             )
         if not isinstance(self._graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(self._graph)}")
+        if target is None:
+            target = ""
         if not isinstance(target, str | bytes | PathLike):
-            raise TypeError(f"target must be a string, but got {type(target)}")
+            raise TypeError(
+                f"target must be a string, the store where variables live, but got {type(target)}. "
+                "A session runs on the Dask client of the process, if there is one: "
+                "distributed.Client(...), or `with client.as_current():` to choose one of several"
+            )
         if target and store:
             raise ValueError(
                 f"target={target!r} and store={store!r} both say where variables live: give one"

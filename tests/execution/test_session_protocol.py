@@ -44,7 +44,7 @@ def test_what_changes_no_result_is_accepted():
 @pytest.mark.parametrize(
     "arguments, text",
     [
-        ({"target": 37}, "target must be a string"),
+        ({"target": 37}, r"target must be a string, .* `with client.as_current\(\):`"),
         ({"config": 37}, "config must be a tf.ConfigP"),
         ({"graph": 37}, "graph must be a tf.Graph"),
     ],
@@ -52,6 +52,20 @@ def test_what_changes_no_result_is_accepted():
 def test_arguments_of_other_types(arguments, text):
     with pytest.raises(TypeError, match=text):
         tf.Session(**arguments)
+
+
+@pytest.mark.parametrize("argument", ["target", "store"])
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "tls://head:8786", "inproc://1/2"])
+def test_the_address_of_a_dask_cluster_is_no_store(argument, address):
+    """Not a name of variables in this process, where nobody would look for them."""
+    with pytest.raises(ValueError, match=rf"Connect to it, client = .*Client\('{address}'\)"):
+        tf.Session(**{argument: address})
+
+
+def test_no_target_is_none_as_in_tensorflow():
+    with tf.Session(None) as session:
+        assert session.sess_str == ""
+        assert session.run(tf.constant(2.0)) == 2.0
 
 
 def test_a_target_and_a_store_are_two_places():

@@ -49,7 +49,7 @@ from daskvars.errors import (
     StoreError,
 )
 from daskvars.execution.engine import events
-from daskvars.execution.engine.saving.targets import served_by
+from daskvars.execution.engine.saving.targets import PREFIX, served_by
 from daskvars.state import (
     NO_VERSION,
     ConflictError,
@@ -313,7 +313,7 @@ def no_durable_version() -> FailedPreconditionError:
 
 def is_location(name: str) -> bool:
     """Return whether the name of a store is a path or URL, not a mere name."""
-    if name.startswith(("grpc://", "tcp://", "tls://")):
+    if name.startswith(PREFIX):
         return False  # a server's address
     return os.sep in name or "/" in name or name.endswith(".zarr")
 

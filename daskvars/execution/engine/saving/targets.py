@@ -14,6 +14,8 @@ from distributed import Client
 from daskvars.errors import UnavailableError, permanent
 
 PREFIX = "grpc://"
+# What addresses of Dask begin with: neither stores nor servers have such.
+_DASK_PREFIXES = ("tcp://", "tls://", "ucx://", "ucxx://", "ws://", "wss://", "inproc://")
 
 
 class Served(NamedTuple):
@@ -56,9 +58,16 @@ def served_by(name: str) -> str:
 
     Raises:
       UnavailableError: no running server of this process has that target.
+      ValueError: it is the address of a Dask cluster.
     """
     if name in _served:
         return _served[name].store
+    if name.startswith(_DASK_PREFIXES):
+        raise ValueError(
+            f"{name!r} is the address of a Dask cluster, neither a store nor a tf.train.Server. "
+            f"Connect to it, client = distributed.Client({name!r}), and open a session without a "
+            "target: it runs on the client of the process"
+        )
     if not name.startswith(PREFIX):
         return name
     raise permanent(
