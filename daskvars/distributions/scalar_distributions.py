@@ -38,7 +38,6 @@ from daskvars.ops.math.transcendental import (
 )
 from daskvars.ops.random.distributions import random_normal, random_uniform
 from daskvars.ops.random.gamma_poisson import random_gamma, random_poisson
-from daskvars.surface.signatures import with_arguments_of_method
 
 
 def _is_between(x: Tensor) -> Tensor:
@@ -81,8 +80,7 @@ class _Placed(_OfTwo):
     loc: Tensor
     scale: Tensor
 
-    def __init__(self, loc: TensorLike, scale: TensorLike, **how: Any) -> None:
-        super().__init__(**how)
+    def _place(self, loc: TensorLike, scale: TensorLike) -> None:
         loc, scale = self._take(loc=loc, scale=scale)
         self._second = self.scale = self._positive(scale, "scale")
         self._first = self.loc = self._after(self.scale, loc)
@@ -116,8 +114,8 @@ class Normal(_Placed):
         allow_nan_stats: bool = True,
         name: str = "Normal",
     ) -> None:
-        how = {"validate_args": validate_args, "allow_nan_stats": allow_nan_stats, "name": name}
-        super().__init__(loc, scale, **how)
+        super().__init__(validate_args, allow_nan_stats, name)
+        self._place(loc, scale)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return random_normal(full, dtype=self.dtype, seed=seed) * self.scale + self.loc
@@ -188,9 +186,16 @@ class Laplace(_Placed):
     (0.25, 0.5, 8.0)
     """
 
-    @with_arguments_of_method(Normal.__init__, name="Laplace")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
+    def __init__(
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Laplace",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        self._place(loc, scale)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         # Open at -1, where the logarithm would be infinite.
@@ -242,9 +247,16 @@ class Logistic(_Placed):
     (0.5, 0.125)
     """
 
-    @with_arguments_of_method(Normal.__init__, name="Logistic")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
+    def __init__(
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Logistic",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        self._place(loc, scale)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return draws_of_logistic(full, self.dtype, seed) * self.scale + self.loc

@@ -30,7 +30,13 @@ from daskvars.dtypes import DType
 from daskvars.errors import OpError
 from daskvars.execution.cluster.results.dask_arrays import ValueOnWorkers
 from daskvars.execution.cluster.results.futures import ResultFuture
-from daskvars.execution.eager_records import EagerOperation, History, Record, record_of
+from daskvars.execution.eager_records import (
+    LARGE_BYTES,
+    EagerOperation,
+    History,
+    Record,
+    record_of,
+)
 from daskvars.execution.engine.engine import Engine, random_key
 from daskvars.execution.engine.executors import Bound
 from daskvars.execution.engine.plans.exact_keys import exactly
@@ -81,6 +87,8 @@ class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
         found = self._value
         if type(found) in _ELSEWHERE:
             found = self._value = found.result()
+            op: Any = self.op
+            op.arrived(found)
         return found
 
     @value.setter
@@ -144,6 +152,12 @@ class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return numpy.array(computed(self), dtype=dtype)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickle the value. Raises TypeError for what stands for a variable."""
+        if self.spec.dtype.is_ref:
+            return super().__reduce__()
+        return _unpickled, (computed(self), self.spec.dtype)
 
     def __bool__(self) -> bool:
         return bool(computed(self))
@@ -209,6 +223,10 @@ class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
         return f"numpy={values_in_line(self.value)}"
 
 
+def _unpickled(value: Any, dtype: DType) -> EagerTensor:
+    return EAGER_CONTEXT.constant(value, dtype)
+
+
 def computed(tensor: EagerTensor) -> Any:
     """Return the value itself, which must not be written into."""
     if tensor.spec.dtype.is_ref:
@@ -220,6 +238,15 @@ def computed(tensor: EagerTensor) -> Any:
 
 
 _ELSEWHERE = (ResultFuture, ValueOnWorkers)
+
+
+def _large_values(inputs: tuple[Any, ...]) -> dict[int, int]:
+    """Return the bytes of each large array in this process among inputs, by their operations."""
+    return {
+        tensor.op.id: value.nbytes
+        for tensor in inputs
+        if type(value := tensor._value) is numpy.ndarray and value.nbytes >= LARGE_BYTES
+    }
 
 
 class _ThreadState:
@@ -376,9 +403,10 @@ class EagerContext(Graph):
             weakref.finalize(op, self._dropped.append, attrs["key"])
             return op  # a variable's handle
         record = here.record
+        given = _large_values(inputs)
         if (
             record is not None
-            and record.ends_before(op.created_at)
+            and (record.ends_before(op.created_at) or (given and record.is_filled_by(given)))
             and not here.depth
             # A tape would have all that it has seen so far computed and kept.
             and all(history.is_empty for history in here.histories)
@@ -387,6 +415,8 @@ class EagerContext(Graph):
         if here.histories:
             op.holders = tuple([history.keep(op, inputs) for history in here.histories])
         record = self._recorded(op, here)
+        if given:
+            record.take(given)
         if len(record.ops) >= config.get().eager_limit:
             self._finish(record, as_futures=True)
         return op

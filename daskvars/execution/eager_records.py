@@ -22,6 +22,9 @@ from daskvars.graph.tensor import Operation, Tensor
 EVERYTHING = ""  # what an operation touches that may look at any variable
 TURN_OPS = 64
 """Operations of a turn of a loop that is worth a run: one takes about as long as to record ten."""
+GIVEN_BYTES = 1 << 28
+"""Bytes of values that a record takes: until it runs it keeps them, though nobody else has them."""
+LARGE_BYTES = 1 << 16  # of a value that is worth being counted among those
 
 
 class EagerOperation(Operation):
@@ -75,8 +78,6 @@ class EagerOperation(Operation):
     @property
     def outputs(self) -> tuple[Any, ...]:
         """The outputs; one that nobody holds is made anew."""
-        if self._known is not None:
-            return self._known
         with _handing_out:
             found = self._handed_out()
             if self.record is None or self.record.runner is None:  # not to who lowers the record
@@ -88,12 +89,19 @@ class EagerOperation(Operation):
         with _handing_out:
             self._handed = tuple(map(weakref.ref, tensors))
 
+    def arrived(self, value: Any) -> None:
+        """Have the value itself where it was on its way."""
+        if self._known is not None:
+            self._known = (value,)
+
     def _handed_out(self) -> tuple[Any, ...]:
         making, specs, refs = self._making, self._specs, self._handed
         if len(specs) == 1:  # most have one
-            tensor = None if refs is None else refs[0]()
+            tensor: Any = None if refs is None else refs[0]()
             if tensor is None:
                 tensor = making(self, 0, specs[0])
+                if self._known is not None:
+                    tensor.value = self._known[0]
                 self._handed = (weakref.ref(tensor),)
             return (tensor,)
         alive = [None] * len(specs) if refs is None else [ref() for ref in refs]
@@ -102,10 +110,12 @@ class EagerOperation(Operation):
         return found
 
     def know(self, value: Any) -> EagerOperation:
-        """Give the one output a value that is there."""
-        tensor: Any = self._making(self, 0, self._specs[0])
-        tensor.value = value
-        self._known = (tensor,)
+        """Have a value that is there, or on its way, for the one output.
+
+        The tensor holds the operation, so this holds the value and not the tensor: a large array
+        is let go of with its last tensor, not when the garbage collector comes by.
+        """
+        self._known = (value,)
         return self
 
     @property
@@ -183,6 +193,7 @@ class Record:
     Attributes:
       owner: the thread's own state.
       ops: in order.
+      given: the bytes of the large values that it takes, by the number of the operation.
       runner: the thread that runs it, None before.
       gate: held by who runs it.
       is_done: whether it has run, or failed with `error`.
@@ -192,10 +203,12 @@ class Record:
         "_begun_at",
         "_has_written",
         "_line",
+        "_num_given_bytes",
         "_num_seen",
         "_touched",
         "error",
         "gate",
+        "given",
         "is_done",
         "ops",
         "owner",
@@ -205,6 +218,8 @@ class Record:
     def __init__(self, owner: Any) -> None:
         self.owner = owner
         self.ops: list[EagerOperation] = []
+        self.given: dict[int, int] = {}
+        self._num_given_bytes = 0
         self.runner: int | None = None
         self.gate = threading.Lock()
         self.is_done = False
@@ -238,6 +253,19 @@ class Record:
         if line == self._line or len(self.ops) < TURN_OPS:
             return False
         return self._has_written or line == self._begun_at
+
+    def take(self, given: dict[int, int]) -> None:
+        """Count large values among what it takes."""
+        self.given.update(given)
+        self._num_given_bytes = sum(self.given.values())
+
+    def is_filled_by(self, given: dict[int, int]) -> bool:
+        """Return whether it would take too much with these values as well.
+
+        One that takes nothing yet may be given any: a step on a large batch stays one run.
+        """
+        more = sum(size for number, size in given.items() if number not in self.given)
+        return bool(more and self.given) and self._num_given_bytes + more > GIVEN_BYTES
 
     def conflicts(self, op: EagerOperation) -> bool:
         """Return whether `op` must not run before these operations."""

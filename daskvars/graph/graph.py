@@ -84,6 +84,12 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
         self.late_control_inputs = False
         self.notes: dict[str, Any] = {}  # what layers above keep per graph, by their own key
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError(
+            f"{self!r} cannot be pickled, nor what is built in it: pickle its as_graph_def(), or "
+            "write it with tf.train.export_meta_graph"
+        )
+
     def __repr__(self) -> str:
         num_ops, num_variables = len(self._ops), len(self.notes.get("variables_by_op", ()))
         found = counted(num_ops, "operation"), counted(num_variables, "variable")

@@ -214,6 +214,12 @@ class Tensor(WithOperators, ShownInNotebooks):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return self  # it never changes
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError(
+            f"the tensor {self.name!r} cannot be pickled: it has a meaning only in its program. "
+            "Pickle its value, or its name and the graph (tf.train.export_meta_graph)"
+        )
+
     def __float__(self) -> float:
         return float(int(self))
 

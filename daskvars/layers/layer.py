@@ -472,6 +472,13 @@ class Layer(ShownByArguments, LayerLosses):
                 loss = self.activity_regularizer(output)
             self.add_loss(loss, inputs=inputs)
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError(
+            f"the layer {self.name!r} cannot be pickled: its variables belong to the program. "
+            "Make the layer anew, and take the values of its variables along in a checkpoint "
+            "(train.Saver, train.Checkpoint)"
+        )
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
         """Return a copy that shares variables and tensors, which belong to their graph."""
         new = type(self).__new__(type(self))

@@ -405,6 +405,13 @@ class Variable(
 
     # -- as a Python object -------------------------------------------------------------------
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError(
+            f"the variable {self.op.name!r} cannot be pickled: it is a handle, and its value is "
+            "kept by the program. Pickle the value (numpy() in eager code, else what a session's "
+            "run gives), or write a checkpoint (train.Saver, train.Checkpoint)"
+        )
+
     def ref(self) -> Reference:
         """Return a hashable object that compares by identity and gives this back by ``deref``."""
         return Reference(self)

@@ -10,8 +10,9 @@ import pytest
 import daskvars as dv
 from daskvars import lowering
 from daskvars.errors import InvalidArgumentError
+from daskvars.execution import eager_records
 from daskvars.execution.eager import EAGER_CONTEXT
-from daskvars.execution.eager_records import TURN_OPS
+from daskvars.execution.eager_records import LARGE_BYTES, TURN_OPS
 from daskvars.execution.engine import events
 
 
@@ -181,6 +182,48 @@ def test_a_turn_ends_where_the_program_comes_back_but_not_within_a_tape(eager):
         tape.gradient(h, w).numpy()
         assert sum(isinstance(run, events.RunFinished) for run in runs) == 1
     assert {float(value) for value in found} == {4.0}
+
+
+def test_what_a_record_is_given_is_bounded(monkeypatch):
+    """Arrays that nobody has any more, for assignments that nobody looks at."""
+    v = dv.Variable(np.zeros(LARGE_BYTES // 4, np.float32))
+    dv.sync()
+    monkeypatch.setattr(eager_records, "GIVEN_BYTES", 3 * LARGE_BYTES)
+    runs = []
+    with events.subscribed(runs.append):
+        for _ in range(10):
+            v.assign_add(np.ones(v.shape, np.float32))
+        assert len(EAGER_CONTEXT.here.record.ops) <= 3
+        assert sum(isinstance(run, events.RunFinished) for run in runs) == 3
+        runs.clear()
+        batch = dv.constant(np.ones(v.shape, np.float32))
+        dv.sync()
+        runs.clear()
+        for _ in range(10):
+            v.assign_add(batch)  # one value, however often
+        assert not runs
+    assert v.numpy().max() == 20.0
+
+
+@pytest.mark.parametrize("turn", ["constant", "result"])
+def test_a_value_goes_with_its_last_tensor(turn):
+    """Not when the garbage collector comes by, which arrays of gigabytes do not call."""
+    double = dv.function(lambda x: x * 2.0)
+    tensor = dv.constant(np.ones(100, np.float32))
+    if turn == "result":
+        tensor = double(tensor)
+    assert float(tensor[0]) == (2.0 if turn == "result" else 1.0)
+    op, value = tensor.op, weakref.ref(tensor.value)
+    again = op.outputs[0]
+    assert again is tensor
+    del tensor, again
+    assert op.outputs[0].numpy().shape == (100,)  # as long as the operation is there
+    gc.disable()
+    try:
+        del op
+        assert value() is None
+    finally:
+        gc.enable()
 
 
 def test_a_failing_op_raises_where_its_value_is_wanted_and_spares_variables():

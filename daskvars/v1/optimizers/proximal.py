@@ -6,6 +6,7 @@ weight that is small enough becomes zero and stays so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -18,6 +19,7 @@ from daskvars.train.optimizers.update_rule import (
     RuleOptimizer,
     check_positive,
 )
+from daskvars.variables.variable import Variable
 
 
 @accepts("use_locking")
@@ -121,7 +123,10 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
             name,
         )
         self._initial_accumulator_value = initial_accumulator_value
-        self.slot_starts = {"accumulator": initial_accumulator_value}
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        for v in var_list:
+            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
 
     def _rule(self, variable: Cell, gradient: Tensor, *slots: Cell, **none: Any) -> None:
         (accumulator,) = slots

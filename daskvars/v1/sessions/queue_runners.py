@@ -103,7 +103,10 @@ class QueueRunner(ShownByArguments):
         "_exceptions_raised", "Those of threads without a coordinator."
     )
 
-    name: str = forwards("_queue.name", "The queue's name.")
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+        return self._queue.name
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
         """Return the runner as data; None for the runner of a queue outside of a name scope.

@@ -1,13 +1,12 @@
 import shutil
 import subprocess
-from functools import partial
+import threading
 
 import numpy as np
 import pytest
 
 from daskvars.kernels.random import philox
 from daskvars.kernels.random.philox import DEVICE_ROUNDS, block_words, random_bits, words_of
-from tests.at_once import at_once
 
 KEY = (0xDEADBEEFCAFEBABE, 77)
 MASK = (1 << 64) - 1
@@ -112,5 +111,9 @@ def test_threads_do_not_disturb_one_another():
         for _ in range(20):
             equal.append(np.array_equal(random_bits(np, (0, number), 5, 20000), wanted[number]))
 
-    at_once(*[partial(draw, number) for number in range(4)])
+    threads = [threading.Thread(target=draw, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert equal == [True] * 80
