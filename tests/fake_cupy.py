@@ -80,30 +80,21 @@ def _holds_arrays(value):
     return isinstance(value, tuple | list) and any(isinstance(item, ndarray) for item in value)
 
 
-class _Linalg:
-    """`cupy.linalg`, which does not tell that a matrix is singular: it gives NaN."""
+class _Functions:
+    """`cupy.linalg` or `cupy.fft`. That a matrix is singular is not told: it gives NaN."""
 
-    LinAlgError = np.linalg.LinAlgError
-
-    def __getattr__(self, name):
-        if name not in SURFACE["linalg"]:
-            raise AttributeError(f"module 'cupy.linalg' has no attribute {name!r}")
-        return _function(np.linalg, name, SURFACE["linalg"][name], "linalg.")
-
-
-linalg = _Linalg()
-
-
-class _Fft:
-    """`cupy.fft`."""
+    def __init__(self, where):
+        self._where = where
 
     def __getattr__(self, name):
-        if name not in SURFACE["fft"]:
-            raise AttributeError(f"module 'cupy.fft' has no attribute {name!r}")
-        return _function(np.fft, name, SURFACE["fft"][name], "fft.")
+        if name not in SURFACE[self._where]:
+            raise AttributeError(f"module 'cupy.{self._where}' has no attribute {name!r}")
+        parameters = SURFACE[self._where][name]
+        return _function(getattr(np, self._where), name, parameters, f"{self._where}.")
 
 
-fft = _Fft()
+linalg, fft = _Functions("linalg"), _Functions("fft")
+linalg.LinAlgError = np.linalg.LinAlgError
 
 
 class _Special:

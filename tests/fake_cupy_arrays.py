@@ -36,6 +36,14 @@ class _Flags:
         self.owndata = flags.owndata
 
 
+def _part(name):
+    """Return the property that is a part of an array, and may be set."""
+    return property(
+        lambda array: device(getattr(array._host, name)),
+        lambda array, value: setattr(array._host, name, host(value)),
+    )
+
+
 class ndarray:
     """A NumPy array that is none."""
 
@@ -115,21 +123,7 @@ class ndarray:
     def flags(self):
         return _Flags(self._host.flags)
 
-    @property
-    def real(self):
-        return device(self._host.real)
-
-    @real.setter
-    def real(self, value):
-        self._host.real = host(value)
-
-    @property
-    def imag(self):
-        return device(self._host.imag)
-
-    @imag.setter
-    def imag(self, value):
-        self._host.imag = host(value)
+    real, imag = _part("real"), _part("imag")
 
     @property
     def T(self):

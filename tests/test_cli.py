@@ -338,14 +338,19 @@ def test_it_runs_as_a_module_and_asks_for_a_command():
     assert b"inspect,verify,diff,export,import,history,restore-to" in done.stderr
 
 
+def sealed_twice(session, v, place):
+    """Seal two values of a variable and return the versions."""
+    for number in 1.0, 2.0:
+        session.run(v.assign(number))
+        session.seal()
+    return ZarrStore(place).snapshots()
+
+
 def test_restore_to_goes_back_to_a_version_on_purpose(tmp_path, capsys):
     place = str(tmp_path / "s.zarr")
     v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
     with tf.Session(store=place) as session:
-        for number in 1.0, 2.0:
-            session.run(v.assign(number))
-            session.seal()
-    one, two = ZarrStore(place).snapshots()
+        one, two = sealed_twice(session, v, place)
     (tmp_path / "s.zarr" / f"v{two}" / "zarr.json").write_text("")
     for call in lambda: tf.Session(store=place), lambda: tf.train.load_variable(place, "v"):
         with pytest.raises(StoreError, match=rf"version {two} is the head.*restore-to .* {one}` "):
@@ -361,10 +366,7 @@ def test_restore_to_goes_back_to_a_version_on_purpose(tmp_path, capsys):
 def test_a_session_goes_back_to_a_version_on_purpose(tmp_path):
     v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
     with tf.Session(store=tmp_path) as session:
-        for number in 1.0, 2.0:
-            session.run(v.assign(number))
-            session.seal()
-        one, two = ZarrStore(tmp_path).snapshots()
+        one, two = sealed_twice(session, v, tmp_path)
         (tmp_path / f"v{two}" / "zarr.json").write_text("")
         session.run(v.assign(3.0))
         with pytest.raises(StoreError, match=rf"recover\(version={one}\)"):

@@ -55,6 +55,7 @@ from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.remote.tasks.record_files import PathName
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_of_method
 
 CYCLE_LENGTH = 4  # of an interleave for which nobody says it: the same on every machine
 
@@ -747,13 +748,8 @@ class TFRecordDataset(Dataset):
     [b'one', b'one']
     """
 
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-    ) -> None:
+    @with_arguments_of_method(TextLineDataset.__init__)
+    def __init__(self, filenames: Any, compression_type: Any, **accepted: Any) -> None:
         super().__init__(Records(file_names(filenames), as_compression(compression_type)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from daskvars.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
 from daskvars.distributions.scalar_distributions import (
@@ -19,6 +20,7 @@ from daskvars.ops.math.reduce import reduce_logsumexp, reduce_sum
 from daskvars.ops.math.transcendental import exp, log, log1p, sigmoid, softplus
 from daskvars.ops.nn.softmax import log_softmax
 from daskvars.ops.random.distributions import random_uniform
+from daskvars.surface.signatures import with_arguments_of_method
 
 
 class RelaxedBernoulli(Distribution):
@@ -105,16 +107,9 @@ class ExpRelaxedOneHotCategorical(ByClass):
 
     reparameterization_type = FULLY_REPARAMETERIZED
 
-    def __init__(
-        self,
-        temperature: TensorLike,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "ExpRelaxedOneHotCategorical",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+    @with_arguments_of_method(RelaxedBernoulli.__init__, name="ExpRelaxedOneHotCategorical")
+    def __init__(self, temperature: Any, logits: Any, probs: Any, **how: Any) -> None:
+        super().__init__(**how)
         self._take_classes(logits, probs)
         self._given["temperature"] = temperature
         given = convert_to_tensor(temperature, self.dtype, name="temperature")
@@ -162,16 +157,9 @@ class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
     ([4, 3], 4.0)
     """
 
-    def __init__(
-        self,
-        temperature: TensorLike,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "RelaxedOneHotCategorical",
-    ) -> None:
-        super().__init__(temperature, logits, probs, validate_args, allow_nan_stats, name)
+    @with_arguments_of_method(RelaxedBernoulli.__init__, name="RelaxedOneHotCategorical")
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return exp(super()._sample(shape, full, seed))

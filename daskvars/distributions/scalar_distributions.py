@@ -38,6 +38,7 @@ from daskvars.ops.math.transcendental import (
 )
 from daskvars.ops.random.distributions import random_normal, random_uniform
 from daskvars.ops.random.gamma_poisson import random_gamma, random_poisson
+from daskvars.surface.signatures import with_arguments_of_method
 
 
 def _is_between(x: Tensor) -> Tensor:
@@ -80,7 +81,8 @@ class _Placed(_OfTwo):
     loc: Tensor
     scale: Tensor
 
-    def _place(self, loc: TensorLike, scale: TensorLike) -> None:
+    def __init__(self, loc: TensorLike, scale: TensorLike, **how: Any) -> None:
+        super().__init__(**how)
         loc, scale = self._take(loc=loc, scale=scale)
         self._second = self.scale = self._positive(scale, "scale")
         self._first = self.loc = self._after(self.scale, loc)
@@ -114,8 +116,8 @@ class Normal(_Placed):
         allow_nan_stats: bool = True,
         name: str = "Normal",
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
-        self._place(loc, scale)
+        how = {"validate_args": validate_args, "allow_nan_stats": allow_nan_stats, "name": name}
+        super().__init__(loc, scale, **how)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return random_normal(full, dtype=self.dtype, seed=seed) * self.scale + self.loc
@@ -186,16 +188,9 @@ class Laplace(_Placed):
     (0.25, 0.5, 8.0)
     """
 
-    def __init__(
-        self,
-        loc: TensorLike,
-        scale: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Laplace",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
-        self._place(loc, scale)
+    @with_arguments_of_method(Normal.__init__, name="Laplace")
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         # Open at -1, where the logarithm would be infinite.
@@ -247,16 +242,9 @@ class Logistic(_Placed):
     (0.5, 0.125)
     """
 
-    def __init__(
-        self,
-        loc: TensorLike,
-        scale: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Logistic",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
-        self._place(loc, scale)
+    @with_arguments_of_method(Normal.__init__, name="Logistic")
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return draws_of_logistic(full, self.dtype, seed) * self.scale + self.loc

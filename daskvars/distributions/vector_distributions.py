@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution
-from daskvars.distributions.scalar_distributions import Normal, check_one_given, second
+from daskvars.distributions.scalar_distributions import Bernoulli, Normal, check_one_given, second
 from daskvars.dtypes import DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -35,6 +35,7 @@ from daskvars.ops.nn.softmax import log_softmax, softmax
 from daskvars.ops.random.distributions import multinomial, random_normal
 from daskvars.ops.random.gamma_poisson import random_gamma
 from daskvars.shapes import TensorShape
+from daskvars.surface.signatures import with_arguments_of_method
 
 
 def _is_not_negative(x: Tensor) -> Tensor:
@@ -128,12 +129,29 @@ class ByClass(OfClasses):
         return TensorShape([self._num_classes()])
 
 
-def _entropy_of(logits: Tensor) -> Tensor:
-    logs = log_softmax(logits)
-    return -reduce_sum(multiply_no_nan(logs, exp(logs)), -1)
+class _OneClass(OfClasses):
+    """One class of several, drawn as some dtype."""
+
+    def __init__(self, logits: Any, probs: Any, dtype: DTypeLike, **how: Any) -> None:
+        super().__init__(**how)
+        self._take_classes(logits, probs)
+        self.dtype = as_dtype(dtype)
+        self._given["dtype"] = self.dtype
+
+    @property
+    def event_size(self) -> int:
+        """The number of classes."""
+        return self._num_classes()
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.logits[..., 0]]
+
+    def _entropy(self) -> Tensor:
+        logs = log_softmax(self.logits)
+        return -reduce_sum(multiply_no_nan(logs, exp(logs)), -1)
 
 
-class Categorical(OfClasses):
+class Categorical(_OneClass):
     """One class of several. Its `cdf` is the probability of a lower class, as in TensorFlow 1.
 
     Args:
@@ -151,27 +169,9 @@ class Categorical(OfClasses):
     (0.75, [3])
     """
 
-    def __init__(
-        self,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        dtype: DTypeLike = int32,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Categorical",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
-        self._take_classes(logits, probs)
-        self.dtype = as_dtype(dtype)
-        self._given["dtype"] = self.dtype
-
-    @property
-    def event_size(self) -> int:
-        """The number of classes."""
-        return self._num_classes()
-
-    def _batch_tensors(self) -> list[Tensor]:
-        return [self.logits[..., 0]]
+    @with_arguments_of_method(Bernoulli.__init__, name="Categorical")
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def _value(self, value: TensorLike) -> Tensor:
         return cast(value, self.dtype)  # the number of a class, of whatever dtype
@@ -190,14 +190,11 @@ class Categorical(OfClasses):
         # As TensorFlow 1 has it: the probability of a class before this one.
         return reduce_sum(cumsum(softmax(self.logits), -1, exclusive=True) * chosen, -1)
 
-    def _entropy(self) -> Tensor:
-        return _entropy_of(self.logits)
-
     def _mode(self) -> Tensor:
         return cast(argmax(self.logits, -1), self.dtype)
 
 
-class OneHotCategorical(ByClass):
+class OneHotCategorical(_OneClass, ByClass):
     """One class of several, as a vector with a 1 in its place.
 
     Args:
@@ -217,27 +214,9 @@ class OneHotCategorical(ByClass):
     (0.75, [0, 1])
     """
 
-    def __init__(
-        self,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        dtype: DTypeLike = int32,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "OneHotCategorical",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
-        self._take_classes(logits, probs)
-        self.dtype = as_dtype(dtype)
-        self._given["dtype"] = self.dtype
-
-    @property
-    def event_size(self) -> int:
-        """The number of classes."""
-        return self._num_classes()
-
-    def _batch_tensors(self) -> list[Tensor]:
-        return [self.logits[..., 0]]
+    @with_arguments_of_method(Bernoulli.__init__, name="OneHotCategorical")
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def _value(self, value: TensorLike) -> Tensor:
         return cast(value, self.logits.dtype.base_dtype)
@@ -248,9 +227,6 @@ class OneHotCategorical(ByClass):
 
     def _log_prob(self, x: Tensor) -> Tensor:
         return reduce_sum(multiply_no_nan(log_softmax(self.logits), x), -1)
-
-    def _entropy(self) -> Tensor:
-        return _entropy_of(self.logits)
 
     def _mean(self) -> Tensor:
         return softmax(self.logits)

@@ -6,7 +6,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.metric import EXAMPLE, Metric, Pair, metric, metric_variable
+from daskvars.metrics.metric import EXAMPLE, Metric, Pair, metric, metric_variable, updated_to
 from daskvars.ops.array.constant import rank
 from daskvars.ops.checks.shape_assertions import assert_rank_in
 from daskvars.ops.control.dependencies import control_dependencies
@@ -93,6 +93,7 @@ def _share(labels: Any, predictions: Any, weights: Any, others: Metric) -> Pair:
 
 
 @metric()
+@updated_to("[1, 0, 1, 0], [1, 1, 0, 0] -> 0.5")
 def precision(
     labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None
 ) -> Pair:
@@ -103,18 +104,12 @@ def precision(
     Args:
       labels: [...] converted to bool.
       predictions: of the shape of `labels`, converted to bool.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.precision([1, 0, 1, 0], [1, 1, 0, 0])
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
     """
     return _share(labels, predictions, weights, false_positives)
 
 
 @metric()
+@updated_to("[1, 1, 1, 0], [1, 0, 0, 0], weights=[2, 1, 1, 1] -> 0.5")
 def recall(labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None) -> Pair:
     """Return which part of what is true was predicted true.
 
@@ -123,12 +118,5 @@ def recall(labels: TensorLike, predictions: TensorLike, weights: TensorLike | No
     Args:
       labels: [...] converted to bool.
       predictions: of the shape of `labels`, converted to bool.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.recall([1, 1, 1, 0], [1, 0, 0, 0], weights=[2, 1, 1, 1])
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
     """
     return _share(labels, predictions, weights, false_negatives)

@@ -17,6 +17,7 @@ from daskvars.metrics.metric import (
     metric_variable,
     popped_collections,
     ratio,
+    updated_to,
 )
 from daskvars.ops.array.constant import ones_like, size
 from daskvars.ops.control.dependencies import control_dependencies
@@ -144,80 +145,47 @@ def mean_tensor(values: Any, weights: Any = None) -> Pair:
 
 
 @averaged("percentage_below_threshold")
+@updated_to("[1.0, 2.0, 3.0, 4.0], 2.5 -> 0.5")
 def percentage_below(values: TensorLike, threshold: TensorLike) -> Tensor:
     """Return which part of all values is below `threshold`.
 
     Args:
       values: [...] number.
       threshold: a number, or of the shape of `values`.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.percentage_below([1.0, 2.0, 3.0, 4.0], 2.5)
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
     """
     return cast(less(values, threshold), dtypes.float32)
 
 
 @averaged()
+@updated_to("[1, 2, 3, 4], [1, 2, 3, 0] -> 0.75")
 def accuracy(labels: Any, predictions: Any) -> Tensor:
-    """Return how often predictions equal labels.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.accuracy([1, 2, 3, 4], [1, 2, 3, 0])
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.75
-    """
+    """Return how often predictions equal labels."""
     return cast(equal(cast(predictions, labels.dtype.base_dtype), labels), dtypes.float32)
 
 
 @averaged()
+@updated_to("[1.0, 2.0], [2.0, 4.0] -> 1.5")
 def mean_absolute_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
-    """Return the mean of |predictions - labels|.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.mean_absolute_error([1.0, 2.0], [2.0, 4.0])
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    1.5
-    """
+    """Return the mean of |predictions - labels|."""
     return absolute(subtract(predictions, labels))
 
 
 @averaged()
+@updated_to("[1.0, 2.0], [2.0, 4.0] -> 2.5")
 def mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
-    """Return the mean of (predictions - labels)².
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.mean_squared_error([1.0, 2.0], [2.0, 4.0])
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    2.5
-    """
+    """Return the mean of (predictions - labels)²."""
     return squared_difference(labels, predictions)
 
 
 @averaged(finish=sqrt)
+@updated_to("[0.0, 0.0], [2.0, 2.0] -> 2.0")
 def root_mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
-    """Return the root of the mean of (predictions - labels)².
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.root_mean_squared_error([0.0, 0.0], [2.0, 2.0])
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    2.0
-    """
+    """Return the root of the mean of (predictions - labels)²."""
     return squared_difference(labels, predictions)
 
 
 @averaged()
+@updated_to("[1.0, 2.0], [2.0, 4.0], [1.0, 0.0] -> 0.5")
 def mean_relative_error(
     labels: TensorLike, predictions: TensorLike, normalizer: TensorLike
 ) -> Tensor:
@@ -225,13 +193,6 @@ def mean_relative_error(
 
     Args:
       normalizer: of the shape of `predictions`.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.mean_relative_error([1.0, 2.0], [2.0, 4.0], [1.0, 0.0])
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
     """
     predictions, normalizer = remove_squeezable_dimensions(predictions, normalizer)
     check_same_shape(predictions, normalizer, "normalizer")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from daskvars.dtypes import DTypeLike
 from daskvars.graph.convert import convert_to_tensor
@@ -15,12 +15,13 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import zeros
 from daskvars.ops.math.arithmetic import maximum, number
 from daskvars.ops.math.division import div_no_nan
-from daskvars.surface.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family, with_example
 from daskvars.variables.scopes.variable_scope import variable_scope
 from daskvars.variables.variable import Variable
 
 Pair = tuple[Tensor, Tensor]
 Metric = Callable[..., Pair]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 METRICS = Family(
     {
@@ -59,6 +60,24 @@ with tf.Graph().as_default(), tf.Session() as sess:
     value, update = tf.metrics.{name}(labels, predictions{others})
     sess.run(tf.local_variables_initializer())
     sess.run(update).tolist() -> {shown}"""
+
+UPDATED = """import daskvars.v1 as tf
+with tf.Graph().as_default(), tf.Session() as sess:
+    value, update = tf.metrics.{name}({arguments})
+    sess.run(tf.local_variables_initializer())
+    float(sess.run(update)) -> {shown}"""
+
+
+def updated_to(example: str) -> Callable[[Function], Function]:
+    """Add an example to the docstring of a metric's function: "arguments -> its update"."""
+
+    def document(own: Function) -> Function:
+        arguments, _, shown = example.rpartition(" -> ")
+        code = UPDATED.format(name=own.__name__, arguments=arguments, shown=shown)
+        own.__doc__ = with_example(own.__doc__ or "", code)
+        return own
+
+    return document
 
 
 def metric(scope: str = "", order: str = "") -> Callable[[Metric], Metric]:

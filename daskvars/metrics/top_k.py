@@ -23,6 +23,7 @@ from daskvars.metrics.metric import (
     in_graphs,
     metric_variable,
     popped_collections,
+    updated_to,
 )
 from daskvars.ops.array.constant import constant, ones_like, rank, shape, size
 from daskvars.ops.array.reshaping import expand_dims
@@ -189,6 +190,7 @@ def _share_at_k(share: str, others: str) -> Callable[[Callable[..., Tensor]], Me
 
 
 @_share_at_k("precision", "false_positive")
+@updated_to("[[1, 2]], [[2, 0, 3, 1]] -> 0.5")
 def precision_at_top_k(
     labels: TensorLike, predictions_idx: TensorLike, k: int | None = None
 ) -> Any:
@@ -196,73 +198,39 @@ def precision_at_top_k(
 
     Args:
       k: for the names of operations and variables only.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.precision_at_top_k([[1, 2]], [[2, 0, 3, 1]])
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
     """
     return predictions_idx
 
 
 @_share_at_k("precision", "false_positive")
+@updated_to("[[1], [0]], [[0.1, 0.9], [0.1, 0.9]], k=1 -> 0.5")
 def precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
-    """Return which part of the k classes that score highest are labels.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.precision_at_k([[1], [0]], [[0.1, 0.9], [0.1, 0.9]], k=1)
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
-    """
+    """Return which part of the k classes that score highest are labels."""
     return top_k(predictions, k)[1]
 
 
 @_share_at_k("precision", "false_positive")
+@updated_to("[[0]], [[0.3, 0.1, 0.6]], k=2 -> 0.5")
 def sparse_precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
-    """Return `precision_at_k`, of which this is the old name.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.sparse_precision_at_k([[0]], [[0.3, 0.1, 0.6]], k=2)
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
-    """
+    """Return `precision_at_k`, of which this is the old name."""
     return top_k(predictions, k)[1]
 
 
 @_share_at_k("recall", "false_negative")
+@updated_to("[[1, 2]], [[2, 0]] -> 0.5")
 def recall_at_top_k(labels: TensorLike, predictions_idx: TensorLike, k: int | None = None) -> Any:
     """Return which part of the labels is among the classes predicted.
 
     Args:
       k: for the names of operations and variables only.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.recall_at_top_k([[1, 2]], [[2, 0]])
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
     """
     return predictions_idx
 
 
 @_share_at_k("recall", "false_negative")
+@updated_to("[[0, 1]], [[0.3, 0.1, 0.6]], k=2 -> 0.5")
 def recall_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
-    """Return which part of the labels is among the k classes that score highest.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.recall_at_k([[0, 1]], [[0.3, 0.1, 0.6]], k=2)
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
-    """
+    """Return which part of the labels is among the k classes that score highest."""
     return top_k(predictions, k)[1]
 
 
@@ -344,14 +312,7 @@ def average_precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) 
 
 
 @_average_at_k
+@updated_to("[[0]], [[0.3, 0.6]], k=2 -> 0.5")
 def sparse_average_precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
-    """Return `average_precision_at_k`, of which this is the old name.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.sparse_average_precision_at_k([[0]], [[0.3, 0.6]], k=2)
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
-    """
+    """Return `average_precision_at_k`, of which this is the old name."""
     return top_k(predictions, k)[1]

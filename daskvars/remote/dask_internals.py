@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import struct
 import sys
 import time
 from collections.abc import (
@@ -88,6 +89,7 @@ __all__ = [
     "locations",
     "on_loop",
     "pickle",
+    "read_back_aligned",
     "refer_inputs",
     "refer_to_inputs",
     "release_keys",
@@ -364,6 +366,29 @@ def spill_one(worker: Any) -> bool:
     """
     data = worker.data
     return bool(getattr(data, "fast", None)) and data.evict() != -1
+
+
+def read_back_aligned(worker: Any) -> None:
+    """Have a worker read arrays that it has spilled to where NumPy's kernels want them.
+
+    It reads a file as a whole, in which an array begins anywhere. A task would copy it, and have
+    twice what it takes in memory.
+    """
+    spilled = getattr(worker.data, "_slow_uncached", None)
+    if spilled is not None:
+        spilled.load = partial(_load_aligned, spilled.load)
+
+
+def _load_aligned(load: Callable[[Any], Any], data: Any) -> Any:
+    """Return ``load(data)`` of the frames of a value, the largest moved to a multiple of 16."""
+    if isinstance(data, bytearray):
+        (count,) = struct.unpack_from("Q", data)
+        sizes = struct.unpack_from(f"{count}Q", data, 8)
+        largest = sizes.index(max(sizes))
+        shift = -(8 * (1 + count) + sum(sizes[:largest])) % 16
+        data[:0] = bytes(shift)  # in its own memory
+        data = memoryview(data)[shift:]
+    return load(data)
 
 
 def data_bytes(worker: Any) -> tuple[int, int]:

@@ -29,7 +29,13 @@ from tornado.ioloop import PeriodicCallback
 
 from daskvars import backend, config
 from daskvars.errors import ResourceExhaustedError, enumerated
-from daskvars.remote.dask_internals import NamedPlugin, data_bytes, limit_of_process, spill_one
+from daskvars.remote.dask_internals import (
+    NamedPlugin,
+    data_bytes,
+    limit_of_process,
+    read_back_aligned,
+    spill_one,
+)
 
 KEPT_BYTES = 1 << 30  # free memory kept: two layers of 4096 units free half of that in a step
 GIVE_BACK_SHARE, KEEP_SHARE = 0.6, 0.45
@@ -51,6 +57,7 @@ class WorkerMemory(NamedPlugin):
 
     def setup(self, worker: Any) -> None:
         """Take note of the worker."""
+        read_back_aligned(worker)
         keep_freed_memory()  # before there are threads, which have arenas of their own otherwise
         self.worker, self.limit = worker, limit_of_process(worker)
         if not self.limit:

@@ -14,10 +14,11 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S")
 Function = TypeVar("Function", bound=Callable[..., Any])
 _SECTION = re.compile(r"(Args|Returns|Raises):\n")
 _AFTER = re.compile(r"Source:|>>> |Gradient|See `")
@@ -258,9 +259,29 @@ def with_arguments_of(
             return own(**bound(args, kwargs))
 
         function.__signature__ = here  # type: ignore[attr-defined]
-        function.__doc__ = _completed(own.__doc__, here.parameters, texts, sections)
+        if own.__doc__ or model.__doc__:
+            function.__doc__ = _completed(own.__doc__, here.parameters, texts, sections)
         return function
 
+    return decorate
+
+
+def with_arguments_of_method(
+    model: Callable[Concatenate[Any, P], Any], **defaults: Any
+) -> Callable[[Callable[Concatenate[S, ...], R]], Callable[Concatenate[S, P], R]]:
+    """Do as `with_arguments_of` for a method, here of a class that need not be the model's.
+
+    >>> class Circle:
+    ...     def __init__(self, radius=1, name="circle"):
+    ...         self.text = f"{name} of {radius}"
+    >>> class Ball:
+    ...     @with_arguments_of_method(Circle.__init__, name="ball")
+    ...     def __init__(self, **arguments):
+    ...         Circle.__init__(self, **arguments)
+    >>> Ball(2).text, inspect.signature(Ball)
+    ('ball of 2', <Signature (radius=1, name='ball')>)
+    """
+    decorate: Any = with_arguments_of(model, **defaults)
     return decorate
 
 

@@ -1,11 +1,11 @@
 """Several threads that build one graph."""
 
 import sys
-import threading
 
 import pytest
 
 import daskvars.v1 as tf
+from tests.at_once import at_once
 
 
 @pytest.fixture
@@ -25,11 +25,7 @@ def test_names_and_numbers_are_unique(switching):
             for i in range(100):
                 tf.constant(i, name="c")
 
-    threads = [threading.Thread(target=build) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[build] * 8)
     operations = graph.get_operations()
     assert {op.name for op in operations} == {"c", *(f"c_{i}" for i in range(1, 800))}
     assert sorted(op.id for op in operations) == list(range(800))

@@ -10,6 +10,7 @@ import daskvars.v1 as tf
 from daskvars import lowering
 from daskvars.execution.engine.values.checked_feeds import feed_specs
 from daskvars.lowering.planner.shard import Machine
+from tests.lowering.places import Anywhere
 
 
 def mlp(units=(16, 32, 10)):
@@ -202,22 +203,6 @@ def test_blocks_of_unequal_size_are_tiled_right(size, columns):
     np.testing.assert_allclose(found[1], wanted.sum(0), rtol=1e-4)
 
 
-class OnePlace:
-    """Workers that can spare so many bytes for a task."""
-
-    why_anywhere = "anywhere"
-    most_awaited_bytes = float("inf")
-
-    def __init__(self, most_task_bytes):
-        self.most_task_bytes = most_task_bytes
-
-    def of_device(self, device, name):
-        return "", ""
-
-    def of_variable(self, key, device, spec, layout):
-        return ""
-
-
 @pytest.mark.parametrize(("most", "tasks"), [(16_000, 5), (31_999, 5), (32_100, 3), (80_100, 1)])
 def test_a_task_with_more_bytes_than_a_worker_can_spare_is_split(most, tasks):
     """Five variables of 8 kB: a task of two takes and gives 32 kB, besides constants."""
@@ -225,7 +210,7 @@ def test_a_task_with_more_bytes_than_a_worker_can_spare_is_split(most, tasks):
         values = [tf.get_variable(f"v{i}", [1000], tf.float64) for i in range(5)]
         step = tf.group(*[v.assign_add(tf.sin(v) + 1.0) for v in values])
         session.run(tf.global_variables_initializer())
-        plan = lowering.lower([], [step], {}, session.engine.state_of, places=OnePlace(most))
+        plan = lowering.lower([], [step], {}, session.engine.state_of, places=Anywhere(most))
     assert len(plan.regions) == tasks
 
 
@@ -238,5 +223,5 @@ def test_what_needs_one_another_or_is_seen_from_outside_is_not_split():
         session.run(tf.global_variables_initializer())
         for fetches, targets in ([], [coupled]), (printed, []):
             state_of = session.engine.state_of
-            plan = lowering.lower(fetches, targets, {}, state_of, places=OnePlace(1))
+            plan = lowering.lower(fetches, targets, {}, state_of, places=Anywhere(1))
             assert len(plan.regions) == 1

@@ -10,6 +10,7 @@ import pickle as standard_pickle
 from contextlib import contextmanager
 from functools import partial
 from operator import add, getitem
+from types import SimpleNamespace
 
 import dask
 import dask.array
@@ -18,6 +19,7 @@ import pytest
 from distributed import Future, Scheduler, SchedulerPlugin, WorkerPlugin, get_client
 from distributed.core import Status
 from distributed.scheduler import TaskState
+from distributed.spill import SpillBuffer
 from distributed.worker_state_machine import TaskState as WorkerTask
 
 from daskvars.remote import dask_internals as internals
@@ -257,6 +259,23 @@ def test_a_task_knows_its_key_and_adds_to_its_figures(client):
         return {v for k, v in metrics.items() if "our label" in k and k[-1] == "seconds"}
 
     assert until(client, seconds) == {0.5}
+
+
+def test_what_was_spilled_comes_back_in_place_and_where_numpy_wants_it(tmp_path):
+    """Wherever in its file an array begins, which what stands before it says."""
+    data = SpillBuffer(str(tmp_path), target=1 << 30)
+    internals.read_back_aligned(SimpleNamespace(data=data))
+    for length in range(16):
+        array = np.arange(100_000.0)
+        data["key"] = TaskOutputs(["x" * length, Versioned(array)])
+        assert data.evict() > array.nbytes
+        del array
+        text, found = data["key"]
+        assert found.flags.aligned
+        assert found.flags.writeable
+        assert len(text) == length
+        assert found[[0, 1, -1]].tolist() == [0, 1, 99_999]
+        del data["key"], found
 
 
 # -- the scheduler's tasks ----------------------------------------------------------------------

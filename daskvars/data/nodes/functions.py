@@ -369,6 +369,27 @@ class ElementFunction(Traced):
         )
 
 
+def number_function(
+    function: Callable[..., Any], structure: Any, name: str, what: str
+) -> ElementFunction:
+    """Return a function of elements that gives a scalar int64.
+
+    Args:
+      function: the function.
+      structure: of its elements.
+      name: of the dataset's function, in errors.
+      what: what it is called where it gives something else.
+
+    Raises:
+      ValueError: it does.
+    """
+    made = ElementFunction(function, structure, name)
+    found = flatten(made.structure)
+    if len(found) != 1 or found[0].dtype is not int64 or found[0].shape not in ((), None):
+        raise ValueError(f"{what} must return a single tf.int64 scalar, found {made.structure}")
+    return made
+
+
 def _as_tensor(item: Any) -> Any:
     if isinstance(item, SparseTensor):
         return item

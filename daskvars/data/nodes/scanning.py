@@ -15,7 +15,7 @@ from daskvars.data.nodes.elements import (
     spec_of,
     types_of,
 )
-from daskvars.data.nodes.functions import ElementFunction
+from daskvars.data.nodes.functions import ElementFunction, number_function
 from daskvars.data.nodes.mapping import EPOCH_DRAWS, OfPredicate
 from daskvars.data.nodes.node import Elements, Node, OfSource, Pass, elements_here
 from daskvars.graph.definitions.opdef import Spec
@@ -195,14 +195,7 @@ class GroupedByReducer(Node):
         no_datasets(input.structure, f"{what}()")
         self.inputs = (input,)
         number = Spec(dtypes.int64, ())
-        self._key = ElementFunction(key, input.structure, f"{what}_key")
-        found = flatten(self._key.structure)
-        if (
-            len(found) != 1
-            or found[0].dtype is not dtypes.int64
-            or found[0].shape not in ((), None)
-        ):
-            raise ValueError("`key_func` must return a single tf.int64 scalar tensor.")
+        self._key = number_function(key, input.structure, f"{what}_key", "`key_func`")
         self._first = ElementFunction(first, number, f"{what}_init")
         self._reduce = StateFunction(reduce, self._first.structure, input.structure, what)
         self._last = ElementFunction(_of_one(last), (self._reduce.state,), f"{what}_finalize")

@@ -10,11 +10,10 @@ from daskvars.data.nodes.elements import (
     DatasetSpec,
     Element,
     Window,
-    flatten,
     map_structure,
     no_datasets,
 )
-from daskvars.data.nodes.functions import DatasetFunction, ElementFunction
+from daskvars.data.nodes.functions import DatasetFunction, ElementFunction, number_function
 from daskvars.data.nodes.mapping import EPOCH_DRAWS
 from daskvars.data.nodes.node import (
     INFINITE,
@@ -124,14 +123,12 @@ class GroupedByWindow(Node):
         no_datasets(input.structure, f"{what}()")
         self.inputs = (input,)
         number = Spec(dtypes.int64, ())
-        self._key = ElementFunction(key, input.structure, f"{what}_key")
-        _check_number(self._key, "`key_func`")
+        self._key = number_function(key, input.structure, f"{what}_key", "`key_func`")
         pair = number, DatasetSpec(input.structure, kind)
         self._reduce = DatasetFunction(reduce, pair, what)
         self._size: Any = size
         if callable(size):
-            self._size = ElementFunction(size, number, f"{what}_size")
-            _check_number(self._size, "`window_size_func`")
+            self._size = number_function(size, number, f"{what}_size", "`window_size_func`")
         sizes = self._size.operands if callable(size) else (size,)
         self.operands = (*self._key.operands, *self._reduce.operands, *sizes)
         self.structure = self._reduce.node.structure
@@ -171,13 +168,6 @@ class GroupedByWindow(Node):
             return known[key]
 
         return key_of, group_size, opened
-
-
-def _check_number(function: ElementFunction, what: str) -> None:
-    """Raise ValueError unless a function gives a scalar int64."""
-    found = flatten(function.structure)
-    if len(found) != 1 or found[0].dtype is not dtypes.int64 or found[0].shape not in ((), None):
-        raise ValueError(f"{what} must return a single tf.int64 scalar, found {function.structure}")
 
 
 class _Groups(Elements):

@@ -189,6 +189,20 @@ class SharedVersions:
 
     # -- arriving -------------------------------------------------------------------------------
 
+    def check_epoch(self, header: RunHeader) -> None:
+        """Raise StaleEpochError where a run was sent before its session knew of a new epoch.
+
+        That comes first: whatever else is wrong with it, its session sends it again, and a refusal
+        (`refuse`) would take the session back to an epoch that it has left.
+        """
+        if self.epochs.get(header.session) != header.epoch:
+            raise StaleEpochError(
+                None,
+                None,
+                f"run {header.number} was sent before it was known "
+                "that runs before it were undone; send it again",
+            )
+
     def refuse(self, header: RunHeader) -> dict[str, Any]:
         """Refuse what a session sends until it knows that one of its runs cannot be bound."""
         self.epochs[header.session] = header.epoch + 1
@@ -214,13 +228,7 @@ class SharedVersions:
             StaleViewError: the variables are not as the run expects them.
             LostStateError: blocks are lost.
         """
-        if self.epochs.get(header.session) != header.epoch:
-            raise StaleEpochError(
-                None,
-                None,
-                f"run {header.number} was sent before it was known "
-                "that runs before it were undone; send it again",
-            )
+        self.check_epoch(header)
         before = {False: self.newest, True: self._stale_view(header.session)}  # by BlockRef.stale
         check_layouts(header, before[False])
         if header.exact is not None and self._early.get(header.session) != (

@@ -135,6 +135,7 @@ class VersionKeeper(SchedulerPlugin):
         with self.lock:
             state = self.states[header.name]
             try:
+                state.versions.check_epoch(header)
                 gone = sorted(map(str, filterfalse(self._is_there, outside)))
                 if gone:
                     raise LostKeysError(f"{', '.join(gone)} are lost")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor
@@ -12,13 +12,14 @@ from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.math.arithmetic import abs, maximum
 from daskvars.ops.state.assign import assign
 from daskvars.surface.accepted import accepts
-from daskvars.train.optimizers.adaptive import AdamOptimizer
+from daskvars.surface.signatures import with_arguments_of_method
+from daskvars.train.optimizers.adaptive import AdamOptimizer, OfTwoAverages
 from daskvars.train.optimizers.update_rule import (
     Cell,
-    Hyperparameter,
     RuleOptimizer,
     SparseRows,
     as_dtype_of,
+    one_step,
 )
 from daskvars.variables.variable import Variable
 
@@ -48,6 +49,7 @@ class LazyAdamOptimizer(AdamOptimizer):
         return RuleOptimizer._apply_sparse(self, grad, var)
 
 
+@one_step("NadamOptimizer(0.1)", "round(float(v), 4) -> 0.81")
 class NadamOptimizer(AdamOptimizer):
     """Adam with Nesterov's momentum: ``beta1 * m + (1 - beta1) * g`` in the place of m.
 
@@ -58,12 +60,6 @@ class NadamOptimizer(AdamOptimizer):
 
     Source: Dozat 2016, "Incorporating Nesterov Momentum into Adam"; TensorFlow 1.15,
     ``tf.contrib.opt.NadamOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> NadamOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
-    >>> round(float(v), 4)
-    0.81
     """
 
     def _rule(self, variable: Cell, gradient: Tensor, m: Cell, v: Cell) -> None:
@@ -82,7 +78,8 @@ class NadamOptimizer(AdamOptimizer):
 
 
 @accepts("use_locking")
-class AdaMaxOptimizer(RuleOptimizer):
+@one_step("AdaMaxOptimizer(0.25)", "round(float(v), 4) -> 0.75")
+class AdaMaxOptimizer(OfTwoAverages):
     """AdaMax: Adam with the largest gradient so far, which decays, as the measure.
 
     ``m = beta1 * m + (1 - beta1) * g``, ``v = max(beta2 * v, |g|)``,
@@ -100,32 +97,13 @@ class AdaMaxOptimizer(RuleOptimizer):
 
     Source: Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization", section 7.1;
     TensorFlow 1.15, ``tf.contrib.opt.AdaMaxOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> AdaMaxOptimizer(0.25).minimize(lambda: v * v, var_list=[v])
-    >>> round(float(v), 4)
-    0.75
     """
 
-    _argument_is: ClassVar[dict[str, str]] = {"learning_rate": "_lr"}
-    slot_names = ("m", "v")
     hyperparameters = ("lr", "beta1", "beta2", "epsilon")
 
-    def __init__(
-        self,
-        learning_rate: Hyperparameter = 0.001,
-        beta1: Hyperparameter = 0.9,
-        beta2: Hyperparameter = 0.999,
-        epsilon: Hyperparameter = 1e-8,
-        use_locking: bool = False,
-        name: str = "AdaMax",
-    ) -> None:
-        super().__init__(use_locking, name)
-        self._lr = learning_rate
-        self._beta1 = beta1
-        self._beta2 = beta2
-        self._epsilon = epsilon
+    @with_arguments_of_method(AdamOptimizer.__init__, name="AdaMax")
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         first = min(var_list, key=lambda v: v.name)

@@ -19,11 +19,13 @@ from daskvars.train.optimizers.update_rule import (
     Whole,
     as_dtype_of,
     check_positive,
+    one_step,
 )
 from daskvars.variables.variable import Variable
 
 
 @accepts("use_locking")
+@one_step("dv.train.AdagradOptimizer(0.1)", "round(float(v), 4) -> 0.9012")
 class AdagradOptimizer(RuleOptimizer):
     """Adagrad: ``s += g**2``, ``w -= rate * g / sqrt(s)``.
 
@@ -37,12 +39,6 @@ class AdagradOptimizer(RuleOptimizer):
 
     Source: Duchi et al. 2011, "Adaptive Subgradient Methods for Online Learning and Stochastic
     Optimization"; TensorFlow 1.15, ``tf.train.AdagradOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> dv.train.AdagradOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
-    >>> round(float(v), 4)
-    0.9012
     """
 
     slot_names = ("accumulator",)
@@ -59,10 +55,7 @@ class AdagradOptimizer(RuleOptimizer):
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._initial_accumulator_value = initial_accumulator_value
-
-    def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        for v in var_list:
-            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
+        self.slot_starts = {"accumulator": initial_accumulator_value}
 
     def _rule(self, variable: Cell, gradient: Tensor, accumulator: Cell) -> None:
         (rate,) = self._scalars(gradient)
@@ -71,6 +64,7 @@ class AdagradOptimizer(RuleOptimizer):
 
 
 @accepts("use_locking")
+@one_step("dv.train.AdadeltaOptimizer(1.0)", "round(float(v), 5) -> 0.99955")
 class AdadeltaOptimizer(RuleOptimizer):
     """Adadelta: the step is as large as the steps before were, in the units of the variable.
 
@@ -85,12 +79,6 @@ class AdadeltaOptimizer(RuleOptimizer):
 
     Source: Zeiler 2012, "ADADELTA: An Adaptive Learning Rate Method"; TensorFlow 1.15,
     ``tf.train.AdadeltaOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> dv.train.AdadeltaOptimizer(1.0).minimize(lambda: v * v, var_list=[v])
-    >>> round(float(v), 5)
-    0.99955
     """
 
     _argument_is: ClassVar[dict[str, str]] = {"learning_rate": "_lr"}
@@ -124,6 +112,7 @@ class AdadeltaOptimizer(RuleOptimizer):
 
 
 @accepts("use_locking")
+@one_step("dv.train.RMSPropOptimizer(0.1)", "round(float(v), 4) -> 0.8246")
 class RMSPropOptimizer(RuleOptimizer):
     """RMSProp: divide the gradient by a running average of its size.
 
@@ -142,12 +131,6 @@ class RMSPropOptimizer(RuleOptimizer):
     Source: Tieleman and Hinton 2012, lecture 6.5 of "Neural Networks for Machine Learning"; Graves
     2013, "Generating Sequences With Recurrent Neural Networks"; TensorFlow 1.15,
     ``tf.train.RMSPropOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> dv.train.RMSPropOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
-    >>> round(float(v), 4)
-    0.8246
     """
 
     hyperparameters = ("learning_rate", "decay", "momentum", "epsilon")
@@ -184,8 +167,31 @@ class RMSPropOptimizer(RuleOptimizer):
         variable.decrease(momentum.set(mu * momentum.value + step))
 
 
+class OfTwoAverages(RuleOptimizer):
+    """An optimizer with running averages of the gradient and of its size."""
+
+    _argument_is: ClassVar[dict[str, str]] = {"learning_rate": "_lr"}
+    slot_names = ("m", "v")
+
+    def __init__(
+        self,
+        learning_rate: Hyperparameter,
+        beta1: Hyperparameter,
+        beta2: Hyperparameter,
+        epsilon: Hyperparameter,
+        use_locking: bool,
+        name: str,
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._lr = learning_rate
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
+
+
 @accepts("use_locking")
-class AdamOptimizer(RuleOptimizer):
+@one_step("dv.train.AdamOptimizer(0.1)", "round(float(v), 4) -> 0.9")
+class AdamOptimizer(OfTwoAverages):
     """Adam: the running average of the gradient over the root of that of its square.
 
     ``m = beta1 * m + (1 - beta1) * g``, ``v = beta2 * v + (1 - beta2) * g**2``,
@@ -204,16 +210,7 @@ class AdamOptimizer(RuleOptimizer):
 
     Source: Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization"; TensorFlow 1.15,
     ``tf.train.AdamOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> dv.train.AdamOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
-    >>> round(float(v), 4)
-    0.9
     """
-
-    _argument_is: ClassVar[dict[str, str]] = {"learning_rate": "_lr"}
-    slot_names = ("m", "v")
 
     def __init__(
         self,
@@ -224,11 +221,7 @@ class AdamOptimizer(RuleOptimizer):
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
-        super().__init__(use_locking, name)
-        self._lr = learning_rate
-        self._beta1 = beta1
-        self._beta2 = beta2
-        self._epsilon = epsilon
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
         self._beta1_power: Variable | None = None  # those last made, for code that asks for them
         self._beta2_power: Variable | None = None
 

@@ -18,6 +18,7 @@ from daskvars.train.optimizers.update_rule import (
     SparseRows,
     Whole,
     as_dtype_of,
+    one_step,
 )
 from daskvars.variables.variable import Variable
 
@@ -128,6 +129,7 @@ def extend_with_decoupled_weight_decay(
     )
 
 
+@one_step("MomentumWOptimizer(0.25, 0.25, 0.9)", "float(v) -> 0.25")
 class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
     """Momentum with decoupled weight decay: ``w -= weight_decay * w`` before its step.
 
@@ -138,12 +140,6 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
 
     Source: Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization"; TensorFlow 1.15,
     ``tf.contrib.opt.MomentumWOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> MomentumWOptimizer(0.25, 0.25, 0.9).minimize(lambda: v * v, var_list=[v])
-    >>> float(v)
-    0.25
     """
 
     def __init__(
@@ -158,6 +154,7 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
         super().__init__(weight_decay, learning_rate, momentum, use_locking, name, use_nesterov)
 
 
+@one_step("dv.train.AdamWOptimizer(0.01, learning_rate=0.1)", "round(float(v), 4) -> 0.89")
 class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
     """Adam with decoupled weight decay: ``w -= weight_decay * w`` before Adam's step.
 
@@ -168,12 +165,6 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
 
     Source: Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization"; TensorFlow 1.15,
     ``tf.contrib.opt.AdamWOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> dv.train.AdamWOptimizer(0.01, learning_rate=0.1).minimize(lambda: v * v, var_list=[v])
-    >>> round(float(v), 4)
-    0.89
     """
 
     def __init__(

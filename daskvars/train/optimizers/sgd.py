@@ -5,11 +5,12 @@ from __future__ import annotations
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.surface.accepted import accepts
-from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, RuleOptimizer
+from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, RuleOptimizer, one_step
 from daskvars.variables.variable import Variable
 
 
 @accepts("use_locking")
+@one_step("dv.train.GradientDescentOptimizer(0.25)", "float(v) -> 0.5")
 class GradientDescentOptimizer(RuleOptimizer):
     """Gradient descent: ``w -= rate * g``.
 
@@ -18,12 +19,6 @@ class GradientDescentOptimizer(RuleOptimizer):
       name: name of the operations.
 
     Source: TensorFlow 1.15, ``tf.train.GradientDescentOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> dv.train.GradientDescentOptimizer(0.25).minimize(lambda: v * v, var_list=[v])
-    >>> float(v)
-    0.5
     """
 
     hyperparameters = ("learning_rate",)
@@ -47,6 +42,7 @@ class GradientDescentOptimizer(RuleOptimizer):
 
 
 @accepts("use_locking")
+@one_step("dv.train.MomentumOptimizer(0.25, 0.9)", "float(v) -> 0.5")
 class MomentumOptimizer(RuleOptimizer):
     """Momentum: ``a = mu * a + g``, ``w -= rate * a``; Nesterov's: ``w -= rate * (g + mu * a)``.
 
@@ -58,12 +54,6 @@ class MomentumOptimizer(RuleOptimizer):
 
     Source: Sutskever et al. 2013, "On the importance of initialization and momentum in deep
     learning"; TensorFlow 1.15, ``tf.train.MomentumOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> dv.train.MomentumOptimizer(0.25, 0.9).minimize(lambda: v * v, var_list=[v])
-    >>> float(v)
-    0.5
     """
 
     slot_names = ("momentum",)

@@ -13,8 +13,8 @@ the gradient's last op, runs them tile by tile and updates in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from daskvars.dtypes import DType
 from daskvars.graph.indexed_slices import IndexedSlices
@@ -24,6 +24,7 @@ from daskvars.ops.control.dependencies import group
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.math.casting import cast
 from daskvars.ops.state.assign import assign, assign_sub, read_variable, scatter_sub, scatter_update
+from daskvars.surface.signatures import with_example
 from daskvars.train.optimizers import slots
 from daskvars.train.optimizers.optimizer import Optimizer
 from daskvars.variables.initializers import Constant
@@ -82,6 +83,28 @@ class SparseRows:
 
 
 Cell = Whole | SparseRows
+Kind = TypeVar("Kind", bound=type[Optimizer])
+
+STEP = """import daskvars as dv
+v = dv.Variable(1.0)
+{optimizer}.minimize(lambda: v * v, var_list=[v])
+{shown}"""
+
+
+def one_step(optimizer: str, shown: str) -> Callable[[Kind], Kind]:
+    """Add to an optimizer's docstring the example of one step.
+
+    Args:
+      optimizer: makes one.
+      shown: "code -> what it shows" of the variable ``v`` after the step.
+    """
+
+    def document(kind: Kind) -> Kind:
+        code = STEP.format(optimizer=optimizer, shown=shown)
+        kind.__doc__ = with_example(kind.__doc__ or "", code)
+        return kind
+
+    return document
 
 
 class RuleOptimizer(Optimizer):
@@ -89,10 +112,12 @@ class RuleOptimizer(Optimizer):
 
     Attributes:
       slot_names: the names of the slots, in the order in which they are made and given to `_rule`.
+      slot_starts: what those start at that do not start at zero.
       hyperparameters: the names of what may be a tensor; that of ``_<name>`` is ``_<name>_tensor``.
     """
 
     slot_names: tuple[str, ...] = ()
+    slot_starts: Mapping[str, float] = {}
     hyperparameters: tuple[str, ...] = ()
 
     def _rule(self, variable: Cell, gradient: Tensor, *slots: Any, **none: Any) -> None:
@@ -102,7 +127,10 @@ class RuleOptimizer(Optimizer):
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for variable in var_list:
             for name in self.slot_names:
-                self._zeros_slot(variable, name, self._name)
+                if name in self.slot_starts:
+                    self._constant_slot(variable, self.slot_starts[name], name, self._name)
+                else:
+                    self._zeros_slot(variable, name, self._name)
 
     def _prepare(self) -> None:
         for name in self.hyperparameters:

@@ -31,6 +31,7 @@ from daskvars.ops.math.arithmetic import add, maximum, multiply, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, where
 from daskvars.ops.math.reduce import argmax, reduce_logsumexp, reduce_max, reduce_sum
+from daskvars.surface.forwarding import forwards
 from daskvars.variables.scopes.variable_scope import get_variable
 
 
@@ -47,15 +48,8 @@ class _ForwardCell(RNNCell):
         self._transitions = expand_dims(transitions, 0)
         self._num_tags = transitions.shape.as_list()[0]
 
-    @property
-    def state_size(self) -> Any:
-        """The number of tags."""
-        return self._num_tags
-
-    @property
-    def output_size(self) -> Any:
-        """The number of tags."""
-        return self._num_tags
+    state_size: Any = forwards("_num_tags", "The number of tags.")
+    output_size: Any = forwards("_num_tags", "The number of tags.")
 
     def _ways(self, state: TensorLike) -> Tensor:
         return add(expand_dims(state, 2), self._transitions)

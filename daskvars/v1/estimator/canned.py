@@ -24,7 +24,7 @@ from daskvars.ops.math.counting import zero_fraction
 from daskvars.ops.nn.activation import relu
 from daskvars.ops.state.assign import assign_add
 from daskvars.summary.summary_ops import histogram, scalar
-from daskvars.surface.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family, with_example
 from daskvars.train.optimizers.adaptive import AdagradOptimizer, AdamOptimizer, RMSPropOptimizer
 from daskvars.train.optimizers.optimizer import Optimizer
 from daskvars.train.optimizers.sgd import GradientDescentOptimizer
@@ -100,22 +100,69 @@ ARGUMENTS = Family(
 )
 Model = TypeVar("Model", bound=type[Estimator])
 
+EXAMPLE = """
+import numpy as np, daskvars.v1 as tf
+x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
+y = {example}
+batches = tf.estimator.inputs.numpy_input_fn({{"x": x}}, y, 4, None, shuffle=False)
+{columns}model = tf.estimator.{name}({arguments})
+model = model.train(batches, steps={steps})
+once = tf.estimator.inputs.numpy_input_fn({{"x": x}}, shuffle=False)
+[{found} for found in model.predict(once)] -> {shown}"""
+COLUMNS = 'columns = [tf.feature_column.numeric_column("x")]\n'
+_BOTH = """
+    linear_feature_columns=columns, linear_optimizer=tf.train.AdamOptimizer(0.1),
+    dnn_feature_columns=columns, dnn_optimizer="Adam", dnn_hidden_units=[8]"""
 
-def _described(labels: str) -> Callable[[Model], Model]:
-    """Complete the docstring of a model by what its features, labels and arguments are."""
+
+class _Labels(NamedTuple):
+    """What a model's labels are.
+
+    Attributes:
+      what: what they are.
+      example: those of the example.
+      found: what it shows of a prediction.
+      shown: of all four.
+    """
+
+    what: str
+    example: str
+    found: str
+    shown: str
+
+
+_CLASSES = _Labels(
+    "numbers\nof classes, or their names",
+    "np.array([0, 0, 1, 1])",
+    'int(found["class_ids"][0])',
+    "[0, 0, 1, 1]",
+)
+_NUMBERS = _Labels(
+    "numbers", "2 * x[:, 0]", 'round(float(found["predictions"][0]))', "[0, 2, 4, 6]"
+)
+
+
+def _described(labels: _Labels, arguments: str, steps: int) -> Callable[[Model], Model]:
+    """Complete the docstring of a model: what features, labels and arguments are, an example."""
 
     def complete(model: Model) -> Model:
         names = [name for name in inspect.signature(model.__init__).parameters if name != "self"]
         summary, rest = inspect.cleandoc(model.__doc__ or "").split("\n\n", 1)
-        given = f"Features are a dict, key -> tensor, as columns take them; labels are {labels}."
-        model.__doc__ = ARGUMENTS.documented(f"{summary}\n\n{given}\n\n{rest}", names)
+        given = (
+            f"Features are a dict, key -> tensor, as columns take them; labels are {labels.what}."
+        )
+        example = EXAMPLE.strip().format(
+            name=model.__name__,
+            columns=COLUMNS if "columns" in arguments else "",
+            arguments=arguments,
+            steps=steps,
+            **labels._asdict(),
+        )
+        doc = with_example(f"{summary}\n\n{given}\n\n{rest}", example)
+        model.__doc__ = ARGUMENTS.documented(doc, names)
         return model
 
     return complete
-
-
-_of_classes = _described("numbers\nof classes, or their names")
-_of_numbers = _described("numbers")
 
 
 # -- what logits are made of -----------------------------------------------------------------------
@@ -332,22 +379,11 @@ def _both(
 # -- the models ------------------------------------------------------------------------------------
 
 
-@_of_classes
+@_described(_CLASSES, "columns, optimizer=tf.train.AdamOptimizer(0.3)", 100)
 class LinearClassifier(Estimator):
     """A linear model of classes: columns have weights, and there is a bias.
 
     Source: TensorFlow 1.15, ``tf.estimator.LinearClassifier``.
-
-    >>> import numpy as np, daskvars.v1 as tf
-    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
-    >>> y = np.array([0, 0, 1, 1])
-    >>> batches = tf.estimator.inputs.numpy_input_fn({"x": x}, y, 4, None, shuffle=False)
-    >>> columns = [tf.feature_column.numeric_column("x")]
-    >>> model = tf.estimator.LinearClassifier(columns, optimizer=tf.train.AdamOptimizer(0.3))
-    >>> model = model.train(batches, steps=100)
-    >>> once = tf.estimator.inputs.numpy_input_fn({"x": x}, shuffle=False)
-    >>> [int(found["class_ids"][0]) for found in model.predict(once)]
-    [0, 0, 1, 1]
     """
 
     def __init__(
@@ -369,22 +405,11 @@ class LinearClassifier(Estimator):
         super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
 
 
-@_of_classes
+@_described(_CLASSES, "[8], columns, optimizer=tf.train.AdamOptimizer(0.1)", 200)
 class DNNClassifier(Estimator):
     """A network of dense layers of classes, on dense columns.
 
     Source: TensorFlow 1.15, ``tf.estimator.DNNClassifier``.
-
-    >>> import numpy as np, daskvars.v1 as tf
-    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
-    >>> y = np.array([0, 0, 1, 1])
-    >>> batches = tf.estimator.inputs.numpy_input_fn({"x": x}, y, 4, None, shuffle=False)
-    >>> columns = [tf.feature_column.numeric_column("x")]
-    >>> model = tf.estimator.DNNClassifier([8], columns, optimizer=tf.train.AdamOptimizer(0.1))
-    >>> model = model.train(batches, steps=200)
-    >>> once = tf.estimator.inputs.numpy_input_fn({"x": x}, shuffle=False)
-    >>> [int(found["class_ids"][0]) for found in model.predict(once)]
-    [0, 0, 1, 1]
     """
 
     def __init__(
@@ -405,36 +430,17 @@ class DNNClassifier(Estimator):
         batch_norm: bool = False,
     ) -> None:
         head = _classes(n_classes, weight_column, label_vocabulary, loss_reduction)
-        deep = _Deep(
-            feature_columns,
-            hidden_units,
-            activation_fn,
-            dropout,
-            input_layer_partitioner,
-            batch_norm,
-        )
+        layers = feature_columns, hidden_units, activation_fn, dropout
+        deep = _Deep(*layers, input_layer_partitioner, batch_norm)
         part = _Part("dnn", deep, optimizer, DEEP_RATE)
         super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
 
 
-@_of_classes
+@_described(_CLASSES, _BOTH, 300)
 class DNNLinearCombinedClassifier(Estimator):
     """A linear model and a network of dense layers of classes, whose results are added.
 
     Source: TensorFlow 1.15, ``tf.estimator.DNNLinearCombinedClassifier``.
-
-    >>> import numpy as np, daskvars.v1 as tf
-    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
-    >>> y = np.array([0, 0, 1, 1])
-    >>> batches = tf.estimator.inputs.numpy_input_fn({"x": x}, y, 4, None, shuffle=False)
-    >>> columns = [tf.feature_column.numeric_column("x")]
-    >>> model = tf.estimator.DNNLinearCombinedClassifier(
-    ...     linear_feature_columns=columns, linear_optimizer=tf.train.AdamOptimizer(0.1),
-    ...     dnn_feature_columns=columns, dnn_optimizer="Adam", dnn_hidden_units=[8])
-    >>> model = model.train(batches, steps=300)
-    >>> once = tf.estimator.inputs.numpy_input_fn({"x": x}, shuffle=False)
-    >>> [int(found["class_ids"][0]) for found in model.predict(once)]
-    [0, 0, 1, 1]
     """
 
     def __init__(
@@ -458,35 +464,23 @@ class DNNLinearCombinedClassifier(Estimator):
         linear_sparse_combiner: str = "sum",
     ) -> None:
         head = _classes(n_classes, weight_column, label_vocabulary, loss_reduction)
-        deep = _Deep(
-            dnn_feature_columns,
-            dnn_hidden_units or (),
-            dnn_activation_fn,
-            dnn_dropout,
-            input_layer_partitioner,
-            batch_norm,
-        )
+        layers = dnn_feature_columns, dnn_hidden_units or (), dnn_activation_fn, dnn_dropout
+        deep = _Deep(*layers, input_layer_partitioner, batch_norm)
         parts = _both(
             linear_feature_columns, linear_optimizer, deep, dnn_optimizer, linear_sparse_combiner
         )
         super().__init__(_model_fn(head, parts), model_dir, config, warm_start_from=warm_start_from)
 
 
-@_of_classes
+@_described(
+    _CLASSES._replace(example="np.array([0, 1, 1, 1])", shown="[1, 1, 1, 1]"),
+    "optimizer=tf.train.AdamOptimizer(0.3)",
+    200,
+)
 class BaselineClassifier(Estimator):
     """The most frequent class, whatever features are: what other models are compared with.
 
     Source: TensorFlow 1.15, ``tf.estimator.BaselineClassifier``.
-
-    >>> import numpy as np, daskvars.v1 as tf
-    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
-    >>> y = np.array([0, 1, 1, 1])
-    >>> batches = tf.estimator.inputs.numpy_input_fn({"x": x}, y, 4, None, shuffle=False)
-    >>> model = tf.estimator.BaselineClassifier(optimizer=tf.train.AdamOptimizer(0.3))
-    >>> model = model.train(batches, steps=200)
-    >>> once = tf.estimator.inputs.numpy_input_fn({"x": x}, shuffle=False)
-    >>> [int(found["class_ids"][0]) for found in model.predict(once)]
-    [1, 1, 1, 1]
     """
 
     def __init__(
@@ -504,22 +498,11 @@ class BaselineClassifier(Estimator):
         super().__init__(_model_fn(head, [part]), model_dir, config)
 
 
-@_of_numbers
+@_described(_NUMBERS, "columns, optimizer=tf.train.AdamOptimizer(0.3)", 100)
 class LinearRegressor(Estimator):
     """A linear model of numbers: columns have weights, and there is a bias.
 
     Source: TensorFlow 1.15, ``tf.estimator.LinearRegressor``.
-
-    >>> import numpy as np, daskvars.v1 as tf
-    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
-    >>> y = 2 * x[:, 0]
-    >>> batches = tf.estimator.inputs.numpy_input_fn({"x": x}, y, 4, None, shuffle=False)
-    >>> columns = [tf.feature_column.numeric_column("x")]
-    >>> model = tf.estimator.LinearRegressor(columns, optimizer=tf.train.AdamOptimizer(0.3))
-    >>> model = model.train(batches, steps=100)
-    >>> once = tf.estimator.inputs.numpy_input_fn({"x": x}, shuffle=False)
-    >>> [round(float(found["predictions"][0])) for found in model.predict(once)]
-    [0, 2, 4, 6]
     """
 
     def __init__(
@@ -540,22 +523,11 @@ class LinearRegressor(Estimator):
         super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
 
 
-@_of_numbers
+@_described(_NUMBERS, "[8], columns, optimizer=tf.train.AdamOptimizer(0.1)", 200)
 class DNNRegressor(Estimator):
     """A network of dense layers of numbers, on dense columns.
 
     Source: TensorFlow 1.15, ``tf.estimator.DNNRegressor``.
-
-    >>> import numpy as np, daskvars.v1 as tf
-    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
-    >>> y = 2 * x[:, 0]
-    >>> batches = tf.estimator.inputs.numpy_input_fn({"x": x}, y, 4, None, shuffle=False)
-    >>> columns = [tf.feature_column.numeric_column("x")]
-    >>> model = tf.estimator.DNNRegressor([8], columns, optimizer=tf.train.AdamOptimizer(0.1))
-    >>> model = model.train(batches, steps=200)
-    >>> once = tf.estimator.inputs.numpy_input_fn({"x": x}, shuffle=False)
-    >>> [round(float(found["predictions"][0])) for found in model.predict(once)]
-    [0, 2, 4, 6]
     """
 
     def __init__(
@@ -575,36 +547,17 @@ class DNNRegressor(Estimator):
         batch_norm: bool = False,
     ) -> None:
         head = RegressionHead(weight_column, label_dimension, loss_reduction)
-        deep = _Deep(
-            feature_columns,
-            hidden_units,
-            activation_fn,
-            dropout,
-            input_layer_partitioner,
-            batch_norm,
-        )
+        layers = feature_columns, hidden_units, activation_fn, dropout
+        deep = _Deep(*layers, input_layer_partitioner, batch_norm)
         part = _Part("dnn", deep, optimizer, DEEP_RATE)
         super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
 
 
-@_of_numbers
+@_described(_NUMBERS, _BOTH, 300)
 class DNNLinearCombinedRegressor(Estimator):
     """A linear model and a network of dense layers of numbers, whose results are added.
 
     Source: TensorFlow 1.15, ``tf.estimator.DNNLinearCombinedRegressor``.
-
-    >>> import numpy as np, daskvars.v1 as tf
-    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
-    >>> y = 2 * x[:, 0]
-    >>> batches = tf.estimator.inputs.numpy_input_fn({"x": x}, y, 4, None, shuffle=False)
-    >>> columns = [tf.feature_column.numeric_column("x")]
-    >>> model = tf.estimator.DNNLinearCombinedRegressor(
-    ...     linear_feature_columns=columns, linear_optimizer=tf.train.AdamOptimizer(0.1),
-    ...     dnn_feature_columns=columns, dnn_optimizer="Adam", dnn_hidden_units=[8])
-    >>> model = model.train(batches, steps=300)
-    >>> once = tf.estimator.inputs.numpy_input_fn({"x": x}, shuffle=False)
-    >>> [round(float(found["predictions"][0])) for found in model.predict(once)]
-    [0, 2, 4, 6]
     """
 
     def __init__(
@@ -627,35 +580,19 @@ class DNNLinearCombinedRegressor(Estimator):
         linear_sparse_combiner: str = "sum",
     ) -> None:
         head = RegressionHead(weight_column, label_dimension, loss_reduction)
-        deep = _Deep(
-            dnn_feature_columns,
-            dnn_hidden_units or (),
-            dnn_activation_fn,
-            dnn_dropout,
-            input_layer_partitioner,
-            batch_norm,
-        )
+        layers = dnn_feature_columns, dnn_hidden_units or (), dnn_activation_fn, dnn_dropout
+        deep = _Deep(*layers, input_layer_partitioner, batch_norm)
         parts = _both(
             linear_feature_columns, linear_optimizer, deep, dnn_optimizer, linear_sparse_combiner
         )
         super().__init__(_model_fn(head, parts), model_dir, config, warm_start_from=warm_start_from)
 
 
-@_of_numbers
+@_described(_NUMBERS._replace(shown="[3, 3, 3, 3]"), "optimizer=tf.train.AdamOptimizer(0.3)", 200)
 class BaselineRegressor(Estimator):
     """The mean of labels, whatever features are: what other models are compared with.
 
     Source: TensorFlow 1.15, ``tf.estimator.BaselineRegressor``.
-
-    >>> import numpy as np, daskvars.v1 as tf
-    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
-    >>> y = 2 * x[:, 0]
-    >>> batches = tf.estimator.inputs.numpy_input_fn({"x": x}, y, 4, None, shuffle=False)
-    >>> model = tf.estimator.BaselineRegressor(optimizer=tf.train.AdamOptimizer(0.3))
-    >>> model = model.train(batches, steps=200)
-    >>> once = tf.estimator.inputs.numpy_input_fn({"x": x}, shuffle=False)
-    >>> [round(float(found["predictions"][0])) for found in model.predict(once)]
-    [3, 3, 3, 3]
     """
 
     def __init__(

@@ -89,8 +89,20 @@ class HashedCategoricalColumn(KeyedColumn):
         return string_to_hash_bucket_fast(text, self.hash_bucket_size, name="lookup")
 
 
+class _VocabularyColumn(KeyedColumn):
+    """A column of ids that a table has of values."""
+
+    def _ids(self, values: Tensor) -> Tensor:
+        table = self._table(int64 if self.dtype.is_integer else self.dtype, f"{self.key}_lookup")
+        return table.lookup(cast(values, int64) if values.dtype.is_integer else values)
+
+    @abstractmethod
+    def _table(self, dtype: DType, name: str) -> Any:
+        """Return the table."""
+
+
 @dataclass(frozen=True)
-class VocabularyFileCategoricalColumn(KeyedColumn):
+class VocabularyFileCategoricalColumn(_VocabularyColumn):
     """See `categorical_column_with_vocabulary_file`."""
 
     key: str
@@ -105,20 +117,19 @@ class VocabularyFileCategoricalColumn(KeyedColumn):
         """The lines, and the buckets behind them."""
         return self.vocabulary_size + self.num_oov_buckets
 
-    def _ids(self, values: Tensor) -> Tensor:
-        table = index_table_from_file(
+    def _table(self, dtype: DType, name: str) -> Any:
+        return index_table_from_file(
             vocabulary_file=self.vocabulary_file,
             num_oov_buckets=self.num_oov_buckets,
             vocab_size=self.vocabulary_size,
             default_value=self.default_value,
-            key_dtype=int64 if self.dtype.is_integer else self.dtype,
-            name=f"{self.key}_lookup",
+            key_dtype=dtype,
+            name=name,
         )
-        return table.lookup(_as_keys(values))
 
 
 @dataclass(frozen=True)
-class VocabularyListCategoricalColumn(KeyedColumn):
+class VocabularyListCategoricalColumn(_VocabularyColumn):
     """See `categorical_column_with_vocabulary_list`."""
 
     key: str
@@ -132,19 +143,9 @@ class VocabularyListCategoricalColumn(KeyedColumn):
         """The words, and the buckets behind them."""
         return len(self.vocabulary_list) + self.num_oov_buckets
 
-    def _ids(self, values: Tensor) -> Tensor:
-        table = index_table_from_tensor(
-            vocabulary_list=self.vocabulary_list,
-            default_value=self.default_value,
-            num_oov_buckets=self.num_oov_buckets,
-            dtype=int64 if self.dtype.is_integer else self.dtype,
-            name=f"{self.key}_lookup",
-        )
-        return table.lookup(_as_keys(values))
-
-
-def _as_keys(values: Tensor) -> Tensor:
-    return cast(values, int64) if values.dtype.is_integer else values
+    def _table(self, dtype: DType, name: str) -> Any:
+        values, default, extra = self.vocabulary_list, self.default_value, self.num_oov_buckets
+        return index_table_from_tensor(values, extra, default, dtype=dtype, name=name)
 
 
 @dataclass(frozen=True)

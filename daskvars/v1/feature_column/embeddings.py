@@ -18,6 +18,7 @@ from daskvars.ops.sparse.arranging import merge
 from daskvars.ops.sparse.arranging import slice as slice_sparse
 from daskvars.ops.sparse.dense import to_dense
 from daskvars.shapes import TensorShape
+from daskvars.surface.signatures import with_arguments_of
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.v1.feature_column.categorical import WeightedCategoricalColumn
 from daskvars.v1.feature_column.columns import CategoricalColumn, DenseColumn, FeatureValues
@@ -95,11 +96,9 @@ class EmbeddingColumn(DenseColumn):
         """Return the ids."""
         return inputs.get(self.categorical_column)
 
+    @with_arguments_of(DenseColumn.get_dense_tensor)
     def get_dense_tensor(
-        self,
-        inputs: FeatureValues,
-        weight_collections: Sequence[str] | None = None,
-        trainable: bool | None = None,
+        self, inputs: FeatureValues, weight_collections: Sequence[str] | None, trainable: Any
     ) -> Tensor:
         """Return the rows of the table that the ids name, combined for each example."""
         ids, weights = self.categorical_column.get_sparse_tensors(inputs)

@@ -22,6 +22,7 @@ from daskvars.ops.gather_scatter.searching import searchsorted
 from daskvars.ops.math.casting import cast
 from daskvars.ops.parsing import FixedLenFeature
 from daskvars.shapes import TensorShape
+from daskvars.surface.signatures import with_arguments_of
 from daskvars.v1.feature_column.columns import (
     CategoricalColumn,
     DenseColumn,
@@ -96,12 +97,8 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         """An indicator of each bucket for each number."""
         return TensorShape([*self.source_column.shape, len(self.boundaries) + 1])
 
-    def get_dense_tensor(
-        self,
-        inputs: FeatureValues,
-        weight_collections: Sequence[str] | None = None,
-        trainable: bool | None = None,
-    ) -> Tensor:
+    @with_arguments_of(DenseColumn.get_dense_tensor)
+    def get_dense_tensor(self, inputs: FeatureValues, **arguments: Any) -> Tensor:
         """Return 1 at the bucket of each number, 0 elsewhere."""
         return one_hot(cast(inputs.get(self), int64), len(self.boundaries) + 1, 1.0, 0.0)
 

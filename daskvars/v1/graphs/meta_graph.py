@@ -57,6 +57,15 @@ class ValueList:
     value: list[Any] = field(default_factory=list)
 
 
+def _field(name: str, doc: str) -> Any:
+    """Return the property that gives a field's values."""
+
+    def values(collection: CollectionDef) -> ValueList:
+        return ValueList([_field_value(item) for item in collection if _field_of(item) == name])
+
+    return property(values, doc=doc)
+
+
 class CollectionDef(list[Any]):
     """The items of a collection as JSON data, which can be read in TensorFlow's fields too.
 
@@ -87,28 +96,10 @@ class CollectionDef(list[Any]):
         """Return whether it is this field that has values."""
         return self.WhichOneof("kind") == field_name
 
-    @property
-    def node_list(self) -> ValueList:
-        """The names of tensors and operations."""
-        return self._values("node_list")
-
-    @property
-    def bytes_list(self) -> ValueList:
-        """Texts, and what describes other items, as bytes."""
-        return self._values("bytes_list")
-
-    @property
-    def int64_list(self) -> ValueList:
-        """Integers."""
-        return self._values("int64_list")
-
-    @property
-    def float_list(self) -> ValueList:
-        """Floats."""
-        return self._values("float_list")
-
-    def _values(self, name: str) -> ValueList:
-        return ValueList([_field_value(item) for item in self if _field_of(item) == name])
+    node_list: ValueList = _field("node_list", "The names of tensors and operations.")
+    bytes_list: ValueList = _field("bytes_list", "Texts, and what describes other items, as bytes.")
+    int64_list: ValueList = _field("int64_list", "Integers.")
+    float_list: ValueList = _field("float_list", "Floats.")
 
 
 def _field_of(item: dict[str, Any]) -> str:

@@ -19,12 +19,14 @@ from daskvars.train.optimizers.update_rule import (
     RuleOptimizer,
     as_dtype_of,
     check_positive,
+    one_step,
 )
 from daskvars.v1.optimizers.proximal import is_zero, shrunk
 from daskvars.variables.variable import Variable
 
 
 @accepts("use_locking")
+@one_step("FtrlOptimizer(0.1)", "round(float(v), 4) -> 0.7451")
 class FtrlOptimizer(RuleOptimizer):
     """FTRL-proximal: follow the regularized leader, with l1, l2 and shrinkage penalties.
 
@@ -49,12 +51,6 @@ class FtrlOptimizer(RuleOptimizer):
 
     Source: McMahan et al. 2013, "Ad Click Prediction: a View from the Trenches"; TensorFlow 1.15,
     ``tf.train.FtrlOptimizer``.
-
-    >>> import daskvars as dv
-    >>> v = dv.Variable(1.0)
-    >>> FtrlOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
-    >>> round(float(v), 4)
-    0.7451
     """
 
     slot_names = ("accum", "linear")
@@ -179,12 +175,7 @@ class AdagradDAOptimizer(RuleOptimizer):
         self._l1_regularization_strength = l1_regularization_strength
         self._l2_regularization_strength = l2_regularization_strength
         self._global_step = global_step
-
-    def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        for v in var_list:
-            start = self._initial_gradient_squared_accumulator_value
-            self._zeros_slot(v, "gradient_accumulator", self._name)
-            self._constant_slot(v, start, "gradient_squared_accumulator", self._name)
+        self.slot_starts = {"gradient_squared_accumulator": start}
 
     def _prepare(self) -> None:
         super()._prepare()

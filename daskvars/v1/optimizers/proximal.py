@@ -6,7 +6,6 @@ weight that is small enough becomes zero and stays so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -19,7 +18,6 @@ from daskvars.train.optimizers.update_rule import (
     RuleOptimizer,
     check_positive,
 )
-from daskvars.variables.variable import Variable
 
 
 @accepts("use_locking")
@@ -123,10 +121,7 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
             name,
         )
         self._initial_accumulator_value = initial_accumulator_value
-
-    def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        for v in var_list:
-            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
+        self.slot_starts = {"accumulator": initial_accumulator_value}
 
     def _rule(self, variable: Cell, gradient: Tensor, *slots: Cell, **none: Any) -> None:
         (accumulator,) = slots

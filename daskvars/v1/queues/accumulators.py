@@ -12,7 +12,7 @@ from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64
 from daskvars.errors import InvalidArgumentError
 from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -20,6 +20,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.math.casting import cast
 from daskvars.ops.rules.shapes import no_results
 from daskvars.shapes import Shape, ShapeLike, as_shape, as_tuple
+from daskvars.surface.forwarding import forwards
 from daskvars.v1.queues.accumulated import Accumulator, SparseAccumulator
 from daskvars.v1.queues.queue_ops import HANDLE, entered_for, name_as_array, object_of
 
@@ -146,20 +147,11 @@ class ConditionalAccumulatorBase:
     def __repr__(self) -> str:
         return f"<tf.{type(self).__name__} {self._short!r} of {self._dtype.name} {self._shape}>"
 
-    @property
-    def accumulator_ref(self) -> Tensor:
-        """The handle: [] string, the accumulator's name in the session."""
-        return self._accumulator_ref
-
-    @property
-    def name(self) -> str:
-        """The name of the operation."""
-        return self._accumulator_ref.op.name
-
-    @property
-    def dtype(self) -> DType:
-        """Of the gradients."""
-        return self._dtype
+    accumulator_ref: Tensor = forwards(
+        "_accumulator_ref", "The handle: [] string, the accumulator's name in the session."
+    )
+    name: str = forwards("_accumulator_ref.op.name", "The name of the operation.")
+    dtype: DType = forwards("_dtype", "Of the gradients.")
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
         """Return how many gradients there are, [] int32.
@@ -191,10 +183,6 @@ def _step(value: TensorLike) -> Tensor:
     return cast(convert_to_tensor(value, dtype_hint=int64), int64)
 
 
-def _many(value: TensorLike) -> Tensor:
-    return convert_to_tensor(value, dtype=int32, name="num_required")
-
-
 class _NamedAccumulator(ConditionalAccumulatorBase):
     """An accumulator that is made by an op of its own."""
 
@@ -220,6 +208,17 @@ class _NamedAccumulator(ConditionalAccumulatorBase):
             reduction_type=reduction_type,
         )
         super().__init__(dtype, shape, handle)
+
+    def _taken(self, take: OpDef, num_required: TensorLike, name: str | None) -> Any:
+        with entered_for(self._accumulator_ref, f"a taking from {self.name!r}"):
+            return apply(
+                take,
+                self._accumulator_ref,
+                convert_to_tensor(num_required, dtype=int32, name="num_required"),
+                name=name,
+                dtype=self._dtype.base_dtype,
+                shape=as_tuple(self._shape),
+            )
 
 
 class ConditionalAccumulator(_NamedAccumulator):
@@ -278,15 +277,7 @@ class ConditionalAccumulator(_NamedAccumulator):
           InvalidArgumentError: (when run) `num_required` is not positive.
           CancelledError: (when run) the session was closed.
         """
-        with entered_for(self._accumulator_ref, f"a taking from {self.name!r}"):
-            return apply(
-                TAKE,
-                self._accumulator_ref,
-                _many(num_required),
-                name=name,
-                dtype=self._dtype.base_dtype,
-                shape=as_tuple(self._shape),
-            )
+        return self._taken(TAKE, num_required, name)
 
 
 class SparseConditionalAccumulator(_NamedAccumulator):
@@ -368,16 +359,8 @@ class SparseConditionalAccumulator(_NamedAccumulator):
         Returns:
           [n] int64, [n, ...] and [rank] int64, in which a first size that is not known is -1.
         """
-        with entered_for(self._accumulator_ref, f"a taking from {self.name!r}"):
-            indices, values, sizes = apply(
-                TAKE_SPARSE,
-                self._accumulator_ref,
-                _many(num_required),
-                name=name,
-                dtype=self._dtype.base_dtype,
-                shape=as_tuple(self._shape),
-            )
-            return indices, values, sizes
+        indices, values, sizes = self._taken(TAKE_SPARSE, num_required, name)
+        return indices, values, sizes
 
     def take_indexed_slices_grad(
         self, num_required: TensorLike, name: str | None = None

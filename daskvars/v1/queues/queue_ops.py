@@ -26,6 +26,7 @@ from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.random.distributions import get_seed
 from daskvars.ops.rules.shapes import no_results
 from daskvars.shapes import Dimension, TensorShape, as_shape, as_tuple, is_known
+from daskvars.surface.forwarding import forwards
 from daskvars.v1.queues.elements import (
     Components,
     LeastFirstQueue,
@@ -273,30 +274,13 @@ class QueueBase:
         has_shapes = any(queue._has_shapes for queue in queues)
         return QueueBase(first.dtypes, shapes if has_shapes else None, first.names, handle)
 
-    @property
-    def queue_ref(self) -> Tensor:
-        """The handle: [] string, the queue's name in the session."""
-        return self._queue_ref
-
-    @property
-    def name(self) -> str:
-        """The name of the operation."""
-        return self._queue_ref.op.name
-
-    @property
-    def dtypes(self) -> list[DType]:
-        """Of each component."""
-        return self._dtypes
-
-    @property
-    def shapes(self) -> list[TensorShape]:
-        """Of each component."""
-        return self._shapes
-
-    @property
-    def names(self) -> list[str] | None:
-        """Of each component, or None."""
-        return self._names
+    queue_ref: Tensor = forwards(
+        "_queue_ref", "The handle: [] string, the queue's name in the session."
+    )
+    name: str = forwards("_queue_ref.op.name", "The name of the operation.")
+    dtypes: list[DType] = forwards("_dtypes", "Of each component.")
+    shapes: list[TensorShape] = forwards("_shapes", "Of each component.")
+    names: list[str] | None = forwards("_names", "Of each component, or None.")
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
         """Return an operation that puts an element in, once there is room for it.

@@ -18,6 +18,7 @@ from daskvars.graph.interpreter import apply, apply_op
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
 from daskvars.v1.queues import lmdb_files, work
 from daskvars.v1.queues.elements import Queue
 from daskvars.v1.queues.queue_ops import QueueBase, entered_for, name_as_array, object_of
@@ -152,10 +153,9 @@ class ReaderBase:
     def __repr__(self) -> str:
         return f"<tf.{type(self).__name__} {self._reader_ref.op.name!r}>"
 
-    @property
-    def reader_ref(self) -> Tensor:
-        """The handle: [] string, the reader's name in the session."""
-        return self._reader_ref
+    reader_ref: Tensor = forwards(
+        "_reader_ref", "The handle: [] string, the reader's name in the session."
+    )
 
     @property
     def supports_serialize(self) -> bool:

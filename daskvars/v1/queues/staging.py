@@ -14,6 +14,7 @@ from daskvars.graph.interpreter import apply_op
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.rules.shapes import no_results
 from daskvars.shapes import TensorShape, as_tuple
+from daskvars.surface.forwarding import forwards
 from daskvars.v1.queues.elements import StagedElements
 from daskvars.v1.queues.queue_ops import (
     NamedQueue,
@@ -109,35 +110,14 @@ class StagingArea:
         names = ", ".join(dtype.name for dtype in self.dtypes)
         return f"<tf.contrib.staging.StagingArea {self._name!r} of {names}>"
 
-    @property
-    def name(self) -> str:
-        """The name of the area."""
-        return self._name
-
-    @property
-    def dtypes(self) -> list[DType]:
-        """Of each component."""
-        return self._queue.dtypes
-
-    @property
-    def shapes(self) -> list[TensorShape]:
-        """Of each component."""
-        return self._queue.shapes
-
-    @property
-    def names(self) -> list[str] | None:
-        """Of each component, or None."""
-        return self._queue.names
-
-    @property
-    def capacity(self) -> int:
-        """How many elements there may be, 0 for any number."""
-        return self._capacity
-
-    @property
-    def memory_limit(self) -> int:
-        """How many bytes they may have together, 0 for any number."""
-        return self._memory_limit
+    name: str = forwards("_name", "The name of the area.")
+    dtypes: list[DType] = forwards("_queue.dtypes", "Of each component.")
+    shapes: list[TensorShape] = forwards("_queue.shapes", "Of each component.")
+    names: list[str] | None = forwards("_queue.names", "Of each component, or None.")
+    capacity: int = forwards("_capacity", "How many elements there may be, 0 for any number.")
+    memory_limit: int = forwards(
+        "_memory_limit", "How many bytes they may have together, 0 for any number."
+    )
 
     def put(self, values: Any, name: str | None = None) -> Operation:
         """Return an operation that puts an element in, once there is room for it.

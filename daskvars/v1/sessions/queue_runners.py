@@ -103,10 +103,7 @@ class QueueRunner(ShownByArguments):
         "_exceptions_raised", "Those of threads without a coordinator."
     )
 
-    @property
-    def name(self) -> str:
-        """The queue's name."""
-        return self._queue.name
+    name: str = forwards("_queue.name", "The queue's name.")
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
         """Return the runner as data; None for the runner of a queue outside of a name scope.

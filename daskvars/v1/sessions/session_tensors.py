@@ -27,6 +27,7 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array.placeholders import placeholder
 from daskvars.ops.rules.shapes import no_results
 from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
 
 __all__ = ["delete_session_tensor", "get_session_handle", "get_session_tensor"]
 
@@ -62,15 +63,10 @@ class TensorHandle:
             "elsewhere: take its value by eval()"
         )
 
-    @property
-    def handle(self) -> str:
-        """The handle, to be fed to the placeholder of `get_session_tensor`."""
-        return self._handle
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the value."""
-        return self._dtype
+    handle: str = forwards(
+        "_handle", "The handle, to be fed to the placeholder of `get_session_tensor`."
+    )
+    dtype: DType = forwards("_dtype", "The dtype of the value.")
 
     @property
     def data(self) -> Any:

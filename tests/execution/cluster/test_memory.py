@@ -16,6 +16,7 @@ import daskvars.v1 as tf
 from daskvars import backend, config
 from daskvars.errors import ResourceExhaustedError
 from daskvars.remote import worker_memory
+from daskvars.remote.dask_internals import spill_one
 from daskvars.remote.scheduler import paused_workers
 from tests import clusters
 from tests.waiting import wait_until
@@ -118,7 +119,13 @@ def be_impatient():
 
 
 def fill_memory(share, dask_worker):
-    """Take memory that Dask cannot spill, up to a share of the limit."""
+    """Take memory that Dask cannot spill, up to a share of the limit.
+
+    What Dask has is on disk before: none of it becomes free later, an old version of a variable,
+    say, which is let go of a moment after the step that made the new one.
+    """
+    while spill_one(dask_worker):
+        pass
     backend.give_back_freed_memory()
     limit = dask_worker.memory_manager.memory_limit
     size = int(share * limit) - psutil.Process().memory_info().rss

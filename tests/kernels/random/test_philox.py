@@ -1,12 +1,13 @@
 import shutil
 import subprocess
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 from daskvars.kernels.random import philox
 from daskvars.kernels.random.philox import DEVICE_ROUNDS, block_words, random_bits, words_of
+from tests.at_once import at_once
 
 KEY = (0xDEADBEEFCAFEBABE, 77)
 MASK = (1 << 64) - 1
@@ -111,9 +112,5 @@ def test_threads_do_not_disturb_one_another():
         for _ in range(20):
             equal.append(np.array_equal(random_bits(np, (0, number), 5, 20000), wanted[number]))
 
-    threads = [threading.Thread(target=draw, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[partial(draw, number) for number in range(4)])
     assert equal == [True] * 80

@@ -8,24 +8,9 @@ from daskvars import lowering
 from daskvars.execution.engine.values.checked_feeds import feed_specs
 from daskvars.lowering.emission.stages import stages
 from daskvars.lowering.planner.shard import Machine
+from tests.lowering.places import Anywhere
 
 UNITS, ROWS, PARTS = 16, 8, 2
-
-
-class TwoWorkers:
-    """Places of workers that take what they need from one another."""
-
-    why_anywhere = "anywhere"
-    most_task_bytes = spare_bytes = float("inf")
-
-    def __init__(self, most_awaited_bytes):
-        self.most_awaited_bytes = most_awaited_bytes
-
-    def of_device(self, device, name):
-        return "", ""
-
-    def of_variable(self, key, device, spec, layout):
-        return ""
 
 
 def dense_step(num_layers=3):
@@ -48,7 +33,7 @@ def plan_of(x, fetches, targets, most_awaited_bytes=1):
             targets,
             feed_specs(fed, values),
             session.engine.state_of,
-            places=TwoWorkers(most_awaited_bytes),
+            places=Anywhere(most_awaited_bytes=most_awaited_bytes),
             machine=Machine(PARTS, True),
         )
 

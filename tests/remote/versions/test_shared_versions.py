@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
+
 import pytest
 
+from daskvars.remote.dask_internals import Task, TaskRef
 from daskvars.remote.versions.shared_versions import (
     BlockLocation,
     BlockRef,
@@ -13,6 +17,7 @@ from daskvars.remote.versions.shared_versions import (
     StaleEpochError,
     StaleViewError,
 )
+from daskvars.remote.versions.version_keeper import VersionKeeper
 from daskvars.state import VariableRecord
 
 RECORD = VariableRecord("v", "float64", (), ())
@@ -123,3 +128,16 @@ def test_lost_blocks_are_named_with_the_last_durable_version(versions):
     assert set(versions.holds) == {"load"} and not versions.chain
     with pytest.raises(LostStateError, match="durable version is 7"):
         send(versions, "a", 3, lost=("load",))
+
+
+def test_a_run_of_an_epoch_that_is_over_is_not_refused_for_what_it_lacks(versions):
+    """A refusal begins the epoch after the run's: one that the session has left already."""
+    keeper = VersionKeeper()
+    keeper.lock, keeper.expected = threading.RLock(), set()
+    keeper.scheduler = SimpleNamespace(tasks={})
+    keeper.states = {"s": SimpleNamespace(versions=versions)}
+    versions.epochs["a"] = 2
+    late = RunHeader("s", "a", 0, 3, ("a3",))
+    with pytest.raises(StaleEpochError):
+        keeper.bound(late, {"a3": Task("a3", list, TaskRef("a feed that is gone"))})
+    assert versions.epochs["a"] == 2

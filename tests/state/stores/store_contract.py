@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from daskvars.errors import CorruptChunkError, InvalidArgumentError, NotFoundErr
 from daskvars.shapes import block_indices
 from daskvars.state import ConflictError, Store, VariableRecord, stored_chunk, stored_chunks
 from daskvars.state.format.manifest import NO_VERSION, VersionId
+from tests.at_once import at_once
 from tests.state.samples import DTYPES, LAYOUTS, assert_same, cut, joined, sample, variable
 
 
@@ -243,11 +244,7 @@ class StoreContract:
             for _ in range(10):
                 add_one(mine)
 
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(*[work] * 3)
         head = store.head()
         assert store.read_chunk("n", head.version, (0,)).tolist() == [30]
 
@@ -272,10 +269,6 @@ class StoreContract:
         def write(index) -> None:
             digests[index] = writer.write_chunk("w", index, blocks[index])
 
-        threads = [threading.Thread(target=write, args=(index,)) for index in blocks]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(*[partial(write, index) for index in blocks])
         writer.commit({"w": digests})
         assert_same(store.read_selection("w", 1, np.s_[:, :]), array)

@@ -14,6 +14,7 @@ from zarr.storage import MemoryStore as ZarrMemoryStore
 from daskvars.errors import StoreError
 from daskvars.state import ZarrStore
 from daskvars.state.stores.locks import exclusive
+from tests.at_once import at_once
 
 processes = multiprocessing.get_context("forkserver")
 
@@ -61,11 +62,7 @@ def test_threads_exclude_each_other_and_a_holder_may_take_it_again(tmp_path, on_
                 os.getpid()
                 count = now + 1
 
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[work] * 3)
     assert count == 600
 
 

@@ -1,6 +1,5 @@
 """State on object storage: a local S3 server, obstore's memory."""
 
-import threading
 import urllib.request
 
 import numpy as np
@@ -13,6 +12,7 @@ from daskvars.cli import main
 from daskvars.state import NO_VERSION, ConflictError, ZarrStore, checkpoint
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.values import forget_values
+from tests.at_once import at_once
 
 moto = pytest.importorskip("moto.server")
 obstore = pytest.importorskip("obstore")
@@ -153,9 +153,5 @@ def test_writers_at_once_make_a_chain(place):
             bases.append(base)
             done += 1
 
-    threads = [threading.Thread(target=commit_some) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    at_once(commit_some, commit_some)
     assert len(set(bases)) == len(bases) == 6  # no version has two successors

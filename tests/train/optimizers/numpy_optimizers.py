@@ -52,13 +52,22 @@ def rmsprop(w, g, slots, rows=ALL, *, lr, decay=0.9, mu=0.0, epsilon=1e-10, cent
     w[rows] -= mom[rows]
 
 
-def adam(w, g, slots, rows=ALL, *, lr=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8):
+def averages(w, slots):
     m = slots.setdefault("m", np.zeros_like(w))
     v = slots.setdefault("v", np.zeros_like(w))
     t = slots["t"] = slots.get("t", 0) + 1
-    alpha = lr * np.sqrt(1 - beta2**t) / (1 - beta1**t)
+    return m, v, t
+
+
+def new_averages(w, g, slots, lr, beta1, beta2):
+    m, v, t = averages(w, slots)
     m += (g - m) * (1 - beta1)  # all rows, also for a sparse gradient
     v += (g * g - v) * (1 - beta2)
+    return m, v, lr * np.sqrt(1 - beta2**t) / (1 - beta1**t)
+
+
+def adam(w, g, slots, rows=ALL, *, lr=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8):
+    m, v, alpha = new_averages(w, g, slots, lr, beta1, beta2)
     w -= m * alpha / (np.sqrt(v) + epsilon)
 
 
@@ -73,9 +82,7 @@ def momentumw(w, g, slots, rows=ALL, *, weight_decay, **others):
 
 
 def lazy_adam(w, g, slots, rows=ALL, *, lr=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8):
-    m = slots.setdefault("m", np.zeros_like(w))
-    v = slots.setdefault("v", np.zeros_like(w))
-    t = slots["t"] = slots.get("t", 0) + 1
+    m, v, t = averages(w, slots)
     m[rows] = beta1 * m[rows] + (1 - beta1) * g[rows]
     v[rows] = beta2 * v[rows] + (1 - beta2) * g[rows] ** 2
     alpha = lr * np.sqrt(1 - beta2**t) / (1 - beta1**t)
@@ -83,20 +90,13 @@ def lazy_adam(w, g, slots, rows=ALL, *, lr=0.001, beta1=0.9, beta2=0.999, epsilo
 
 
 def nadam(w, g, slots, rows=ALL, *, lr=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8):
-    m = slots.setdefault("m", np.zeros_like(w))
-    v = slots.setdefault("v", np.zeros_like(w))
-    t = slots["t"] = slots.get("t", 0) + 1
-    alpha = lr * np.sqrt(1 - beta2**t) / (1 - beta1**t)
-    m += (g - m) * (1 - beta1)  # all rows, also for a sparse gradient
-    v += (g * g - v) * (1 - beta2)
+    m, v, alpha = new_averages(w, g, slots, lr, beta1, beta2)
     ahead = (1 - beta1) * g[rows] + beta1 * m[rows]
     w[rows] -= alpha * ahead / (np.sqrt(v[rows]) + epsilon)
 
 
 def adamax(w, g, slots, rows=ALL, *, lr=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8):
-    m = slots.setdefault("m", np.zeros_like(w))
-    v = slots.setdefault("v", np.zeros_like(w))
-    t = slots["t"] = slots.get("t", 0) + 1
+    m, v, t = averages(w, slots)
     m[rows] = beta1 * m[rows] + (1 - beta1) * g[rows]
     v[rows] = np.maximum(beta2 * v[rows], np.abs(g[rows]))
     w[rows] -= lr / (1 - beta1**t) * m[rows] / (v[rows] + epsilon)

@@ -80,11 +80,16 @@ def test_apply_twice_keeps_the_shadows():
     assert tf.moving_average_variables() == [v]
 
 
+def averaged(v, decay, value):
+    """Return averages, and what sets the variable and then averages it."""
+    averages = tf.train.ExponentialMovingAverage(decay)
+    with tf.control_dependencies([v.assign(value)]):
+        return averages, averages.apply([v])
+
+
 def test_a_model_is_restored_from_its_averages(tmp_path):
     v = tf.Variable([1.0], name="v")
-    averages = tf.train.ExponentialMovingAverage(0.5)
-    with tf.control_dependencies([v.assign([3.0])]):
-        update = averages.apply([v])
+    averages, update = averaged(v, 0.5, [3.0])
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         sess.run(update)
@@ -97,9 +102,7 @@ def test_a_model_is_restored_from_its_averages(tmp_path):
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float64])
 def test_dtypes(dtype):
     v = tf.Variable([4.0], dtype=dtype, name="v")
-    averages = tf.train.ExponentialMovingAverage(0.75)
-    with tf.control_dependencies([v.assign([8.0])]):
-        update = averages.apply([v])
+    averages, update = averaged(v, 0.75, [8.0])
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         sess.run(update)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.v1.optimizers import SyncReplicasOptimizer
+from tests.at_once import at_once
 
 LOCAL = ["sync_rep_local_step:0", "sync_rep_count:0"]
 
@@ -115,11 +114,7 @@ def test_replicas_in_threads_are_all_counted():
             for _ in range(8):
                 model.contribute(sess, [0.25, 0.0], [0], [0.0])
 
-        threads = [threading.Thread(target=replica) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(*[replica] * 4)
         assert model.state(sess)[:2] == (8, [-3.0, 2.0])
 
 

@@ -21,6 +21,7 @@ from distributed import Future
 from daskvars import config
 from daskvars.errors import AbortedError, UnavailableError
 from daskvars.execution.cluster.errors import (
+    LostError,
     error_of,
     is_gone,
     unavailable,
@@ -33,9 +34,10 @@ from daskvars.execution.cluster.runs.lost import LostRuns, num_updates
 from daskvars.execution.cluster.runs.sent_run import SentRun
 from daskvars.execution.cluster.saving.seals import Sealer
 from daskvars.execution.cluster.state_client import StateClient
+from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.saving.local_seals import MAX_ATTEMPTS
 from daskvars.remote.dask_internals import sync_while_connected
-from daskvars.remote.versions.shared_versions import StaleViewError
+from daskvars.remote.versions.shared_versions import LostStateError, StaleViewError
 from daskvars.state.format.manifest import VersionId
 
 POLL_S = 1.0  # how often whoever waits makes sure that the cluster is there
@@ -78,6 +80,8 @@ class InFlight:
         self.changed = threading.Condition()
         self.run_lock = executor.values.run_lock
         self.lost_runs = LostRuns(self)
+        self._begun: dict[str, Any] | None = None  # the last message that was acted on
+        self._unraised: Exception | None = None  # of a run that nobody waits for
 
     @property
     def num_unsealed(self) -> int:
@@ -145,9 +149,19 @@ class InFlight:
             with self.run_lock:
                 if dispatch.epoch == self.epoch:  # what it has seen was not undone meanwhile
                     dispatch.number = executor.next_number()  # in the order of sending
-                    self.runs[dispatch.number], run.dispatch = run, dispatch
-                    dispatch.send()
+                    shielded(partial(self._send, run, dispatch))
                     return
+
+    def _send(self, run: SentRun, dispatch: Dispatch) -> None:
+        """Send a run whose number is known; one that could not be sent is not in flight."""
+        before = run.dispatch
+        self.runs[dispatch.number], run.dispatch = run, dispatch
+        try:
+            dispatch.send()
+        except BaseException:
+            self.runs.pop(dispatch.number, None)
+            run.dispatch = before
+            raise
 
     def _check_first_phase(self, dispatch: Dispatch) -> None:
         """Wait for what must be computed before the rest of a run is sent; raise its error."""
@@ -292,21 +306,33 @@ class InFlight:
             self._hear_all()
             if not any("reset" in message for message in self.messages):
                 self.lost_runs.repeat_pending()
-        error: Exception | None = None
         while self.messages:
-            message = self.messages.popleft()
-            if message.get("epoch", self.epoch + 1) <= self.epoch:
-                continue
-            self.epoch = message.get("epoch", self.epoch)
-            if "reset" in message:
-                self.abandon(self.epoch)
-                self.executor.refresh()
-            elif "failed" in message:
-                error = self._failed(message) or error
-            else:
-                self._resend_from(message["undone"])
+            message = self.messages[0]
+            if self._is_news(message):
+                self._begun = message
+                self._act_on(message)
+            self.messages.popleft()  # once that is done: else nobody would hear of it any more
+        error, self._unraised = self._unraised, None
         if error is not None:
             raise error
+
+    def _is_news(self, message: dict[str, Any]) -> bool:
+        """Whether a message is to be acted on: perhaps once more, if that was broken off."""
+        epoch = message.get("epoch")
+        return (
+            epoch is None or epoch > self.epoch or (epoch == self.epoch and message is self._begun)
+        )
+
+    def _act_on(self, message: dict[str, Any]) -> None:
+        """Act on a message; what was done before, if that was broken off, stays done."""
+        self.epoch = message.get("epoch", self.epoch)
+        if "reset" in message:
+            self.abandon(self.epoch)
+            self.executor.refresh()
+        elif "failed" in message:
+            self._failed(message)
+        else:
+            self._resend_from(message["undone"])
 
     def _hear_all(self) -> None:
         """Wait for what the scheduler has told and has not arrived: another client may have set the
@@ -324,14 +350,27 @@ class InFlight:
                 self.changed.wait_for(has_arrived, timeout=POLL_S)
 
     def _resend_from(self, number: int) -> None:
-        to_resend = [run for sent, run in sorted(self.runs.items()) if sent >= number]
-        for sent in [sent for sent in self.runs if sent >= number]:
-            del self.runs[sent]
-        for run in to_resend:
-            self.send(run)
+        """Send the runs from a number on again that were sent in an epoch before this one."""
+        found = self._runs_from(number)
+        waiting = [(sent, run) for sent, run in found if run.dispatch.epoch != self.epoch]
+        while waiting:
+            sent, run = waiting[0]
+            try:
+                self.send(run)
+            except (LostError, LostStateError):
+                raise  # it is sent again with all that came before it
+            except Exception as error:  # noqa: BLE001 - raised to whom it concerns
+                waiting = self._give_up(waiting, error)
+            else:
+                del self.runs[sent], waiting[0]
 
-    def _failed(self, message: dict[str, Any]) -> Exception | None:
-        """Give a run its error; return it if nobody waits for it.
+    def _runs_from(self, number: int) -> list[tuple[int, SentRun]]:
+        """Return the runs in flight from a number on, in their order, with their numbers."""
+        with self.changed:
+            return sorted((sent, run) for sent, run in self.runs.items() if sent >= number)
+
+    def _failed(self, message: dict[str, Any]) -> None:
+        """Give a run its error, which the next call raises if nobody waits for the run.
 
         Then what the program has sent since has no ground: those runs get the error as well. Where
         a thread waits for the run, it is other threads that have sent some since, which go on as if
@@ -339,27 +378,46 @@ class InFlight:
         """
         number = message["failed"]
         failed = self.runs.get(number)
-        if failed is None:  # no run, but values that were put
-            if "epoch" in message:
-                self._resend_from(number)
-            return None
-        error = self._error(failed, number)
-        if self.lost_runs.can_repeat(error):
-            attempts = max(run.attempts for run in self.runs.values())
-            if attempts >= MAX_ATTEMPTS:
-                return self.lost_runs.postpone(error)
-            self.lost_runs.repeat()
-            return None
-        del self.runs[number]
-        unwaited = None if failed.is_awaited else reported_error(error, number)
-        failed.error = unwaited or error
+        if failed is not None:  # else there was no run, but values that were put
+            error = self._error(failed, number)
+            if self.lost_runs.can_repeat(error):
+                self._repeat(error)
+                return
+            found = self._runs_from(number)
+            self._give_up(found if "epoch" in message else found[:1], error)
         if "epoch" in message:
-            if unwaited is not None:
-                for sent in sorted(sent for sent in self.runs if sent > number):
-                    self.runs.pop(sent).error = reported_error(error, number)
             self.executor.refresh()
             self._resend_from(number)
-        return unwaited
+
+    def _repeat(self, error: Exception) -> None:
+        """Send the runs since the last seal again, as data is lost, unless that goes on and on."""
+        with self.changed:
+            attempts = max(run.attempts for run in self.runs.values())
+        if attempts >= MAX_ATTEMPTS:
+            self._unraised = self.lost_runs.postpone(error) or self._unraised
+        else:
+            self.lost_runs.repeat()
+
+    def _give_up(
+        self, found: list[tuple[int, SentRun]], error: Exception
+    ) -> list[tuple[int, SentRun]]:
+        """Give the first of some runs its error, and the others too where nobody waits for it.
+
+        Returns:
+          Those that go on.
+        """
+        (number, failed), *following = found
+        if failed.is_awaited:
+            found = found[:1]
+        else:
+            following = []
+            error = self._unraised = reported_error(error, number)
+        with self.changed:
+            for _, run in found:
+                run.error = error
+            for sent, _ in found:
+                del self.runs[sent]
+        return following
 
     def _error(self, failed: SentRun, number: int) -> Exception:
         """Return the error of a run of which the scheduler has told that it failed."""

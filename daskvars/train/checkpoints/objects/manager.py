@@ -179,7 +179,7 @@ class CheckpointManager(ShownByArguments):
             path, when = next(iter(self._times.items()))
             del self._times[path]
             every = self._every_hours
-            if every is not None and when - every * 3600 >= self._preserved:
+            if every and when - every * 3600 >= self._preserved:
                 self._preserved = when
             else:
                 found.append(path)

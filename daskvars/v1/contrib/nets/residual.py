@@ -15,7 +15,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.padding import pad
 from daskvars.ops.math.reduce import reduce_mean
 from daskvars.ops.nn.activation import relu
-from daskvars.surface.signatures import Argument, Family, named
+from daskvars.surface.signatures import Argument, Family, named, with_arguments_of
 from daskvars.v1.contrib.arg_scopes import add_arg_scope, arg_scope
 from daskvars.v1.contrib.networks.collected import (
     collect_named_outputs,
@@ -161,6 +161,34 @@ def resnet_arg_scope(
 # -- units -----------------------------------------------------------------------------------------
 
 
+def _bottleneck(
+    version: int,
+    inputs: Tensor,
+    depth: int,
+    depth_bottleneck: int,
+    stride: int,
+    rate: int,
+    outputs_collections: Any,
+    scope: Any,
+) -> Tensor:
+    """Return images with a residual added; the second version normalizes before convolutions."""
+    is_first = version == 1
+    plain = {"activation_fn": None} | ({} if is_first else {"normalizer_fn": None})
+    with variable_scope(scope, f"bottleneck_v{version}", [inputs]) as own:
+        before = inputs if is_first else batch_norm(inputs, activation_fn=relu, scope="preact")
+        if depth == last_dimension(inputs.get_shape(), min_rank=4):
+            shortcut = subsample(inputs, stride, "shortcut")
+        else:
+            shortcut = conv2d(before, depth, [1, 1], stride, scope="shortcut", **plain)
+        residual = conv2d(before, depth_bottleneck, [1, 1], 1, scope="conv1")
+        residual = conv2d_same(residual, depth_bottleneck, 3, stride, rate, scope="conv2")
+        residual = conv2d(residual, depth, [1, 1], 1, scope="conv3", **plain)
+        found = shortcut + residual
+        return collect_named_outputs(
+            outputs_collections, own.name, relu(found) if is_first else found
+        )
+
+
 @add_arg_scope
 def bottleneck_v1(
     inputs: Tensor,
@@ -182,42 +210,18 @@ def bottleneck_v1(
       outputs_collections: collections for the output.
       scope: of its variables.
     """
-    with variable_scope(scope, "bottleneck_v1", [inputs]) as own:
-        if depth == last_dimension(inputs.get_shape(), min_rank=4):
-            shortcut = subsample(inputs, stride, "shortcut")
-        else:
-            shortcut = conv2d(inputs, depth, [1, 1], stride, activation_fn=None, scope="shortcut")
-        residual = conv2d(inputs, depth_bottleneck, [1, 1], 1, scope="conv1")
-        residual = conv2d_same(residual, depth_bottleneck, 3, stride, rate, scope="conv2")
-        residual = conv2d(residual, depth, [1, 1], 1, activation_fn=None, scope="conv3")
-        return collect_named_outputs(outputs_collections, own.name, relu(shortcut + residual))
+    given = inputs, depth, depth_bottleneck, stride, rate, outputs_collections, scope
+    return _bottleneck(1, *given)
 
 
 @add_arg_scope
-def bottleneck_v2(
-    inputs: Tensor,
-    depth: int,
-    depth_bottleneck: int,
-    stride: int,
-    rate: int = 1,
-    outputs_collections: Any = None,
-    scope: Any = None,
-) -> Tensor:
+@with_arguments_of(bottleneck_v1)
+def bottleneck_v2(**arguments: Any) -> Tensor:
     """Return images with a residual added, normalized before each convolution.
 
     See `bottleneck_v1`.
     """
-    plain = {"normalizer_fn": None, "activation_fn": None}
-    with variable_scope(scope, "bottleneck_v2", [inputs]) as own:
-        before = batch_norm(inputs, activation_fn=relu, scope="preact")
-        if depth == last_dimension(inputs.get_shape(), min_rank=4):
-            shortcut = subsample(inputs, stride, "shortcut")
-        else:
-            shortcut = conv2d(before, depth, [1, 1], stride, scope="shortcut", **plain)
-        residual = conv2d(before, depth_bottleneck, [1, 1], 1, scope="conv1")
-        residual = conv2d_same(residual, depth_bottleneck, 3, stride, rate, scope="conv2")
-        residual = conv2d(residual, depth, [1, 1], 1, scope="conv3", **plain)
-        return collect_named_outputs(outputs_collections, own.name, shortcut + residual)
+    return _bottleneck(2, **arguments)
 
 
 # -- networks --------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from daskvars.ops.nn.dropout import dropout
 from daskvars.ops.nn.normalization.moments import batch_normalization
 from daskvars.shapes import TensorShape
 from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
 from daskvars.v1.contrib.networks.projected_cells import linear
 from daskvars.variables.initializers import Constant, InitializerLike, Zeros
 from daskvars.variables.scopes.scope_stack import get_variable_scope
@@ -145,10 +146,7 @@ class LayerNormBasicLSTMCell(RNNCell):
         """Sizes of memory and output."""
         return LSTMStateTuple(self._num_units, self._num_units)
 
-    @property
-    def output_size(self) -> int:
-        """The number of units."""
-        return self._num_units
+    output_size: int = forwards("_num_units", "The number of units.")
 
     def _normalized(self, value: Tensor, scope: str) -> Tensor:
         if not self._is_normalized:
@@ -286,15 +284,8 @@ class UGRNNCell(RNNCell):
         self._num_units, self._initializer = num_units, initializer
         self._forget_bias, self._activation = forget_bias, activation
 
-    @property
-    def state_size(self) -> int:
-        """The number of units."""
-        return self._num_units
-
-    @property
-    def output_size(self) -> int:
-        """The number of units."""
-        return self._num_units
+    state_size: int = forwards("_num_units", "The number of units.")
+    output_size: int = forwards("_num_units", "The number of units.")
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         """Return output and new state, which are the same."""

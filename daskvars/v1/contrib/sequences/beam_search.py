@@ -36,6 +36,7 @@ from daskvars.ops.math.scans import cumsum
 from daskvars.ops.nn.ranking import top_k
 from daskvars.ops.nn.softmax import log_softmax
 from daskvars.shapes import TensorShape
+from daskvars.surface.forwarding import forwards
 from daskvars.v1.contrib.sequences.decoders import Decoder, check_is_layer
 from daskvars.v1.contrib.sequences.next_inputs import checked_tokens, embedding_function
 from daskvars.v1.contrib.sequences.structures import (
@@ -244,10 +245,7 @@ class BeamSearchDecoder(Decoder):
     def _batch(self) -> Any:
         return self._batch_size if self._static_batch is None else self._static_batch
 
-    @property
-    def batch_size(self) -> Any:
-        """Number of sequences, a scalar int32 tensor."""
-        return self._batch_size
+    batch_size: Any = forwards("_batch_size", "Number of sequences, a scalar int32 tensor.")
 
     @property
     def tracks_own_finished(self) -> bool:

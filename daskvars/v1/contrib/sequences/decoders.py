@@ -26,6 +26,7 @@ from daskvars.ops.math.comparison import greater_equal, logical_not, logical_or,
 from daskvars.ops.math.reduce import reduce_all
 from daskvars.shapes import TensorShape
 from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
 from daskvars.surface.required import required
 from daskvars.v1.contrib.sequences.next_inputs import Helper
 from daskvars.v1.contrib.sequences.structures import layered_size, sized_zeros, static_size
@@ -223,10 +224,7 @@ class BasicDecoder(Decoder):
         self._initial_state = initial_state
         self._output_layer = output_layer
 
-    @property
-    def batch_size(self) -> Any:
-        """That of the helper."""
-        return self._helper.batch_size
+    batch_size: Any = forwards("_helper.batch_size", "That of the helper.")
 
     @property
     def output_size(self) -> BasicDecoderOutput:

@@ -142,10 +142,12 @@ def _embedded_choice(
     return loop_function
 
 
-def _check_projection(projection: Any, num_symbols: int, dtype: Any) -> None:
+def _table(num_symbols: int, embedding_size: int, projection: Any, dtype: Any) -> Any:
+    """Return a table of rows, after a look at whether a projection gives logits of as many."""
     if projection is not None:
         for value, shape in zip(projection, ([None, num_symbols], [num_symbols]), strict=True):
             convert_to_tensor(value, dtype).get_shape().assert_is_compatible_with(shape)
+    return get_variable("embedding", [num_symbols, embedding_size], dtype)
 
 
 def embedding_rnn_decoder(
@@ -176,8 +178,7 @@ def embedding_rnn_decoder(
       ValueError: `output_projection` has other shapes.
     """
     with variable_scope(scope or "embedding_rnn_decoder") as scope:
-        _check_projection(output_projection, num_symbols, scope.dtype)
-        embedding = get_variable("embedding", [num_symbols, embedding_size])
+        embedding = _table(num_symbols, embedding_size, output_projection, scope.dtype)
         loop_function = _embedded_choice(
             feed_previous, embedding, output_projection, update_embedding_for_previous
         )
@@ -277,8 +278,7 @@ def embedding_tied_rnn_seq2seq(
       ValueError: `output_projection` has other shapes.
     """
     with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as scope:
-        _check_projection(output_projection, num_symbols, scope.dtype)
-        embedding = get_variable("embedding", [num_symbols, embedding_size], scope.dtype)
+        embedding = _table(num_symbols, embedding_size, output_projection, scope.dtype)
         read, written = (
             [embedding_lookup(embedding, ids) for ids in inputs]
             for inputs in (encoder_inputs, decoder_inputs)
@@ -400,8 +400,7 @@ def embedding_attention_decoder(
       ValueError: `output_projection` has other shapes.
     """
     with variable_scope(scope or "embedding_attention_decoder", dtype=dtype) as scope:
-        _check_projection(output_projection, num_symbols, scope.dtype)
-        embedding = get_variable("embedding", [num_symbols, embedding_size])
+        embedding = _table(num_symbols, embedding_size, output_projection, scope.dtype)
         loop_function = _embedded_choice(
             feed_previous, embedding, output_projection, update_embedding_for_previous
         )

@@ -9,6 +9,7 @@ from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.tensor import Operation, TensorLike
 from daskvars.ops.control.dependencies import control_dependencies, group
+from daskvars.surface.signatures import with_arguments_of
 from daskvars.train.checkpoints.saver import all_variables
 from daskvars.train.optimizers.moving_averages import ExponentialMovingAverage
 from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
@@ -58,11 +59,9 @@ class MovingAverageOptimizer(WrappedOptimizer):
         self._counterparts: dict[Operation, Variable] = {}  # of a variable and of its average
         self._graph: Graph | None = None
 
+    @with_arguments_of(Optimizer.apply_gradients)
     def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Variable | None = None,
-        name: str | None = None,
+        self, grads_and_vars: GradsAndVars, global_step: Variable | None, name: str | None
     ) -> Operation | None:
         """Add operations that apply gradients, and then update the averages.
 

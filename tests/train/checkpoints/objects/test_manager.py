@@ -101,6 +101,15 @@ def test_in_a_graph_the_session_is_the_default_one(tmp_path):
         assert names([manager.save(session=sess), manager.save(step)]) == ["ckpt-1", "ckpt-41"]
 
 
+@pytest.mark.parametrize(("hours", "num_kept"), [(None, 1), (0, 1), (1e-9, 3)])
+def test_zero_hours_keep_none_for_ever(hours, num_kept, tmp_path):
+    """As in TensorFlow; each is later than the last by more than a billionth of an hour."""
+    checkpoint = dv.train.Checkpoint(x=dv.Variable(1.0))
+    manager = dv.train.CheckpointManager(checkpoint, str(tmp_path), 1, hours)
+    paths = [manager.save() for _ in range(3)]
+    assert sum(map(os.path.exists, paths)) == num_kept
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
