@@ -90,7 +90,7 @@ class Config:
             the workers' memory.
         client_work_s: seconds of work, as the planner estimates them, up to which a run that needs
             nothing on a cluster's workers (no variable, nothing that is there) is done by the
-            client: the way to a worker and back takes some 10 ms. An element of a queue is such a
+            client: the way to a worker and back takes some 5 ms. An element of a queue is such a
             run. 0 has all of them done by workers.
         feed_scatter_bytes: feeds larger than this are scattered to the workers before the step is
             sent.

@@ -39,6 +39,7 @@ LOWEST = {
         "MAX_NUMBERS": 0,
         "COUNTED_BYTES": 0,
     },
+    "daskvars.remote.told_results": {"MAX_TOLD_BYTES": 0},
     "daskvars.remote.scope_seconds": {"MIN_SHOWN_S": 0.0},
     "daskvars.remote.tasks.stage_tasks": {
         "GROUP_BYTES": 1,

@@ -65,6 +65,7 @@ __all__ = [
     "add_scheduler_stream_handler",
     "add_stream_handler",
     "add_to_dashboard",
+    "add_to_report",
     "add_worker_handler",
     "ask_scheduler",
     "ask_worker",
@@ -77,7 +78,9 @@ __all__ = [
     "delay_releases",
     "drop_references",
     "fail_task",
+    "finished_result",
     "forget_lineage",
+    "found_in_report",
     "futures_of",
     "give_to_worker",
     "give_up_on",
@@ -97,6 +100,7 @@ __all__ = [
     "remove_figures",
     "remove_worker_handler",
     "replace_lineage",
+    "report_promptly",
     "run_on_loop",
     "run_unbound_tasks",
     "send_event",
@@ -107,6 +111,7 @@ __all__ = [
     "show_scopes",
     "show_seconds",
     "span_scopes",
+    "speak_promptly",
     "spill_one",
     "stranded_error",
     "stranded_tasks",
@@ -123,7 +128,7 @@ logger = logging.getLogger("daskvars")
 
 FORGET_LINEAGE = "daskvars-forget-lineage"
 CONNECTION_POLL_S = 0.25  # how often who waits for a scheduler makes sure that it is there
-SEND_INTERVAL_S = 0.002  # that schedulers and workers gather what they have to say
+SEND_INTERVAL_S = 0.0005  # that messages of a stream are gathered, after one was sent
 # States in which a worker's task needs what it takes.
 BUSY = {"waiting", "ready", "constrained", "executing", "long-running", "resumed", "cancelled"}
 
@@ -274,12 +279,17 @@ def tell_scheduler(client: Client, operation: str, **message: Any) -> None:
 
 
 def send_promptly(client: Client) -> None:
-    """Have a client gather what it tells the scheduler for no longer than workers do.
+    """Have a client tell the scheduler soon what it has to say; see `speak_promptly`."""
+    _shorten(client.scheduler_comm)
 
-    A client does for 10 ms from one message to the next. A step that follows the results of the one
-    before comes right behind the word that these are let go of: it waited for 8 ms of that.
+
+def _shorten(stream: Any) -> None:
+    """Have a stream gather what is sent for no more than `SEND_INTERVAL_S` after a message.
+
+    Dask's gather for 10 ms from client to scheduler, 5 from there to workers, and 2 back. A step
+    that follows the results of the one before comes right behind the word that these are let go of,
+    on each stream: it waited for the rest of that time, for longer than it took.
     """
-    stream: Any = client.scheduler_comm
     stream.interval = min(stream.interval, SEND_INTERVAL_S)
 
 
@@ -418,6 +428,25 @@ def _remeasure(worker: Any, key: Any) -> None:
             data[before.key] = fast[before.key]
             state.nbytes += size - before.nbytes
             before.nbytes = size
+
+
+def finished_result(worker: Any, key: Any) -> tuple[Any, int] | None:
+    """Return what a task of a worker gave, and its bytes; None where it is not in memory."""
+    fast = getattr(worker.data, "fast", worker.data)
+    return (fast[key], worker.state.tasks[key].nbytes) if key in fast else None
+
+
+def add_to_report(worker: Any, key: Any, name: str, value: Any) -> None:
+    """Add to what a worker tells the scheduler of a task that is done; see `found_in_report`.
+
+    It is called amid the transition (`WorkerPlugin.transition`): the word is sent after that.
+
+    Args:
+      worker, key: whose task.
+      name: what it is called.
+      value: what msgpack can hold.
+    """
+    worker.state.tasks[key].metadata[name] = value
 
 
 def show_seconds(label: str, seconds: float) -> None:
@@ -715,6 +744,28 @@ def give_up_on(scheduler: Scheduler, address: str) -> None:
         scheduler.rpc.remove(address)
         stimulus = f"daskvars-gone-{time.time()}"
         send_to_workers(scheduler, "remove-worker", worker=address, stimulus_id=stimulus)
+
+
+def found_in_report(report: Mapping[str, Any], name: str) -> Any:
+    """Return what a worker has added (`add_to_report`), None if nothing.
+
+    Args:
+      report: the keywords that `SchedulerPlugin.transition` is called with.
+      name: what it is called.
+    """
+    return (report.get("metadata") or {}).get(name)
+
+
+def speak_promptly(scheduler: Scheduler, worker: str = "", client: str = "") -> None:
+    """Have a scheduler tell a worker, or a client, soon what it has to say."""
+    for name, streams in ((worker, scheduler.stream_comms), (client, scheduler.client_comms)):
+        if name in streams:
+            _shorten(streams[name])
+
+
+def report_promptly(worker: Any) -> None:
+    """Have a worker tell the scheduler soon what it has to say."""
+    _shorten(worker.batched_stream)
 
 
 def send_event(scheduler: Scheduler, client: str, topic: str, content: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 _TOKEN = re.compile(r"-(0[0-9a-f]{15})(?:-(\d+)-|[-.])")
 
 
+READ = "read"  # the label of tasks that give what a client reads
 _OUTPUTS = re.compile(r"-o\d+$")
 
 
@@ -33,6 +34,24 @@ def has_outputs(key: Any) -> bool:
     (True, False)
     """
     return isinstance(key, str) and _OUTPUTS.search(key) is not None and is_ours(key)
+
+
+def read_key(stamp: str, number: int) -> str:
+    """Return the key of a task that gives what stays on a worker as a result of its own.
+
+    >>> read_key("0123456789abcdef-7", 0)
+    'read-0123456789abcdef-7-0'
+    """
+    return f"{READ}-{stamp}-{number}"
+
+
+def is_read(key: Any) -> bool:
+    """Return whether a key is one of `read_key`.
+
+    >>> is_read("read-0123456789abcdef-7-0"), is_read("feed-0123456789abcdef-7-0")
+    (True, False)
+    """
+    return label_of(key) == READ and is_ours(key)
 
 
 def new_token() -> str:

@@ -16,6 +16,7 @@ import dask
 import dask.array
 import numpy as np
 import pytest
+from dask.sizeof import sizeof
 from distributed import Future, Scheduler, SchedulerPlugin, WorkerPlugin, get_client
 from distributed.core import Status
 from distributed.scheduler import TaskState
@@ -481,11 +482,73 @@ def test_memory_that_versions_share_is_counted_once(client):
     client.run(weights, [], workers=[worker])
 
 
-def test_a_client_sends_as_promptly_as_workers(client):
-    worker = client.cluster.workers[0]
-    assert client.scheduler_comm.interval > worker.batched_stream.interval
+def test_streams_wait_for_less_after_a_message_than_dask_has_them_wait(client):
+    """To the scheduler, from there to a worker and to a client, and from a worker to it."""
+    scheduler, worker = client.cluster.scheduler, client.cluster.workers[0]
+    streams = [
+        client.scheduler_comm,
+        scheduler.stream_comms[worker.address],
+        scheduler.client_comms[client.id],
+        worker.batched_stream,
+    ]
+    before = [stream.interval for stream in streams]
+    assert min(before) > internals.SEND_INTERVAL_S
     internals.send_promptly(client)
-    assert client.scheduler_comm.interval == worker.batched_stream.interval
+    on_scheduler(client, internals.speak_promptly, worker.address)
+    assert streams[2].interval == before[2], "only to the worker"
+    on_scheduler(client, lambda s: internals.speak_promptly(s, client=client.id))
+    on_scheduler(client, lambda s: internals.speak_promptly(s, "tcp://127.0.0.1:1", "nobody"))
+    on_scheduler(client, lambda s: internals.report_promptly(worker))
+    assert {stream.interval for stream in streams} == {internals.SEND_INTERVAL_S}
+
+
+class Reports(WorkerPlugin):
+    """Adds what a task gave to the word that it is done, once for each key."""
+
+    name = "test-reports"
+
+    def setup(self, worker):
+        self.worker = worker
+
+    def transition(self, key, start, finish, **_):
+        if str(key).startswith("reported") and (start, finish) == ("executing", "memory"):
+            (value, nbytes) = internals.finished_result(self.worker, key)
+            internals.add_to_report(self.worker, key, "test", (value, nbytes))
+
+
+class HearsReports(SchedulerPlugin):
+    """Takes note of what was added, and of what was not."""
+
+    name = "test-hears-reports"
+
+    def __init__(self):
+        self.found = {}
+
+    def transition(self, key, start, finish, *_, **report):
+        if finish == "memory":
+            self.found[key] = internals.found_in_report(report, "test")
+
+
+def test_what_a_worker_adds_comes_with_the_word_that_a_task_is_done(client):
+    hears = HearsReports()
+    on_scheduler(client, lambda scheduler: scheduler.add_plugin(hears))
+    client.register_plugin(Reports())
+    for number in range(2):
+        client.submit(add, number, 40, key=f"reported-{number}").result()
+    client.submit(add, 1, 40, key="silent").result()
+    assert hears.found == {
+        "reported-0": (40, sizeof(40)),
+        "reported-1": (41, sizeof(41)),
+        "silent": None,
+    }
+    assert internals.found_in_report({}, "test") is None
+    client.unregister_worker_plugin(Reports.name)
+    on_scheduler(client, lambda scheduler: scheduler.remove_plugin(hears.name))
+
+
+def test_a_result_that_is_not_in_memory_is_none(client):
+    worker = client.cluster.workers[0]
+    assert internals.finished_result(worker, "nobody computed this") is None
 
 
 @contextmanager

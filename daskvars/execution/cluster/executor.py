@@ -90,8 +90,9 @@ from daskvars.remote.dask_internals import (
     send_promptly,
 )
 from daskvars.remote.exchange import Exchanges
-from daskvars.remote.task_keys import new_token, outputs_key
+from daskvars.remote.task_keys import new_token, outputs_key, read_key
 from daskvars.remote.tasks.stage_tasks import as_outputs, fetched
+from daskvars.remote.told_results import ToldResults
 from daskvars.remote.versions.shared_graphs import OPERATION, topic
 from daskvars.remote.versions.shared_versions import (
     BlockLocation,
@@ -783,7 +784,7 @@ class ClusterExecutor:
             found = positions.setdefault(key, {})
             found.setdefault(position, len(found))
         stamp = f"{self.token}-{self.next_number()}"
-        keys = {key: f"read-{stamp}-{number}" for number, key in enumerate(positions)}
+        keys = {key: read_key(stamp, number) for number, key in enumerate(positions)}
         graph = {
             key: Task(key, fetched, tuple(positions[name]), TaskRef(name))
             for name, key in keys.items()
@@ -837,6 +838,7 @@ def prepare(client: Client) -> None:
         register_on_workers(client, LineagePlugin())
         register_on_workers(client, WorkerMemory())
         register_on_workers(client, Exchanges())
+        register_on_workers(client, ToldResults())
         reports.listen_to_pauses(client)
         _prepared.add(client)
 

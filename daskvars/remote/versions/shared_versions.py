@@ -127,6 +127,7 @@ class PendingRun:
             that it reads which its tasks do not depend on (`BlockRefs.with_keys`).
         bound_keys: keys that are held until its graph is known to the scheduler.
         missing: keys that are still to be computed; None before the graph is known.
+        told: key -> what came along with the word that it is computed (`remote.told_results`).
     """
 
     header: RunHeader
@@ -135,16 +136,19 @@ class PendingRun:
     held_keys: list[Any]
     bound_keys: list[Any]
     missing: set[Any] | None = None
+    told: dict[Any, bytes] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
         """Whether all of it has been computed."""
         return self.missing is not None and not self.missing
 
-    def computed(self, key: Any) -> None:
-        """Take note that a key is computed."""
+    def computed(self, key: Any, told: bytes | None = None) -> None:
+        """Take note that a key is computed, and of what came along with that word."""
         assert self.missing is not None, "keys are waited for once the graph is known"
         self.missing.discard(key)
+        if told is not None:
+            self.told[key] = told
 
 
 Notify = Callable[[str, dict[str, Any]], None]
@@ -314,7 +318,8 @@ class SharedVersions:
                 self.finished, self.finished_version = pending.after, pending.version
                 self.changed.update(dict.fromkeys(written, pending.version))
             self.finished_by[pending.header.session] = pending.header.number
-            self.notify(pending.header.session, {"done": pending.header.number})
+            told = {"told": pending.told} if pending.told else {}
+            self.notify(pending.header.session, {"done": pending.header.number, **told})
 
     def fail(self, pending: PendingRun, why: str) -> None:
         """Undo a run that cannot be finished, and if it writes all that came after it.

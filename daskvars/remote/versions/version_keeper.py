@@ -30,6 +30,7 @@ from distributed import Scheduler, SchedulerPlugin
 from daskvars.remote.dask_internals import (
     Task,
     add_handler,
+    found_in_report,
     hold_keys,
     locations,
     pickle,
@@ -37,9 +38,11 @@ from daskvars.remote.dask_internals import (
     release_keys,
     replace_lineage,
     send_event,
+    speak_promptly,
     unrepeatable_inputs,
 )
 from daskvars.remote.task_keys import has_outputs
+from daskvars.remote.told_results import TOLD
 from daskvars.remote.versions.seal_schedule import SealSchedule
 from daskvars.remote.versions.shared_graphs import (
     OPERATION,
@@ -117,6 +120,12 @@ class VersionKeeper(SchedulerPlugin):
         add_handler(scheduler, OPERATION, self.answer)
         refer_to_inputs(scheduler, lru_cache(MAX_KEYS)(has_outputs))
         keepers[scheduler.id] = self
+        for worker in scheduler.workers:
+            speak_promptly(scheduler, worker=worker)
+
+    def add_worker(self, scheduler: Scheduler, worker: str) -> None:
+        """Take note of a worker: what it is to do it hears soon."""
+        speak_promptly(scheduler, worker=worker)
 
     async def close(self) -> None:
         """Forget all."""
@@ -189,14 +198,15 @@ class VersionKeeper(SchedulerPlugin):
         versions.graph_registered(pending, missing)
         self._flush(state)
 
-    def transition(self, key: Any, start: Any, finish: Any, *_: Any, **__: Any) -> None:
+    def transition(self, key: Any, start: Any, finish: Any, *_: Any, **report: Any) -> None:
         """Take note of what is computed, and of what cannot be."""
         if key not in self.waiting or finish not in ("memory", "erred", "forgotten"):
             return
+        told = found_in_report(report, TOLD)
         with self.lock:
             for state, pending in self.waiting.pop(key):
                 if finish == "memory":
-                    pending.computed(key)
+                    pending.computed(key, told)
                     state.versions.advance()
                 else:
                     state.versions.fail(pending, "erred" if finish == "erred" else "lost")
@@ -280,6 +290,7 @@ class VersionKeeper(SchedulerPlugin):
         if name not in self.states:
             versions = SharedVersions(partial(self._notify, name))
             self.states[name] = State(name, versions, session if is_private else None)
+        speak_promptly(self.scheduler, client=client)
         number = len(self.clients)
         self.clients[session] = client
         self.states[name].versions.epochs[session] = 0

@@ -166,6 +166,37 @@ def received():
     return sum(worker.received_bytes for worker in Exchanges.here.values())
 
 
+# -- results ----------------------------------------------------------------------------------
+
+
+def test_small_results_come_without_being_asked_for(two_workers, monkeypatch):
+    """What a step and what an evaluation give, and values of variables; on one worker or two."""
+    v = tf.Variable(np.zeros(2_000), name="v", chunks=1_000)
+    count = tf.Variable(0, name="count")
+    x = tf.placeholder(tf.float64, [2_000])
+    steps = [v.assign_add(x), count.assign_add(1)]
+    small = [tf.reduce_sum(x * x), v[1_998:], tf.constant(["a", "b"]), count.read_value()]
+    asked, gather = [], two_workers.gather
+
+    def counted(futures, *arguments, **options):
+        asked.append(len(futures))
+        return gather(futures, *arguments, **options)
+
+    monkeypatch.setattr(two_workers, "gather", counted)
+    knobs = config.set(batch_parts=2, client_work_s=0.0)
+    with two_workers.as_current(), knobs, initialized() as session:
+        for number in range(1, 4):
+            fed = {x: np.full(2_000, 0.1)}
+            step = session.run([steps[1], tf.group(*steps), small[0]], fed)
+            found = session.run(small, fed)
+            assert step[0] == found[3] == number and step[2] == found[0]
+            assert found[0] == pytest.approx(20.0) and found[2].tolist() == [b"a", b"b"]
+            np.testing.assert_allclose(found[1], np.full(2, 0.1 * number))
+            assert found[1].flags.writeable and not asked
+        assert session.run([v, count])[0].shape == (2_000,)
+        assert asked, "16,000 bytes are fetched"
+
+
 # -- feeds ------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ scheduler puts in the keys of the newest version when the graph arrives
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -40,8 +41,9 @@ from daskvars.lowering.explain import explain
 from daskvars.lowering.plan import BlockId, LeafInfo, Plan
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
-from daskvars.remote.task_keys import outputs_key
+from daskvars.remote.task_keys import outputs_key, read_key
 from daskvars.remote.tasks.stage_tasks import as_outputs, fetched, identity, shape_of
+from daskvars.remote.told_results import MAX_TOLD_BYTES, as_fetched
 from daskvars.remote.versions.shared_graphs import references, shared_run_graph
 from daskvars.remote.versions.shared_versions import (
     BlockLocation,
@@ -134,6 +136,7 @@ class BoundPlan:
             and bool(plan.updates and plan.outputs)
             and len(self.known_shapes) == len(shapes)
         )
+        self.is_told = told_bytes(plan) <= MAX_TOLD_BYTES
         self._checked = -1
         self._template: Template | None = None
 
@@ -288,6 +291,7 @@ class Dispatch:
         self.picks: dict[str, Task] = {}
         self.wanted: dict[Any, None] = {}
         self.num_chunks: dict[Future, int] = {}
+        self.told: Mapping[Any, bytes] = {}
         self._by_key: dict[Any, Future] = {}
 
     @property
@@ -490,7 +494,7 @@ class Dispatch:
 
     def _picked(self, function: Callable[..., Any], *arguments: Any) -> ResultLocation:
         """Return where to fetch what stays on a worker: a result of its own, which travels."""
-        key = f"read-{self.stamp}-{len(self.picks)}"
+        key = read_key(self.stamp, len(self.picks))
         self.picks[key] = Task(key, function, *arguments)
         self.wanted[key] = None
         return ResultLocation(key, None)
@@ -498,9 +502,9 @@ class Dispatch:
     # -- fetching -------------------------------------------------------------------------------
 
     def fetched_futures(self) -> list[Future]:
-        """Return the keys that the outputs are under."""
+        """Return the keys that the outputs are under which were not told."""
         found = [where.future for where in self.fetched.values() if isinstance(where, Reference)]
-        return list({future.key: future for future in found}.values())
+        return list({f.key: f for f in found if f.key not in self.told}.values())
 
     def located_outputs(self) -> list[tuple[numpy.dtype[Any], chunk_grid.Chunks, dict[Any, Any]]]:
         """Return dtype, chunks and blocks of the outputs: where each is, or the block itself."""
@@ -514,7 +518,8 @@ class Dispatch:
         ]
 
     def assembled(self, data: dict[Any, Any]) -> list[Any]:
-        """Return the outputs, from what is under their keys."""
+        """Return the outputs, from what is under the keys of `fetched_futures`."""
+        data = {**{key: as_fetched(told) for key, told in self.told.items()}, **data}
 
         def fetch(block_id: BlockId) -> Any:
             reference = self.fetched[block_id]
@@ -574,6 +579,14 @@ def _located_argument(where: Any) -> Any:
     if isinstance(location, BlockRef):
         return location
     return Task(None, getitem, TaskRef(location.key), location.position)
+
+
+def told_bytes(plan: Plan) -> float:
+    """Return the bytes of a plan's outputs, of which it is known what they may be."""
+    shapes = [value.spec.shape for value in plan.outputs]
+    if not all(map(is_known, shapes)):
+        return math.inf
+    return sum(value.nbytes() for value in plan.outputs)
 
 
 def new_value_bytes(plan: Plan) -> int:

@@ -183,10 +183,11 @@ class InFlight:
           OpError: it failed, or one before it; the variables are as before that run.
         """
         while True:
-            with self.run_lock:  # another thread may send it again just now
-                dispatch, futures = run.dispatch, run.dispatch.fetched_futures()
+            dispatch = self._told(run)
             if run.error is not None:
                 raise run.error
+            with self.run_lock:  # another thread may send it again just now
+                futures = dispatch.fetched_futures()
             data = self._gathered(dispatch, futures)
             self.wait(partial(run.is_settled, dispatch))
             if run.error is not None:
@@ -222,6 +223,8 @@ class InFlight:
         Raises:
           OpError: `wanted` failed, or a run before it.
         """
+        if others:
+            self._told(wanted)
         if wanted.error is None and others:
             with self.run_lock:
                 found = [(run, run.dispatch) for run in {wanted: None, **dict.fromkeys(others)}]
@@ -231,6 +234,18 @@ class InFlight:
                 by_key = dict(zip(futures, data, strict=True))
                 return [(run, dispatch.assembled(by_key)) for run, dispatch in found]
         return [(wanted, self.results(wanted))]
+
+    def _told(self, run: SentRun) -> Dispatch:
+        """Return what was sent of a run, once it is finished if its outputs come along with that
+        word: to ask for them would be a second round trip."""
+        while True:
+            with self.run_lock:
+                dispatch = run.dispatch
+            if run.error is not None or not run.bound.is_told:
+                return dispatch
+            self.wait(partial(run.is_settled, dispatch))
+            if run.is_done and run.dispatch is dispatch:
+                return dispatch
 
     def _gathered(self, dispatch: Dispatch, futures: list[Future]) -> list[Any] | None:
         """Return what is under the keys of outputs; None if it cannot be had."""
@@ -293,6 +308,7 @@ class InFlight:
             elif "done" not in message:
                 self.messages.append(message)
             elif (run := self.runs.pop(message["done"], None)) is not None:
+                run.dispatch.told = message.get("told", {})
                 self.lost_runs.add(message["done"], run)
             self.changed.notify_all()
 

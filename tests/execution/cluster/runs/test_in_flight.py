@@ -71,7 +71,7 @@ def test_runs_in_flight_are_bounded_by_the_bytes_of_their_new_values():
 
 
 def sent_run(nbytes):
-    bound = SimpleNamespace(plan=SimpleNamespace(updates={}), new_bytes=nbytes)
+    bound = SimpleNamespace(plan=SimpleNamespace(updates={}), new_bytes=nbytes, is_told=False)
     return SentRun(bound, [], {}, False, dispatch=SimpleNamespace(release=lambda: None))
 
 
@@ -99,6 +99,45 @@ def test_results_of_a_run_that_another_thread_sends_again_are_those_of_what_is_s
                 looking.result(timeout=0.1)
             fetched.append(SimpleNamespace(key="key", value=3.0))
         assert looking.result(10) == [3.0]
+
+
+def test_what_is_told_with_the_end_of_a_run_is_not_fetched(monkeypatch):
+    """A run that is sent again meanwhile has the results of what is sent."""
+    executor = SimpleNamespace(values=Values(), check_connected=lambda: None)
+    runs, run = InFlight(executor), sent_run(0)
+    run.bound.is_told = True
+    monkeypatch.setattr(runs, "_gathered", lambda _, futures: [f.value for f in futures])
+
+    def dispatched(number):
+        found = SimpleNamespace(told={}, release=lambda: None)
+        fetched = SimpleNamespace(key=number, value="fetched")
+        found.fetched_futures = lambda: [] if found.told else [fetched]
+        found.assembled = lambda data: [found.told or data[number]]
+        runs.runs[number], run.dispatch = run, found
+
+    dispatched(1)
+    with ThreadPoolExecutor(1) as threads:
+        looking = threads.submit(runs.results, run)
+        with pytest.raises(TimeoutError):
+            looking.result(timeout=0.1)
+        with runs.run_lock:
+            del runs.runs[1]
+            dispatched(2)
+        runs.on_message((0.0, {"done": 2, "told": {"key": b"told"}}))
+        assert looking.result(10) == [{"key": b"told"}]
+
+
+def test_what_was_not_told_with_the_end_of_a_run_is_fetched(monkeypatch):
+    executor = SimpleNamespace(values=Values(), check_connected=lambda: None)
+    runs, run = InFlight(executor), sent_run(0)
+    run.bound.is_told = True
+    monkeypatch.setattr(runs, "_gathered", lambda _, futures: [f.value for f in futures])
+    fetched = SimpleNamespace(key="key", value=3.0)
+    run.dispatch.fetched_futures = lambda: [fetched]
+    run.dispatch.assembled = lambda data: [data["key"]]
+    runs.runs[1] = run
+    runs.on_message((0.0, {"done": 1}))
+    assert run.dispatch.told == {} and runs.results(run) == [3.0]
 
 
 # -- what is broken off, by Ctrl-C, say -------------------------------------------------------
