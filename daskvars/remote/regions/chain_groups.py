@@ -64,8 +64,10 @@ def groups(
       chains: start -> end of each run of calls that are made as one.
       root: value -> the one whose memory it shares; see `AliasAnalysis`.
     """
-    sizes = sizes_of(program, calls)
     found: dict[int, Group] = {}
+    if not chains:
+        return found
+    sizes = sizes_of(program, calls)
     run: list[int] = []  # starts of chains that follow one another and may be side by side
     around = _Memory()
     for start, end in chains.items():

@@ -32,7 +32,10 @@ Chains = Callable[[Sequence[Call]], Mapping[int, int]]
 
 def recomputed(program: RegionProgram, chains: Chains) -> Sequence[Call]:
     """Return the calls of a region with less that its chains keep for one another."""
-    calls: Sequence[Call] = in_steps(program, chains(program.calls))
+    first = chains(program.calls)
+    if not first:  # as of most small regions, and all that follows is about chains
+        return program.calls
+    calls: Sequence[Call] = in_steps(program, first)
     calls = without_broadcasts(program, calls, chains(calls))
     calls = _said_once(program, calls, chains(calls))
     found = chains(calls)

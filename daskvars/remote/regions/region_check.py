@@ -40,7 +40,7 @@ def check_region(program: RegionProgram) -> None:
 
 def check_positions(program: RegionProgram, field: str, positions: Any) -> None:
     """Raise InvalidArgumentError, naming `field`, unless outputs have these positions."""
-    if not _are_registers(positions, range(len(program.outputs))):
+    if not _are_registers(positions, set(range(len(program.outputs)))):
         _refuse(program.label, field, positions)
 
 
@@ -80,8 +80,10 @@ def _is_register(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def _are_registers(values: Any, made: Any) -> bool:
-    return isinstance(values, tuple) and all(_is_register(v) and v in made for v in values)
+def _are_registers(values: Any, made: set[int]) -> bool:
+    return isinstance(values, tuple) and (
+        not values or ({int}.issuperset(map(type, values)) and made.issuperset(values))
+    )
 
 
 def _is_keyword(value: Any) -> bool:
@@ -94,7 +96,7 @@ def _is_dtype(value: Any) -> bool:
 
 def _is_shape(value: Any) -> bool:
     return value is None or (
-        isinstance(value, tuple) and all(n is None or _is_register(n) for n in value)
+        isinstance(value, tuple) and all(n is None or (type(n) is int and n >= 0) for n in value)
     )
 
 
