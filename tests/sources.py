@@ -45,9 +45,13 @@ def statements_in(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def naming(paths: Iterable[Path], names: Iterable[str]) -> Iterator[Path]:
-    """Yield the files in which one of some names stands, as itself or as Python reads it."""
-    of_names = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+def naming(paths: Iterable[Path], names: Iterable[str], as_ends: bool = False) -> Iterator[Path]:
+    """Yield the files in which one of some names stands, as itself or as Python reads it.
+
+    With `as_ends`, also those in which it is the last word of another name, as in ``MAX_ROWS``.
+    """
+    start = r"(?:\b|_)" if as_ends else r"\b"
+    of_names = re.compile(rf"{start}({'|'.join(map(re.escape, names))})\b")
     for path in paths:
         text = path.read_text()
         if of_names.search(text if text.isascii() else unicodedata.normalize("NFKC", text)):

@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import linecache
 import pickle
 import pkgutil
 import types
@@ -57,6 +58,7 @@ def test_examples_of_made_functions_run(module, function):
     )
     flags = doctest.REPORT_ONLY_FIRST_FAILURE
     said = []
+    linecache.clearcache()  # the runner asks of each file in it whether it has changed
     result = doctest.DocTestRunner(optionflags=flags).run(test, out=said.append)
     assert not result.failed, "".join(said)
 

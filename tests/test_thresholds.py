@@ -30,7 +30,7 @@ SIZES = {
 
 def constants():
     """Yield (module, name) of each constant that is named like a size."""
-    for path in sorted(ROOT.rglob("*.py")):
+    for path in sources.naming(sorted(ROOT.rglob("*.py")), SIZES, as_ends=True):
         module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
         for node in sources.tree(path).body:
             if not isinstance(node, ast.Assign):

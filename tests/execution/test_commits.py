@@ -19,7 +19,7 @@ from daskvars.errors import AbortedError, InvalidArgumentError, StoreError
 from daskvars.state import NO_VERSION, ConflictError, VariableRecord, ZarrStore, forget_values
 from tests.waiting import wait_until
 
-# Children are forked from a server that has imported everything (tests/conftest.py).
+# Children are forked from a server that has imported everything (tests/fixtures.py).
 processes = multiprocessing.get_context("forkserver")
 
 SIZE = 20_000

@@ -74,7 +74,7 @@ def test_a_target_and_a_store_are_two_places():
         tf.Session("one", store="other")
 
 
-def test_placement_is_logged_once_per_signature(capsys):
+def test_placement_is_logged_once_per_signature(capsys, caplog):  # it takes warnings off stderr
     with tf.device("/gpu:0"):
         x = tf.constant(1.0, name="x")
     y = tf.identity(x, name="y")

@@ -82,6 +82,10 @@ def check_the_switch(block):
 
 
 class TestEagerCode:
+    @pytest.fixture(autouse=True)
+    def names_are_free(self):
+        dv.reset()
+
     def test_variables_and_the_switch(self):
         block = Block("b")
         assert names(block.variables) == ["scale", "count"], "the others come with the first call"

@@ -86,7 +86,7 @@ PASSES = {path.stem for path in ROOMS if re.match('"""Pass [0-9]+[ :]', path.rea
 
 
 def test_what_every_pass_makes_is_verified(monkeypatch):
-    """In all tests: see `tests/conftest.py`."""
+    """In all tests: see `tests/fixtures.py`."""
     verified = []
     noted = {
         name: lambda *args, name=name, check=check: (verified.append(name), check(*args))

@@ -8,7 +8,7 @@ import daskvars.v1 as tf
 from daskvars import config
 from tests.clusters import connected
 
-# Children are forked from a server that has imported everything (tests/conftest.py).
+# Children are forked from a server that has imported everything (tests/fixtures.py).
 processes = multiprocessing.get_context("forkserver")
 
 

@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 NUM_VARIABLES = 12
 NUM_TRIALS = 20
 
-# Children are forked from a server that has imported everything (tests/conftest.py).
+# Children are forked from a server that has imported everything (tests/fixtures.py).
 processes = multiprocessing.get_context("forkserver")
 
 

@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 
 NUM_TRIALS = 8
 
-# Children are forked from a server that has imported everything (tests/conftest.py).
+# Children are forked from a server that has imported everything (tests/fixtures.py).
 processes = multiprocessing.get_context("forkserver")
 
 

@@ -133,7 +133,7 @@ def test_what_is_altered_is_an_error_or_harmless(place, value):
             around = around[key]
         around[path[-1]] = value
         with open(file, "w") as opened:
-            json.dump(altered, opened)
+            opened.write(json.dumps(altered))  # `dump` would write it piece by piece
         with tf.Graph().as_default(), tf.Session() as sess:
             try:
                 tf.saved_model.load(sess, SERVE, place)
