@@ -163,15 +163,25 @@ class About(NamedTuple):
         return f"Name: {self.name.decode(errors='replace') or '<unknown>'}, "
 
 
+class Declared(NamedTuple):
+    """A feature as it is wanted: its name, how it is given, and its dtype and shape."""
+
+    key: str
+    kind: str
+    dtype: DType
+    shape: tuple[int, ...]
+
+
+def _declared(keys: Any, kinds: Any, dtypes: Any, shapes: Any) -> list[Declared]:
+    return [Declared(*each) for each in zip(keys, kinds, dtypes, shapes, strict=True)]
+
+
 def parse_example(
     xp: ArrayModule,
     serialized: Any,
     names: Any,
     *defaults: Any,
-    keys: Sequence[str],
-    kinds: Sequence[str],
-    dtypes: Sequence[DType],
-    shapes: Sequence[tuple[int, ...]],
+    **declared: Sequence[Any],
 ) -> tuple[numpy.ndarray, ...]:
     """Give the features of examples: one array of a dense one, three of a sparse one.
 
@@ -184,20 +194,19 @@ def parse_example(
     ]
     rest = iter(defaults)
     found: list[numpy.ndarray] = []
-    for key, kind, dtype, shape in zip(keys, kinds, dtypes, shapes, strict=True):
+    for wanted in _declared(**declared):
         rows = [
-            _values(feature, key, dtype, about)
-            for feature, about in zip(features, abouts, strict=True)
+            _values(feature, wanted, about) for feature, about in zip(features, abouts, strict=True)
         ]
-        if kind == SPARSE:
-            parts = _sparse(rows, dtype)
+        if wanted.kind == SPARSE:
+            parts = _sparse(rows, wanted.dtype)
             if not array.ndim:
                 parts = (parts[0][:, 1:], parts[1], parts[2][1:])
             found.extend(parts)
             continue
         default = numpy.asarray(next(rest))
-        combine = _dense if kind == DENSE else _sequence
-        whole = combine(rows, key, dtype, shape, default, abouts)
+        combine = _dense if wanted.kind == DENSE else _sequence
+        whole = combine(rows, wanted, default, abouts)
         found.append(whole if array.ndim else whole[0])
     return tuple(found)
 
@@ -219,11 +228,8 @@ def parse_single_sequence_example(
     serialized: Any,
     name: Any,
     *defaults: Any,
-    keys: Sequence[str],
-    kinds: Sequence[str],
-    dtypes: Sequence[DType],
-    shapes: Sequence[tuple[int, ...]],
     num_context: int,
+    **declared: Sequence[Any],
 ) -> tuple[numpy.ndarray, ...]:
     """Give the features of a sequence example: those of its context, then those of its frames."""
     try:
@@ -233,35 +239,37 @@ def parse_single_sequence_example(
             f"Could not parse sequence example, value: {serialized.item()[:64]!r}"
         ) from None
     about = About(name.item(), 0)
-    declared = list(zip(keys, kinds, dtypes, shapes, strict=True))
+    features = _declared(**declared)
     rest = iter(defaults)
     found: list[numpy.ndarray] = []
-    for key, kind, dtype, shape in declared[:num_context]:
-        row = _values(message.context.feature, key, dtype, about)
-        if kind == SPARSE:
-            indices, values, size = _sparse([row], dtype)
+    for wanted in features[:num_context]:
+        row = _values(message.context.feature, wanted, about)
+        if wanted.kind == SPARSE:
+            indices, values, size = _sparse([row], wanted.dtype)
             found += [indices[:, 1:], values, size[1:]]
         else:
             default = numpy.asarray(next(rest))
-            found.append(_dense([row], key, dtype, shape, default, [about])[0])
+            found.append(_dense([row], wanted, default, [about])[0])
     lists = message.feature_lists.feature_list
-    for key, kind, dtype, shape in declared[num_context:]:
-        if key not in lists and kind == SEQUENCE:
+    for wanted in features[num_context:]:
+        if wanted.key not in lists and wanted.kind == SEQUENCE:
             raise _invalid(
-                f"{about}Feature list '{key}' is required but could not be found.  Did you mean to "
-                "include it in feature_list_dense_missing_assumed_empty or "
+                f"{about}Feature list '{wanted.key}' is required but could not be found.  Did you "
+                "mean to include it in feature_list_dense_missing_assumed_empty or "
                 "feature_list_dense_defaults? Declare it with allow_missing=True."
             )
-        frames = lists[key].feature if key in lists else ()
-        rows = [_frame(frame, key, dtype, place, about) for place, frame in enumerate(frames)]
-        found += (
-            _sparse(rows, dtype) if kind == SPARSE else [_frames(rows, key, dtype, shape, about)]
-        )
+        frames = lists[wanted.key].feature if wanted.key in lists else ()
+        rows = [_frame(frame, wanted, place, about) for place, frame in enumerate(frames)]
+        if wanted.kind == SPARSE:
+            found += _sparse(rows, wanted.dtype)
+        else:
+            found.append(_frames(rows, wanted, about))
     return tuple(found)
 
 
-def _frame(feature: Any, key: str, dtype: DType, place: int, about: About) -> Any:
+def _frame(feature: Any, wanted: Declared, place: int, about: About) -> Any:
     """Return the values of one frame, none where it has no list."""
+    key, dtype = wanted.key, wanted.dtype
     kind = feature.WhichOneof("kind")
     if kind is None:
         return numpy.empty(0, dtype.np)
@@ -273,23 +281,21 @@ def _frame(feature: Any, key: str, dtype: DType, place: int, about: About) -> An
     return _as_array(getattr(feature, kind).value, dtype)
 
 
-def _frames(
-    rows: Sequence[Any], key: str, dtype: DType, shape: tuple[int, ...], about: About
-) -> numpy.ndarray:
-    size = math.prod(shape)
-    found = numpy.empty((len(rows), size), dtype.np)
+def _frames(rows: Sequence[Any], wanted: Declared, about: About) -> numpy.ndarray:
+    found = numpy.empty((len(rows), math.prod(wanted.shape)), wanted.dtype.np)
     for place, row in enumerate(rows):
-        if len(row) != size:
-            raise _wrong_size(f"{about}Key: {key}, Index: {place}", row, dtype, shape)
-        found[place] = row
-    return found.reshape(len(rows), *shape)
+        found[place] = _of_size(row, wanted, about, place)
+    return found.reshape(len(rows), *wanted.shape)
 
 
-def _wrong_size(where: str, row: Any, dtype: DType, shape: tuple[int, ...]) -> Exception:
-    return _invalid(
-        f"{where}.  Number of {_SHOWN[dtype.name]} values != expected.  values size: {len(row)} "
-        f"but output shape: {list(shape)}"
-    )
+def _of_size(row: Any, wanted: Declared, about: About, place: int) -> Any:
+    """Return the values of a feature. Raises InvalidArgumentError for too many or too few."""
+    if len(row) != math.prod(wanted.shape):
+        raise _invalid(
+            f"{about}Key: {wanted.key}, Index: {place}.  Number of {_SHOWN[wanted.dtype.name]} "
+            f"values != expected.  values size: {len(row)} but output shape: {list(wanted.shape)}"
+        )
+    return row
 
 
 def decode_json_example(xp: ArrayModule, text: Any) -> numpy.ndarray:
@@ -309,8 +315,9 @@ def _features(item: bytes, about: About) -> Any:
         ) from None
 
 
-def _values(features: Any, key: str, dtype: DType, about: About) -> Any:
+def _values(features: Any, wanted: Declared, about: About) -> Any:
     """Return the values of a feature, None where the example has none."""
+    key, dtype = wanted.key, wanted.dtype
     if key not in features:
         return None
     feature = features[key]
@@ -334,37 +341,28 @@ def _as_array(values: Any, dtype: DType) -> numpy.ndarray:
 
 
 def _dense(
-    rows: Sequence[Any],
-    key: str,
-    dtype: DType,
-    shape: tuple[int, ...],
-    default: numpy.ndarray,
-    abouts: Sequence[About],
+    rows: Sequence[Any], wanted: Declared, default: numpy.ndarray, abouts: Sequence[About]
 ) -> numpy.ndarray:
+    key, _, dtype, shape = wanted
     size = math.prod(shape)
     found = numpy.empty((len(rows), size), dtype.np)
     for number, row in enumerate(rows):
-        if row is None:
-            if not default.size and size:
-                raise _invalid(
-                    f"{abouts[number]}Feature: {key} (data type: {_SHOWN[dtype.name]}) is "
-                    f"required but could not be found (example {number})."
-                )
-            row = default.reshape(-1)
-        elif len(row) != size:
-            raise _wrong_size(f"{abouts[number]}Key: {key}, Index: {number}", row, dtype, shape)
-        found[number] = row
+        if row is not None:
+            found[number] = _of_size(row, wanted, abouts[number], number)
+            continue
+        if not default.size and size:
+            raise _invalid(
+                f"{abouts[number]}Feature: {key} (data type: {_SHOWN[dtype.name]}) is "
+                f"required but could not be found (example {number})."
+            )
+        found[number] = default.reshape(-1)
     return found.reshape(len(rows), *shape)
 
 
 def _sequence(
-    rows: Sequence[Any],
-    key: str,
-    dtype: DType,
-    shape: tuple[int, ...],
-    default: numpy.ndarray,
-    abouts: Sequence[About],
+    rows: Sequence[Any], wanted: Declared, default: numpy.ndarray, abouts: Sequence[About]
 ) -> numpy.ndarray:
+    key, _, dtype, shape = wanted
     size = math.prod(shape)
     counts = [0 if row is None else len(row) for row in rows]
     for number, count in enumerate(counts):

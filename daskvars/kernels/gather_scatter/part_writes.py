@@ -167,12 +167,10 @@ def check_coordinates(
     xp: ArrayModule,
     x: Array,
     indices: Array,
-    updates: Array | None = None,
-    *,
-    mode: str,
+    *_: Array,
     batch_dims: int = 0,
-    offset: int = 0,
     size: int | None = None,
+    **others: Any,
 ) -> None:
     """Raise InvalidArgumentError where `scatter_nd` of the same arguments would."""
     _rows(xp, x, indices, batch_dims, size)

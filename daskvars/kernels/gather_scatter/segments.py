@@ -9,7 +9,7 @@ the whole, and those outside the part are left to the other parts.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
@@ -28,6 +28,24 @@ MODES = {
     "min": "minimum",
     "max": "maximum",
 }
+
+
+class Part(TypedDict, total=False):
+    """Which rows of a whole a part has.
+
+    Attributes:
+        offset: the first of them, by default 0.
+        size: rows of the whole; None, the default, where the part is all of it.
+    """
+
+    offset: int
+    size: int | None
+
+
+class Segments(Part):
+    """Which segments a part has: ``num_segments``, of ``size`` in all."""
+
+    num_segments: Required[int]
 
 
 def check_ids(xp: ArrayModule, ids: Array, *, size: int, what: str = "indices") -> None:
@@ -58,23 +76,13 @@ def check_ids(xp: ArrayModule, ids: Array, *, size: int, what: str = "indices") 
     )
 
 
-def segment_sum(
-    xp: ArrayModule,
-    data: Array,
-    ids: Array,
-    *,
-    num_segments: int,
-    offset: int = 0,
-    size: int | None = None,
-) -> Array:
+def segment_sum(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:
     """Sum the rows of each segment (as ``tf.unsorted_segment_sum``).
 
     Args:
         data: [*ids.shape, ...] number.
         ids: int, the segment of each row, in any order; rows with a negative id are dropped.
-        num_segments: extent of the result.
-        offset: first segment of this part of the result.
-        size: segments of the whole result; None where this is all of it.
+        rows: the segments of this part of the result.
 
     Returns:
         [num_segments, ...], dtype of ``data``; zeros where a segment is empty.
@@ -89,39 +97,38 @@ def segment_sum(
                [5.]])
     """
     work = float_work(data.dtype)
-    rows: dict[str, Any] = {"num_segments": num_segments, "offset": offset, "size": size}
     sums = segment_reduce(xp, "add", data.astype(work, copy=False), ids, 0, **rows)
     return sums.astype(data.dtype, copy=False)
 
 
-def segment_prod(xp: ArrayModule, data: Array, ids: Array, **rows: Any) -> Array:
+def segment_prod(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:
     """Multiply the rows of each segment; ones where a segment is empty."""
     return segment_reduce(xp, "multiply", data, ids, 1, **rows)
 
 
 def segment_max(
-    xp: ArrayModule, data: Array, ids: Array, *, empty: Any = None, **rows: Any
+    xp: ArrayModule, data: Array, ids: Array, *, empty: Any = None, **rows: Unpack[Segments]
 ) -> Array:
     """Return the largest of each segment's rows, element by element.
 
     Args:
         data, ids: as for ``segment_sum``.
         empty: value of empty segments; None for the lowest of the dtype, as TensorFlow's.
-        rows: num_segments, offset and size, as for ``segment_sum``.
+        rows: as for ``segment_sum``.
     """
     empty = extremes(data.dtype)[0] if empty is None else empty
     return segment_reduce(xp, "maximum", data, ids, empty, **rows)
 
 
 def segment_min(
-    xp: ArrayModule, data: Array, ids: Array, *, empty: Any = None, **rows: Any
+    xp: ArrayModule, data: Array, ids: Array, *, empty: Any = None, **rows: Unpack[Segments]
 ) -> Array:
     """Return the smallest of each segment's rows. See ``segment_max``."""
     empty = extremes(data.dtype)[1] if empty is None else empty
     return segment_reduce(xp, "minimum", data, ids, empty, **rows)
 
 
-def segment_mean(xp: ArrayModule, data: Array, ids: Array, **rows: Any) -> Array:
+def segment_mean(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:
     """Return the mean of each segment's rows; zeros where a segment is empty."""
     sums, counts = segment_sum(xp, data, ids, **rows), segment_counts(xp, ids, **rows)
     counts = xp.maximum(counts, 1)
@@ -129,12 +136,10 @@ def segment_mean(xp: ArrayModule, data: Array, ids: Array, **rows: Any) -> Array
     return sums // counts if sums.dtype.kind in "iu" else sums / counts
 
 
-def segment_counts(
-    xp: ArrayModule, ids: Array, *, num_segments: int, offset: int = 0, size: int | None = None
-) -> Array:
+def segment_counts(xp: ArrayModule, ids: Array, **rows: Unpack[Segments]) -> Array:
     """Return the number of rows of each segment, [num_segments] int64."""
-    flat, _ = segment_rows(xp, ids, None, num_segments, offset, size)
-    return xp.bincount(flat, minlength=num_segments).astype(np.int64, copy=False)
+    flat, _ = segment_rows(xp, ids, None, **rows)
+    return xp.bincount(flat, minlength=rows["num_segments"]).astype(np.int64, copy=False)
 
 
 def deduplicate(xp: ArrayModule, values: Array, ids: Array) -> tuple[Any, Any]:
@@ -157,22 +162,14 @@ def deduplicate(xp: ArrayModule, values: Array, ids: Array) -> tuple[Any, Any]:
 
 
 def segment_reduce(
-    xp: ArrayModule,
-    combine: str,
-    data: Array,
-    ids: Array,
-    empty: Any,
-    *,
-    num_segments: int,
-    offset: int = 0,
-    size: int | None = None,
+    xp: ArrayModule, combine: str, data: Array, ids: Array, empty: Any, **rows: Unpack[Segments]
 ) -> Array:
     """Combine the rows of each segment; ``empty`` where a segment has none."""
     tail = data.shape[ids.ndim :]
-    flat, rows = segment_rows(xp, ids, data.reshape(ids.size, *tail), num_segments, offset, size)
-    out = xp.full((num_segments, *tail), empty, data.dtype)
+    flat, own = segment_rows(xp, ids, data.reshape(ids.size, *tail), **rows)
+    out = xp.full((rows["num_segments"], *tail), empty, data.dtype)
     if flat.size:
-        combined, unique = combine_rows(xp, combine, rows, flat)
+        combined, unique = combine_rows(xp, combine, own, flat)
         put_rows(xp, out, unique, combined)
     return out
 
@@ -181,9 +178,10 @@ def segment_rows(
     xp: ArrayModule,
     ids: Array,
     rows: Array | None,
+    *,
     num_segments: int,
-    offset: int,
-    size: int | None,
+    offset: int = 0,
+    size: int | None = None,
 ) -> tuple[Array, Any]:
     """Return the ids [n], counted from ``offset``, and the rows [n, ...] that are of one part."""
     shape, ids = ids.shape, ids.reshape(-1)
@@ -249,28 +247,14 @@ def gather_rows(
 
 
 def check_rows(
-    xp: ArrayModule,
-    x: Array,
-    ids: Array,
-    updates: Array | None = None,
-    *,
-    mode: Any = "update",
-    offset: int = 0,
-    size: Any = None,
+    xp: ArrayModule, x: Array, ids: Array, *_: Array, size: int | None = None, **others: Any
 ) -> None:
     """Raise InvalidArgumentError where ``scatter_rows`` of the same arguments would."""
     check_ids(xp, ids, size=len(x) if size is None else size)
 
 
 def scatter_rows(
-    xp: ArrayModule,
-    x: Array,
-    ids: Array,
-    updates: Array,
-    *,
-    mode: str,
-    offset: int = 0,
-    size: int | None = None,
+    xp: ArrayModule, x: Array, ids: Array, updates: Array, *, mode: str, **part: Unpack[Part]
 ) -> Array:
     """Return ``x`` with the rows that ``ids`` name updated.
 
@@ -279,8 +263,7 @@ def scatter_rows(
         ids: int, any shape, in [0, size).
         updates: [*ids.shape, ...] or a scalar, dtype of ``x``.
         mode: "update", "add", "sub", "mul", "div", "min" or "max".
-        offset: first row of this part of the table.
-        size: rows of the whole table; None where this is all of it.
+        part: the rows of a table that ``x`` has.
 
     Returns:
         A new array like ``x``.
@@ -294,7 +277,7 @@ def scatter_rows(
         array([0., 5., 0.])
     """
     out = x.copy()
-    scatter_rows_into(xp, out, ids, updates, mode=mode, offset=offset, size=size)
+    scatter_rows_into(xp, out, ids, updates, mode=mode, **part)
     return out
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
+from daskvars.surface.signatures import named
 
 # (places [taps, out], weights [taps, out]): pixel j is the sum over i of weights[i, j] times the
 # pixel at places[i, j].
@@ -37,82 +38,7 @@ class Places(TypedDict):
     half_pixel_centers: bool
 
 
-def resize_bilinear(
-    xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
-) -> Array:
-    """Resize by linear interpolation."""
-    return _resized(xp, x, size, dtype, _linear_taps, where)
-
-
-def resize_bicubic(
-    xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
-) -> Array:
-    """Resize by cubic interpolation."""
-    return _resized(xp, x, size, dtype, _cubic_taps, where)
-
-
-def resize_area(
-    xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
-) -> Array:
-    """Resize by the mean of the area that a pixel covers."""
-    return _resized(xp, x, size, dtype, _area_taps, where)
-
-
-def resize_nearest(
-    xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
-) -> Array:
-    """Resize by taking the nearest pixel."""
-    rows, columns = _all_taps(xp, _nearest_taps, x.shape[1:3], size, where)
-    return xp.take(xp.take(x, rows[0][0], axis=1), columns[0][0], axis=2)
-
-
-def resize_bilinear_grad(
-    xp: ArrayModule, dy: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
-) -> Array:
-    """Give the gradient by images of `size` that were resized to those of `dy`."""
-    return _taken_back(xp, dy, size, dtype, _linear_taps, where)
-
-
-def resize_bicubic_grad(
-    xp: ArrayModule, dy: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
-) -> Array:
-    """Give the gradient. See `resize_bilinear_grad`."""
-    return _taken_back(xp, dy, size, dtype, _cubic_taps, where)
-
-
-def resize_area_grad(
-    xp: ArrayModule, dy: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
-) -> Array:
-    """Give the gradient. See `resize_bilinear_grad`."""
-    return _taken_back(xp, dy, size, dtype, _area_taps, where)
-
-
-def resize_nearest_grad(
-    xp: ArrayModule, dy: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
-) -> Array:
-    """Give the gradient. See `resize_bilinear_grad`."""
-    return _taken_back(xp, dy, size, dtype, _nearest_taps, where)
-
-
 # -- the sums ----------------------------------------------------------------------------------
-
-
-def _resized(
-    xp: ArrayModule,
-    x: Array,
-    size: tuple[int, int],
-    dtype: DType,
-    taps: Callable[..., Taps],
-    where: Places,
-) -> Array:
-    height, width = x.shape[1:3]
-    rows, columns = _all_taps(xp, taps, (height, width), size, where)
-    x = x.astype(np.promote_types(dtype.np, SINGLE), copy=False)
-    if size[0] * width <= height * size[1]:  # the dimension first that leaves less to do
-        x = _along(xp, _along(xp, x, 1, rows), 2, columns)
-    else:
-        x = _along(xp, _along(xp, x, 2, columns), 1, rows)
-    return x.astype(dtype.np, copy=False)
 
 
 def _along(xp: ArrayModule, x: Array, axis: int, taps: Taps) -> Array:
@@ -122,23 +48,6 @@ def _along(xp: ArrayModule, x: Array, axis: int, taps: Taps) -> Array:
         part *= weights.reshape(-1, *(1,) * (x.ndim - 1 - axis))
         total = part if total is None else xp.add(total, part, out=total)
     return total
-
-
-def _taken_back(
-    xp: ArrayModule,
-    dy: Array,
-    size: tuple[int, int],
-    dtype: DType,
-    taps: Callable[..., Taps],
-    where: Places,
-) -> Array:
-    batch, height, width, channels = dy.shape
-    rows, columns = _all_taps(xp, taps, size, (height, width), where)
-    work = np.promote_types(dy.dtype, SINGLE)
-    dy = dy.astype(work, copy=False).reshape(batch, height, width * channels)
-    dx = xp.matmul(_matrix(xp, rows, size[0], work), dy)
-    dx = xp.matmul(_matrix(xp, columns, size[1], work), dx.reshape(-1, width, channels))
-    return dx.reshape(batch, *size, channels).astype(dtype.np, copy=False)
 
 
 def _matrix(xp: ArrayModule, taps: Taps, size: int, dtype: Any) -> Array:
@@ -241,3 +150,50 @@ def _area_taps(xp: ArrayModule, size: int, wanted: int, where: Places) -> Taps:
     weights = xp.maximum(xp.minimum(covered + 1, stop) - xp.maximum(covered, start), 0)
     weights = weights / scale if scale else xp.ones_like(weights)
     return xp.clip(covered, 0, size - 1).astype(np.int64), weights
+
+
+# -- the kernels -------------------------------------------------------------------------------
+
+
+def _of(name: str, taps: Callable[..., Taps], how: str) -> tuple[Callable[..., Array], ...]:
+    """Return the kernel that resizes by some weights, and that of its gradient."""
+
+    def resize(
+        xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+    ) -> Array:
+        height, width = x.shape[1:3]
+        rows, columns = _all_taps(xp, taps, (height, width), size, where)
+        x = x.astype(np.promote_types(dtype.np, SINGLE), copy=False)
+        if size[0] * width <= height * size[1]:  # the dimension first that leaves less to do
+            x = _along(xp, _along(xp, x, 1, rows), 2, columns)
+        else:
+            x = _along(xp, _along(xp, x, 2, columns), 1, rows)
+        return x.astype(dtype.np, copy=False)
+
+    def back(
+        xp: ArrayModule, dy: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+    ) -> Array:
+        batch, height, width, channels = dy.shape
+        rows, columns = _all_taps(xp, taps, size, (height, width), where)
+        work = np.promote_types(dy.dtype, SINGLE)
+        dy = dy.astype(work, copy=False).reshape(batch, height, width * channels)
+        dx = xp.matmul(_matrix(xp, rows, size[0], work), dy)
+        dx = xp.matmul(_matrix(xp, columns, size[1], work), dx.reshape(-1, width, channels))
+        return dx.reshape(batch, *size, channels).astype(dtype.np, copy=False)
+
+    doc = f"Give the gradient of `{name}` by images of `size` that were resized to those of `dy`."
+    return named(resize, name, f"Resize by {how}."), named(back, f"{name}_grad", doc)
+
+
+resize_bilinear, resize_bilinear_grad = _of("resize_bilinear", _linear_taps, "linear interpolation")
+resize_bicubic, resize_bicubic_grad = _of("resize_bicubic", _cubic_taps, "cubic interpolation")
+resize_area, resize_area_grad = _of("resize_area", _area_taps, "the mean of what a pixel covers")
+_, resize_nearest_grad = _of("resize_nearest", _nearest_taps, "taking the nearest pixel")
+
+
+def resize_nearest(
+    xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+) -> Array:
+    """Resize by taking the nearest pixel."""
+    rows, columns = _all_taps(xp, _nearest_taps, x.shape[1:3], size, where)
+    return xp.take(xp.take(x, rows[0][0], axis=1), columns[0][0], axis=2)

@@ -7,13 +7,14 @@ are medians of the processor's time for a million elements, and largest relative
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule, special_functions
 from daskvars.kernels.math.precision import float_work
+from daskvars.surface.signatures import named
 
 # Elements of a block: its half dozen buffers stay in a core's own cache.
 BLOCK_ELEMENTS = 1 << 14
@@ -242,34 +243,23 @@ def _gamma_series(a: Array, x: Array) -> tuple[Any, Any]:
 # -- quantiles, and Bessel functions -----------------------------------------------------------
 
 
-def erfinv(xp: ArrayModule, x: Array) -> Array:
-    """Return the number of which `erf` gives ``x``."""
-    return _by_library(xp, "erfinv", x)
+def _of_library(name: str, theirs: str, doc: str) -> Callable[[ArrayModule, Array], Array]:
+    """Return the kernel of a function that SciPy has under a name of its own."""
+
+    def kernel(xp: ArrayModule, x: Array) -> Array:
+        return _by_library(xp, theirs, x)
+
+    return named(kernel, name, doc)
 
 
-def ndtri(xp: ArrayModule, x: Array) -> Array:
-    """Return the number below which a share ``x`` of the standard normal distribution lies."""
-    return _by_library(xp, "ndtri", x)
-
-
-def bessel_i0(xp: ArrayModule, x: Array) -> Array:
-    """Return the modified Bessel function of the first kind and order 0."""
-    return _by_library(xp, "i0", x)
-
-
-def bessel_i1(xp: ArrayModule, x: Array) -> Array:
-    """Return the modified Bessel function of the first kind and order 1."""
-    return _by_library(xp, "i1", x)
-
-
-def bessel_i0e(xp: ArrayModule, x: Array) -> Array:
-    """Return `bessel_i0` times exp(-abs(x)), which does not overflow."""
-    return _by_library(xp, "i0e", x)
-
-
-def bessel_i1e(xp: ArrayModule, x: Array) -> Array:
-    """Return `bessel_i1` times exp(-abs(x)), which does not overflow."""
-    return _by_library(xp, "i1e", x)
+erfinv = _of_library("erfinv", "erfinv", "Return the number of which `erf` gives ``x``.")
+ndtri = _of_library(
+    "ndtri", "ndtri", "Return what a share ``x`` of the standard normal distribution lies below."
+)
+bessel_i0 = _of_library("bessel_i0", "i0", "Return the modified Bessel function of order 0.")
+bessel_i1 = _of_library("bessel_i1", "i1", "Return the modified Bessel function of order 1.")
+bessel_i0e = _of_library("bessel_i0e", "i0e", "Return `bessel_i0` times exp(-abs(x)).")
+bessel_i1e = _of_library("bessel_i1e", "i1e", "Return `bessel_i1` times exp(-abs(x)).")
 
 
 # -- how they are computed ---------------------------------------------------------------------

@@ -7,6 +7,7 @@ Each is linear in either operand, so the three of them are each other's gradient
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Unpack
 
@@ -14,21 +15,9 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.row_sums import as_matrix
-from daskvars.kernels.nn.windows.patches import (
-    block_bytes,
-    channels_last,
-    image_blocks,
-    in_data_format,
-    patch_blocks,
-    working_dtype,
-)
-from daskvars.kernels.nn.windows.sliding import (
-    WindowOptions,
-    Windows,
-    place_windows,
-    spatial,
-    turned,
-)
+from daskvars.kernels.nn.windows.convolving import by_filter, by_images, convolved
+from daskvars.kernels.nn.windows.patches import block_bytes, image_blocks, patch_blocks
+from daskvars.kernels.nn.windows.sliding import WindowOptions, Windows, turned
 
 
 def conv2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]) -> Array:
@@ -50,11 +39,7 @@ def conv2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]
                [6., 9., 6.],
                [4., 6., 4.]])
     """
-    data_format = options.get("data_format", "NHWC")
-    x, kind = channels_last(x, data_format), x.dtype
-    windows = place_windows(x.shape[1:3], w.shape[:2], **options)
-    y = correlate(xp, x, w, windows, working_dtype(xp, kind))
-    return in_data_format(xp, y.astype(kind, copy=False), data_format)
+    return convolved(xp, x, w, correlate, options)
 
 
 def conv2d_backprop_input(
@@ -71,19 +56,7 @@ def conv2d_backprop_input(
     Returns:
         [batch, height, width, inputs], dtype of ``dy``.
     """
-    data_format = options.get("data_format", "NHWC")
-    dy, kind = channels_last(dy, data_format), dy.dtype
-    image = spatial(tuple(input_shape), data_format)
-    windows = place_windows(image, w.shape[:2], **options)
-    work = working_dtype(xp, kind)
-    w = w.astype(work, copy=False)
-    backwards = turned(windows)
-    if backwards is not None and prefers_turned(windows, w.shape[2], w.shape[3]):
-        flipped = w[::-1, ::-1].transpose(0, 1, 3, 2)
-        dx = correlate(xp, dy, flipped, backwards, work)
-    else:
-        dx = scatter_taps(xp, w, dy.astype(work, copy=False), windows)
-    return in_data_format(xp, dx.astype(kind, copy=False), data_format)
+    return by_images(xp, w, dy, input_shape, images_gradient, options)
 
 
 def conv2d_backprop_filter(
@@ -100,19 +73,7 @@ def conv2d_backprop_filter(
     Returns:
         ``filter_shape``, dtype of ``x``: the sum over this block's images.
     """
-    data_format = options.get("data_format", "NHWC")
-    x, dy, kind = channels_last(x, data_format), channels_last(dy, data_format), x.dtype
-    windows = place_windows(x.shape[1:3], filter_shape[:2], **options)
-    work = working_dtype(xp, kind)
-    height, width, inputs, outputs = filter_shape
-    dw = xp.zeros((height * width * inputs, outputs), work)
-    part = xp.empty_like(dw)
-    for number, (images, rows, patches) in enumerate(position_blocks(xp, x, windows, work)):
-        dy_rows = as_matrix(dy[images, rows]).astype(work, copy=False)
-        xp.matmul(patches.T, dy_rows, out=part if number else dw)
-        if number:
-            dw += part
-    return dw.reshape(filter_shape).astype(kind, copy=False)
+    return by_filter(xp, x, dy, filter_shape, filter_gradient, options)
 
 
 def correlate(
@@ -125,6 +86,31 @@ def correlate(
     for images, rows, patches in position_blocks(xp, x, windows, work):
         xp.matmul(patches, matrix, out=as_matrix(y[images, rows]))
     return y
+
+
+def images_gradient(
+    xp: ArrayModule, w: Array, dy: Array, windows: Windows, work: numpy.dtype[Any]
+) -> Array:
+    """Return the gradient by the images, computed in the ``work`` dtype."""
+    w = w.astype(work, copy=False)
+    backwards = turned(windows)
+    if backwards is not None and prefers_turned(windows, w.shape[2], w.shape[3]):
+        return correlate(xp, dy, w[::-1, ::-1].transpose(0, 1, 3, 2), backwards, work)
+    return scatter_taps(xp, w, dy.astype(work, copy=False), windows)
+
+
+def filter_gradient(
+    xp: ArrayModule, x: Array, dy: Array, shape: tuple, windows: Windows, work: numpy.dtype[Any]
+) -> Array:
+    """Return the gradient by the filter, of its ``shape``, computed in the ``work`` dtype."""
+    dw = xp.zeros((math.prod(shape[:3]), shape[3]), work)
+    part = xp.empty_like(dw)
+    for number, (images, rows, patches) in enumerate(position_blocks(xp, x, windows, work)):
+        dy_rows = as_matrix(dy[images, rows]).astype(work, copy=False)
+        xp.matmul(patches.T, dy_rows, out=part if number else dw)
+        if number:
+            dw += part
+    return dw.reshape(shape)
 
 
 def position_blocks(

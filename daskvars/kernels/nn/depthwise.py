@@ -15,22 +15,14 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.row_sums import row_sums
+from daskvars.kernels.nn.windows.convolving import by_filter, by_images, convolved
 from daskvars.kernels.nn.windows.patches import (
     block_bytes,
-    channels_last,
     image_blocks,
-    in_data_format,
     padded_blocks,
     window_view,
-    working_dtype,
 )
-from daskvars.kernels.nn.windows.sliding import (
-    WindowOptions,
-    Windows,
-    place_windows,
-    spatial,
-    turned,
-)
+from daskvars.kernels.nn.windows.sliding import WindowOptions, Windows, turned
 
 
 def depthwise_conv2d(
@@ -53,12 +45,7 @@ def depthwise_conv2d(
         >>> depthwise_conv2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME").ravel()
         array([ 1., 10.])
     """
-    data_format = options.get("data_format", "NHWC")
-    x, kind = channels_last(x, data_format), x.dtype
-    windows = place_windows(x.shape[1:3], w.shape[:2], **options)
-    work = working_dtype(xp, kind)
-    y = weigh_windows(xp, x, flat_filters(w, work), windows, work, w.shape[3])
-    return in_data_format(xp, y.astype(kind, copy=False), data_format)
+    return convolved(xp, x, w, correlate, options)
 
 
 def depthwise_conv2d_backprop_input(
@@ -66,19 +53,30 @@ def depthwise_conv2d_backprop_input(
 ) -> Array:
     """Return the gradient of ``depthwise_conv2d`` with respect to its images.
 
-    Args:
-        w: [height, width, inputs, multiplier] float.
-        dy: [batch, rows, columns, inputs * multiplier] float, in ``data_format`` order.
-        input_shape: shape of the images; its batch is ignored, ``dy``'s is taken.
-        options: where the windows are.
-
-    Returns:
-        [batch, height, width, inputs], dtype of ``dy``.
+    As ``conv2d_backprop_input``, of filters as here; ``dy`` has inputs * multiplier channels.
     """
-    data_format = options.get("data_format", "NHWC")
-    dy, kind = channels_last(dy, data_format), dy.dtype
-    windows = place_windows(spatial(tuple(input_shape), data_format), w.shape[:2], **options)
-    work = working_dtype(xp, kind)
+    return by_images(xp, w, dy, input_shape, images_gradient, options)
+
+
+def depthwise_conv2d_backprop_filter(
+    xp: ArrayModule, x: Array, dy: Array, *, filter_shape: tuple, **options: Unpack[WindowOptions]
+) -> Array:
+    """Return the gradient of ``depthwise_conv2d`` with respect to its filters.
+
+    As ``conv2d_backprop_filter``, of filters as here; ``dy`` has inputs * multiplier channels.
+    """
+    return by_filter(xp, x, dy, filter_shape, filter_gradient, options)
+
+
+def correlate(xp: ArrayModule, x: Array, w: Array, windows: Windows, work: np.dtype[Any]) -> Array:
+    """Return the windows' products with each channel's filters, in the ``work`` dtype."""
+    return weigh_windows(xp, x, flat_filters(w, work), windows, work, w.shape[3])
+
+
+def images_gradient(
+    xp: ArrayModule, w: Array, dy: Array, windows: Windows, work: np.dtype[Any]
+) -> Array:
+    """Return the gradient by the images, computed in the ``work`` dtype."""
     filters = flat_filters(w, work)
     backwards = turned(windows)
     if backwards is not None:
@@ -87,28 +85,14 @@ def depthwise_conv2d_backprop_input(
         dx = scatter_weighted(xp, filters, dy.astype(work, copy=False), windows)
     if w.shape[3] > 1:
         dx = row_sums(xp, dx.reshape(*dx.shape[:3], *w.shape[2:]))[..., 0]
-    return in_data_format(xp, dx.astype(kind, copy=False), data_format)
+    return dx
 
 
-def depthwise_conv2d_backprop_filter(
-    xp: ArrayModule, x: Array, dy: Array, *, filter_shape: tuple, **options: Unpack[WindowOptions]
+def filter_gradient(
+    xp: ArrayModule, x: Array, dy: Array, shape: tuple, windows: Windows, work: np.dtype[Any]
 ) -> Array:
-    """Return the gradient of ``depthwise_conv2d`` with respect to its filters.
-
-    Args:
-        x: [batch, height, width, inputs] float, in ``data_format`` order.
-        dy: [batch, rows, columns, inputs * multiplier] float, in ``data_format`` order.
-        filter_shape: (height, width, inputs, multiplier).
-        options: where the windows are.
-
-    Returns:
-        ``filter_shape``, dtype of ``x``: the sum over this block's images.
-    """
-    data_format = options.get("data_format", "NHWC")
-    x, dy, kind = channels_last(x, data_format), channels_last(dy, data_format), x.dtype
-    windows = place_windows(x.shape[1:3], filter_shape[:2], **options)
-    work = working_dtype(xp, kind)
-    height, width, inputs, multiplier = filter_shape
+    """Return the gradient by the filters, of their ``shape``, computed in the ``work`` dtype."""
+    height, width, inputs, multiplier = shape
     depth = inputs * multiplier
     dw = xp.zeros((height, width, depth), work)
     for images, padded in repeated_blocks(xp, x, windows, multiplier, work):
@@ -121,7 +105,7 @@ def depthwise_conv2d_backprop_filter(
             dw += lines.reshape(height, width, windows.count[1], depth).sum(axis=2)
         else:
             dw += xp.einsum("nhwijc,nhwc->ijc", window_view(xp, padded, windows), gradient)
-    return dw.reshape(filter_shape).astype(kind, copy=False)
+    return dw.reshape(shape)
 
 
 def flat_filters(w: Array, dtype: np.dtype[Any]) -> Array:

@@ -51,15 +51,7 @@ def softmax_grad(xp: ArrayModule, y: Array, dy: Array, *, axis: int = -1) -> Arr
 
 
 def log_softmax(xp: ArrayModule, x: Array, *, axis: int = -1) -> Array:
-    """Return the logarithm of ``softmax``, also where that would vanish.
-
-    Args:
-        x: [...] float.
-        axis: the dimension of the classes.
-
-    Returns:
-        Like ``x``.
-    """
+    """Return the logarithm of ``softmax``, of the same arguments, also where that would vanish."""
     y = shifted(xp, x, axis)
     if axis not in (-1, x.ndim - 1) or x.ndim < 2:
         y -= xp.log(total(xp, xp.exp(y), axis))

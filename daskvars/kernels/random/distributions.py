@@ -147,15 +147,7 @@ def random_normal(xp: ArrayModule, key: Key, **options: Any) -> Array:
 
 
 def truncated_normal(xp: ArrayModule, key: Key, **options: Any) -> Array:
-    """Return normal numbers that lie within two standard deviations of the mean.
-
-    Args:
-        key: as for ``random_uniform``.
-        options: see ``normals``.
-
-    Returns:
-        [*shape] ``dtype``.
-    """
+    """Return normal numbers within two standard deviations of the mean. See ``random_normal``."""
     return normals(xp, key, WITHIN_TWO_SIGMA, **options)
 
 

@@ -8,7 +8,7 @@ here too; whole blocks are drawn again until each element has been accepted once
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
@@ -31,32 +31,42 @@ ASYMPTOTIC = 10.0
 INVERSION = 10.0  # Poisson rates from which on rejection is quicker than adding up probabilities
 
 
+class OfEach(TypedDict, total=False):
+    """Numbers of each of some distributions, of which a block is drawn.
+
+    Attributes:
+        shape: how many numbers of each, as leading dimensions.
+        offset: where the block starts in the result; None for its origin.
+        full_shape: extents of the result; None where the block is the whole of it.
+    """
+
+    shape: Required[tuple]
+    offset: tuple | None
+    full_shape: tuple | None
+
+
 def random_gamma(
     xp: ArrayModule,
     key: Key,
     alpha: Array,
     *,
-    shape: tuple,
     dtype: DTypeLike,
-    offset: tuple | None = None,
-    full_shape: tuple | None = None,
+    **block: Unpack[OfEach],
 ) -> Array:
     """Return numbers of the gamma distributions of shape ``alpha`` and rate 1.
 
     Args:
         key: two 64-bit ints naming the stream.
         alpha: [...] float, positive; NaN comes of others.
-        shape: how many numbers of each, as leading dimensions.
         dtype: a float dtype.
-        offset: where the block starts in the result; None for its origin.
-        full_shape: extents of the result; None where the block is the whole of it.
+        block: how many numbers of each.
 
     Returns:
         [*shape, *alpha.shape] ``dtype``.
 
     Source: Marsaglia and Tsang, "A Simple Method for Generating Gamma Variables", 2000.
     """
-    draws = _Draws(xp, key, (*shape, *alpha.shape), offset, full_shape)
+    draws = _Draws(xp, key, alpha.shape, **block)
     alpha = xp.broadcast_to(alpha.astype(np.float64), draws.shape)
     defined = alpha > 0
     small = alpha < 1
@@ -84,17 +94,15 @@ def random_poisson(
     key: Key,
     rate: Any,
     *,
-    shape: tuple,
     dtype: DTypeLike,
-    offset: tuple | None = None,
-    full_shape: tuple | None = None,
+    **block: Unpack[OfEach],
 ) -> Array:
     """Return numbers of the Poisson distributions of ``rate``. See ``random_gamma``.
 
     Source: Hörmann, "The Transformed Rejection Method for Generating Poisson Random Variables",
     1993 (PTRS), from a rate of 10 on; below, the inverse of the distribution.
     """
-    draws = _Draws(xp, key, (*shape, *rate.shape), offset, full_shape)
+    draws = _Draws(xp, key, rate.shape, **block)
     rate = xp.broadcast_to(rate.astype(np.float64), draws.shape)
     defined = (rate >= 0) & xp.isfinite(rate)
     low = defined & (rate < INVERSION)
@@ -172,13 +180,12 @@ class _Draws:
         self,
         xp: ArrayModule,
         key: Key,
-        shape: tuple[int, ...],
-        offset: tuple[int, ...] | None,
-        full_shape: tuple[int, ...] | None,
+        each: tuple[int, ...],
+        **block: Unpack[OfEach],
     ) -> None:
         self.xp = xp
-        self.shape = shape
-        self._place: Any = {"shape": shape, "offset": offset, "full_shape": full_shape}
+        self.shape = (*block["shape"], *each)
+        self._place: Any = {**block, "shape": self.shape}
         self._keys = _streams(key)
 
     def normal(self) -> Array:

@@ -1,0 +1,56 @@
+"""What convolutions of images share, whatever the products of a window are.
+
+Images come in any format and dtype. What computes gets them with the channels last, is told where
+the windows are and in which dtype to work; its result gets their dtype and format again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from daskvars.backend import Array, ArrayModule
+from daskvars.kernels.nn.windows.patches import channels_last, in_data_format, working_dtype
+from daskvars.kernels.nn.windows.sliding import WindowOptions, place_windows, spatial
+
+
+def convolved(
+    xp: ArrayModule, x: Array, w: Array, correlate: Callable[..., Array], options: WindowOptions
+) -> Array:
+    """Return what ``correlate(xp, x, w, windows, dtype)`` makes of images and a filter."""
+    data_format = options.get("data_format", "NHWC")
+    x, kind = channels_last(x, data_format), x.dtype
+    windows = place_windows(x.shape[1:3], w.shape[:2], **options)
+    y = correlate(xp, x, w, windows, working_dtype(xp, kind))
+    return in_data_format(xp, y.astype(kind, copy=False), data_format)
+
+
+def by_images(
+    xp: ArrayModule,
+    w: Array,
+    dy: Array,
+    input_shape: tuple,
+    gradient: Callable[..., Array],
+    options: WindowOptions,
+) -> Array:
+    """Return the gradient by images, which ``gradient(xp, w, dy, windows, dtype)`` computes."""
+    data_format = options.get("data_format", "NHWC")
+    dy, kind = channels_last(dy, data_format), dy.dtype
+    windows = place_windows(spatial(tuple(input_shape), data_format), w.shape[:2], **options)
+    dx = gradient(xp, w, dy, windows, working_dtype(xp, kind))
+    return in_data_format(xp, dx.astype(kind, copy=False), data_format)
+
+
+def by_filter(
+    xp: ArrayModule,
+    x: Array,
+    dy: Array,
+    filter_shape: tuple,
+    gradient: Callable[..., Array],
+    options: WindowOptions,
+) -> Array:
+    """Return the gradient by a filter: ``gradient(xp, x, dy, filter_shape, windows, dtype)``."""
+    data_format = options.get("data_format", "NHWC")
+    x, dy, kind = channels_last(x, data_format), channels_last(dy, data_format), x.dtype
+    windows = place_windows(x.shape[1:3], filter_shape[:2], **options)
+    dw = gradient(xp, x, dy, filter_shape, windows, working_dtype(xp, kind))
+    return dw.astype(kind, copy=False)
