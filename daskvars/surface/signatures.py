@@ -106,6 +106,30 @@ class Family:
         returns, raises = (_indented(t.format(**words)) for t in (self.returns, self.raises))
         return _completed(doc, names, texts, {"Returns": returns, "Raises": raises})
 
+    def documents(self, **words: str) -> Callable[[Function], Function]:
+        """Return a decorator of functions that are written out, but for what the family says.
+
+        Args:
+          words: what stands for ``{word}`` in the texts of the family, beside the ``{function}``.
+
+        >>> greetings = Family({"times": Argument("how often.")})
+        >>> @greetings.documents()
+        ... def hello(times=1):
+        ...     "Return a greeting."
+        >>> print(hello.__doc__)
+        Return a greeting.
+        <BLANKLINE>
+        Args:
+          times: how often.
+        <BLANKLINE>
+        """
+
+        def decorate(function: Function) -> Function:
+            self._said(function, function.__doc__, inspect.signature(function), words)
+            return function
+
+        return decorate
+
     def member(
         self,
         own: Callable[..., Any],

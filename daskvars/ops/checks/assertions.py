@@ -26,36 +26,27 @@ from daskvars.ops.math.arithmetic import abs as absolute
 from daskvars.ops.math.arithmetic import add, multiply, number, subtract
 from daskvars.ops.math.reduce import reduce_all
 from daskvars.ops.rules.families import same_dtype
-from daskvars.surface.signatures import named
+from daskvars.surface.signatures import Argument, Family
 
-COMPARISON = """Return an operation that fails the run unless x {symbol} y everywhere.
-
-Args:
-  x: [...] number.
-  y: [...] of the dtype of `x`; the shapes broadcast.
-  data: tensors and strings to show on failure, by default `x` and `y`.
-"""
-
-SIGN = """Return an operation that fails the run unless x {symbol} 0 everywhere.
-
-Args:
-  x: [...] number.
-  data: tensors and strings to show on failure, by default `x`.
-"""
-
-ASSERTION = """  summarize: how many elements of each to show, by default 3.
-  message: begins the error.
-  name: name scope of the operations, by default "{name}".
-
-Returns:
-  An Operation; a run that fails changes no variable.
-
-Raises:
-  InvalidArgumentError: at once where the values are known, else when run.
-
->>> import daskvars as dv
->>> _ = {name}({example})
-"""
+# What all assertions take.
+SHOWN = {
+    "data": Argument(
+        "tensors and strings to show on failure, by default {shown}.", None, "Sequence[Any]"
+    ),
+    "summarize": Argument("how many elements of each to show, by default 3.", None, "int"),
+    "message": Argument("begins the error.", None, "str"),
+    "name": Argument('name scope of the operations, by default "{function}".', None, "str"),
+}
+ASSERTIONS = Family(
+    {
+        "x": Argument("[...] number."),
+        "y": Argument("[...] of the dtype of `x`; the shapes broadcast."),
+        **SHOWN,
+    },
+    returns="An Operation; a run that fails changes no variable.",
+    raises="InvalidArgumentError: at once where the values are known, else when run.",
+    result="Operation",
+)
 
 
 def shown_name(tensor: Tensor) -> str:
@@ -92,31 +83,36 @@ def _comparison(
     example: str,
     words: str = "element-wise",
 ) -> Callable[..., Operation]:
-    def function(
-        x: TensorLike,
-        y: TensorLike,
-        data: Sequence[Any] | None = None,
-        summarize: int | None = None,
-        message: str | None = None,
-        name: str | None = None,
-    ) -> Operation:
-        with name_scope(name, function.__name__, [x, y, data]) as scope:
-            x, y = same_dtype(x, y, scope)
+    def call(given: dict[str, Any]) -> Operation:
+        data = given["data"]
+        with name_scope(given["name"], name, [given["x"], given["y"], data]) as scope:
+            x, y = same_dtype(given["x"], given["y"], scope)
             if x is y and relation is comparison.equal:
                 return no_op()
             if data is None:
-                data = [
-                    message or "",
-                    f"Condition x {symbol} y did not hold {words}:",
-                    f"x ({shown_name(x)}) = ",
-                    x,
-                    f"y ({shown_name(y)}) = ",
-                    y,
-                ]
-            return asserted(reduce_all(relation(x, y)), data, summarize)
+                said = f"Condition x {symbol} y did not hold {words}:"
+                data = [given["message"] or "", said, *_named(x=x, y=y)]
+            return asserted(reduce_all(relation(x, y)), data, given["summarize"])
 
-    doc = (COMPARISON + ASSERTION).format(name=name, symbol=symbol, example=example)
-    return named(function, name, doc)
+    return _assertion(name, "x y", f"x {symbol} y", example, call, "`x` and `y`")
+
+
+def _assertion(
+    name: str, operands: str, condition: str, example: str, call: Callable[..., Any], shown: str
+) -> Callable[..., Operation]:
+    order = f"{operands} data summarize message name"
+    doc = f"""Return an operation that fails the run unless {condition} everywhere.
+
+    >>> import daskvars as dv
+    >>> _ = {name}({example})
+    """
+    return ASSERTIONS.function(__name__, name, order, call, doc, shown=shown)
+
+
+def _named(**operands: Tensor) -> list[Any]:
+    """Return what an error shows of operands."""
+    named = [(f"{name} ({shown_name(tensor)}) = ", tensor) for name, tensor in operands.items()]
+    return [item for pair in named for item in pair]
 
 
 assert_equal = _comparison("assert_equal", comparison.equal, "==", "[1, 2], [1, 2]")
@@ -134,26 +130,16 @@ assert_greater_equal = _comparison(
 def _sign(
     name: str, relation: Callable[..., Tensor], symbol: str, example: str
 ) -> Callable[..., Operation]:
-    def function(
-        x: TensorLike,
-        data: Sequence[Any] | None = None,
-        summarize: int | None = None,
-        message: str | None = None,
-        name: str | None = None,
-    ) -> Operation:
-        with name_scope(name, function.__name__, [x, data]):
-            x = convert_to_tensor(x, name="x")
+    def call(given: dict[str, Any]) -> Operation:
+        data = given["data"]
+        with name_scope(given["name"], name, [given["x"], data]):
+            x = convert_to_tensor(given["x"], name="x")
             if data is None:
-                data = [
-                    message or "",
-                    f"Condition x {symbol} 0 did not hold element-wise:",
-                    f"x ({shown_name(x)}) = ",
-                    x,
-                ]
-            return asserted(reduce_all(relation(x, number(0, x))), data, summarize)
+                said = f"Condition x {symbol} 0 did not hold element-wise:"
+                data = [given["message"] or "", said, *_named(x=x)]
+            return asserted(reduce_all(relation(x, number(0, x))), data, given["summarize"])
 
-    doc = (SIGN + ASSERTION).format(name=name, symbol=symbol, example=example)
-    return named(function, name, doc)
+    return _assertion(name, "x", f"x {symbol} 0", example, call, "`x`")
 
 
 assert_negative = _sign("assert_negative", comparison.less, "<", "[-1, -2]")
@@ -162,6 +148,7 @@ assert_non_negative = _sign("assert_non_negative", comparison.greater_equal, ">=
 assert_non_positive = _sign("assert_non_positive", comparison.less_equal, "<=", "[0, -1]")
 
 
+@Family(SHOWN).documents(shown="`x` and `y`")
 def assert_near(
     x: TensorLike,
     y: TensorLike,
@@ -179,10 +166,6 @@ def assert_near(
       y: [...] of the dtype of `x`; the shapes broadcast.
       rtol: relative tolerance, by default ten times the spacing of numbers near one.
       atol: absolute tolerance, by default the same.
-      data: tensors and strings to show on failure, by default `x` and `y`.
-      summarize: how many elements of each to show, by default 3.
-      message: begins the error.
-      name: name scope of the operations, by default "assert_near".
 
     Raises:
       InvalidArgumentError: at once where the values are known, else when run.
@@ -201,10 +184,7 @@ def assert_near(
             data = [
                 message or "",
                 f"x and y not equal to tolerance rtol = {_shown(rtol)}, atol = {_shown(atol)}",
-                f"x ({shown_name(x)}) = ",
-                x,
-                f"y ({shown_name(y)}) = ",
-                y,
+                *_named(x=x, y=y),
             ]
         tolerance = add(atol, multiply(rtol, absolute(y)))
         near = comparison.less(absolute(subtract(x, y)), tolerance)

@@ -15,32 +15,25 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array import constant
-from daskvars.ops.checks.assertions import asserted, shown_name
+from daskvars.ops.checks.assertions import SHOWN, asserted, shown_name
 from daskvars.ops.control.dependencies import no_op, with_dependencies
 from daskvars.ops.math import comparison
-from daskvars.surface.signatures import named
+from daskvars.surface.signatures import Argument, Family
 
-RANK = """Return an operation that fails the run unless `x` has {words}.
-
-Args:
-  x: a tensor.
-  {argument}
-  data: tensors and strings to show on failure, by default the rank wanted and the shape.
-  summarize: how many elements of each to show, by default 3.
-  message: begins the error.
-  name: name scope of the operations, by default "{name}".
-
-Returns:
-  An Operation; it does nothing where the static rank decides.
-
-Raises:
-  ValueError: the static rank is another, or a rank wanted is not scalar.
-  TypeError: a rank wanted is not int32.
-  InvalidArgumentError: (when run) the rank is another.
-
->>> import daskvars as dv
->>> _ = {name}([[1, 2]], {example})
-"""
+RANKS = Family(
+    {
+        "x": Argument("a tensor."),
+        "rank": Argument("scalar int32.", type="Any"),
+        "ranks": Argument("scalars, int32."),
+        **SHOWN,
+    },
+    returns="An Operation; it does nothing where the static rank decides.",
+    raises="ValueError: the static rank is another, or a rank wanted is not scalar.\n"
+    "TypeError: a rank wanted is not int32.\n"
+    "InvalidArgumentError: (when run) the rank is another.",
+    result="Operation",
+)
+_SHOWN = "the rank wanted and the shape"
 
 
 def _checked_rank(
@@ -87,21 +80,19 @@ def _checked_rank(
 def _rank_assertion(
     name: str, words: str, holds: Callable[[Any, list[Any]], Any]
 ) -> Callable[..., Operation]:
-    def function(
-        x: TensorLike,
-        rank: Any,
-        data: Sequence[Any] | None = None,
-        summarize: int | None = None,
-        message: str | None = None,
-        name: str | None = None,
-    ) -> Operation:
-        with name_scope(name, function.__name__, [x, rank, *(data or ())]):
+    def call(given: dict[str, Any]) -> Operation:
+        x, rank, data = given["x"], given["rank"], given["data"]
+        with name_scope(given["name"], name, [x, rank, *(data or ())]):
+            summarize, message = given["summarize"], given["message"]
             return _checked_rank(x, [rank], words, holds, data, summarize, message)
 
-    doc = RANK.format(
-        name=name, words=f"rank {words}`rank`", argument="rank: scalar int32.", example=2
-    )
-    return named(function, name, doc)
+    doc = f"""Return an operation that fails the run unless `x` has rank {words}`rank`.
+
+    >>> import daskvars as dv
+    >>> _ = {name}([[1, 2]], 2)
+    """
+    order = "x rank data summarize message name"
+    return RANKS.function(__name__, name, order, call, doc, shown=_SHOWN)
 
 
 def _is_rank(found: Any, ranks: list[Any]) -> Any:
@@ -123,6 +114,7 @@ def _is_among(found: Any, ranks: list[Any]) -> Any:
     return result
 
 
+@RANKS.documents(shown=_SHOWN)
 def assert_rank_in(
     x: TensorLike,
     ranks: Sequence[Any],
@@ -131,16 +123,13 @@ def assert_rank_in(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
+    """Return an operation that fails the run unless `x` has a rank in `ranks`.
+
+    >>> import daskvars as dv
+    >>> _ = assert_rank_in([[1, 2]], (1, 2))
+    """
     with name_scope(name, "assert_rank_in", [x, *ranks, *(data or ())]):
         return _checked_rank(x, ranks, "in ", _is_among, data, summarize, message)
-
-
-assert_rank_in.__doc__ = RANK.format(
-    name="assert_rank_in",
-    words="a rank in `ranks`",
-    argument="ranks: scalars, int32.",
-    example=(1, 2),
-)
 
 
 def assert_scalar(

@@ -9,13 +9,15 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array import constant
-from daskvars.ops.checks.assertions import asserted, shown_name
+from daskvars.ops.checks.assertions import SHOWN, asserted, shown_name
 from daskvars.ops.checks.shape_assertions import assert_rank, assert_rank_at_least, assert_rank_in
 from daskvars.ops.control.cond import cond
 from daskvars.ops.control.dependencies import group
 from daskvars.ops.math import comparison
+from daskvars.surface.signatures import Family
 
 
+@Family(SHOWN).documents(shown="the size wanted and the shape")
 def assert_shapes(
     shapes: Mapping[Any, Any] | Sequence[tuple[Any, Any]],
     data: Sequence[Any] | None = None,
@@ -29,10 +31,6 @@ def assert_shapes(
       shapes: pairs (tensor, shape), a dict or a list. A shape is a sequence of sizes: a number; a
         symbol, equal wherever it stands; None or "." for any. "..." or "*" as the first entry
         stands for any number of dimensions. A shape of None is not checked.
-      data: tensors and strings to show on failure, by default the size wanted and the shape.
-      summarize: how many elements of each to show, by default 3.
-      message: begins the error.
-      name: name scope of the operations, by default "assert_shapes".
 
     Raises:
       ValueError: static shapes differ, or a shape is malformed.
