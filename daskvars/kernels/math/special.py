@@ -254,12 +254,16 @@ def _of_library(name: str, theirs: str, doc: str) -> Callable[[ArrayModule, Arra
 
 erfinv = _of_library("erfinv", "erfinv", "Return the number of which `erf` gives ``x``.")
 ndtri = _of_library(
-    "ndtri", "ndtri", "Return what a share ``x`` of the standard normal distribution lies below."
+    "ndtri",
+    "ndtri",
+    "Return the number below which a share ``x`` of the standard normal distribution lies.",
 )
-bessel_i0 = _of_library("bessel_i0", "i0", "Return the modified Bessel function of order 0.")
-bessel_i1 = _of_library("bessel_i1", "i1", "Return the modified Bessel function of order 1.")
-bessel_i0e = _of_library("bessel_i0e", "i0e", "Return `bessel_i0` times exp(-abs(x)).")
-bessel_i1e = _of_library("bessel_i1e", "i1e", "Return `bessel_i1` times exp(-abs(x)).")
+_SCALED = "times exp(-abs(x)), which does not overflow."
+_FIRST_KIND = "Return the modified Bessel function of the first kind and order"
+bessel_i0 = _of_library("bessel_i0", "i0", f"{_FIRST_KIND} 0.")
+bessel_i1 = _of_library("bessel_i1", "i1", f"{_FIRST_KIND} 1.")
+bessel_i0e = _of_library("bessel_i0e", "i0e", f"Return `bessel_i0` {_SCALED}")
+bessel_i1e = _of_library("bessel_i1e", "i1e", f"Return `bessel_i1` {_SCALED}")
 
 
 # -- how they are computed ---------------------------------------------------------------------
