@@ -17,6 +17,7 @@ from daskvars.ops.array import constant
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.array.slicing import slice, strided_slice
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.families import adjoint
 
 
 def _pairs(paddings: Any, rank: int | None) -> list[tuple[int | None, int | None]] | None:
@@ -109,21 +110,17 @@ MIRROR_PAD = OpDef(
     pattern=Movement(_padded_access, view=False),
     kernel=kernels.mirror_pad,
     operands=("paddings",),
-    gradient=lambda op, dy: apply(
-        MIRROR_PAD_GRAD, dy, paddings=axes.operand_of(op, "paddings"), mode=op.attrs["mode"]
-    ),
+    gradient=adjoint("MirrorPadGrad"),
 )
 
-MIRROR_PAD_GRAD: OpDef = OpDef(
+MIRROR_PAD_GRAD = OpDef(
     "MirrorPadGrad",
     "dy:N",
     pattern=Movement(_padded_access, view=False),
     infer=lambda inputs, *, paddings, **attrs: _resized(inputs, paddings, -1),
     kernel=kernels.mirror_pad_grad,
     operands=("paddings",),
-    gradient=lambda op, dy: apply(
-        MIRROR_PAD, dy, paddings=axes.operand_of(op, "paddings"), mode=op.attrs["mode"]
-    ),
+    gradient=adjoint("MirrorPad"),
 )
 
 

@@ -16,6 +16,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import rearranging as kernels
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.families import adjoint
 
 # -- reverse and roll --------------------------------------------------------------------------
 
@@ -43,7 +44,7 @@ REVERSE = OpDef(
     pattern=Movement(_axis_access),
     kernel=kernels.reverse,
     operands=("axis",),
-    gradient=lambda op, dy: reverse(dy, axes.operand_of(op, "axis")),
+    gradient=adjoint("ReverseV2"),
 )
 
 
@@ -256,16 +257,16 @@ SPACE_TO_DEPTH = OpDef(
     infer=_to_depth,
     pattern=Movement("n___->n___"),
     kernel=kernels.space_to_depth,
-    gradient=lambda op, dy: apply(DEPTH_TO_SPACE, dy, **op.attrs),
+    gradient=adjoint("DepthToSpace"),
 )
 
-DEPTH_TO_SPACE: OpDef = OpDef(
+DEPTH_TO_SPACE = OpDef(
     "DepthToSpace",
     "input:T",
     infer=_to_space,
     pattern=Movement("n___->n___"),
     kernel=kernels.depth_to_space,
-    gradient=lambda op, dy: apply(SPACE_TO_DEPTH, dy, **op.attrs),
+    gradient=adjoint("SpaceToDepth"),
 )
 
 
@@ -376,9 +377,7 @@ SPACE_TO_BATCH = OpDef(
     ),
     pattern=Movement(_spatial_access, view=False),
     kernel=kernels.space_to_batch,
-    gradient=lambda op, dy: batch_to_space_nd(
-        dy, axes.operand_of(op, "block_shape"), axes.operand_of(op, "paddings")
-    ),
+    gradient=adjoint("BatchToSpaceND", paddings="crops"),
 )
 
 BATCH_TO_SPACE = OpDef(
@@ -388,9 +387,7 @@ BATCH_TO_SPACE = OpDef(
     infer=lambda inputs, *, block_shape, crops, **attrs: _batched(inputs, block_shape, crops, -1),
     pattern=Movement(_spatial_access, view=False),
     kernel=kernels.batch_to_space,
-    gradient=lambda op, dy: space_to_batch_nd(
-        dy, axes.operand_of(op, "block_shape"), axes.operand_of(op, "crops")
-    ),
+    gradient=adjoint("SpaceToBatchND", crops="paddings"),
 )
 
 

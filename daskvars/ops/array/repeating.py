@@ -19,6 +19,7 @@ from daskvars.ops.array import constant
 from daskvars.ops.array.constant import sum_down
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.families import adjoint
 from daskvars.shape_arithmetic import broadcasts_to
 from daskvars.shapes import Shape
 
@@ -130,7 +131,7 @@ TILE = OpDef(
     pattern=Movement(_tiled_access, view=False),
     kernel=kernels.tile,
     operands=("multiples",),
-    gradient=lambda op, dy: tile_grad(dy, axes.operand_of(op, "multiples")),
+    gradient=adjoint("TileGrad"),
 )
 
 
@@ -162,7 +163,7 @@ TILE_GRAD = OpDef(
     pattern=Movement(_tiled_access, view=False),
     kernel=kernels.tile_grad,
     operands=("multiples",),
-    gradient=lambda op, dy: tile(dy, axes.operand_of(op, "multiples")),
+    gradient=adjoint("Tile"),
 )
 
 

@@ -12,6 +12,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.families import adjoint
 
 
 def _permutation(inputs: Sequence[Spec]) -> Spec:
@@ -139,7 +140,7 @@ MATRIX_TRANSPOSE = OpDef(
     infer=_matrix_transposed,
     pattern=Movement("...mn->...nm", linear=True),
     kernel=kernels.matrix_transpose,
-    gradient=lambda op, dy: matrix_transpose(dy, conjugate=op.attrs["conjugate"]),
+    gradient=adjoint("MatrixTranspose"),
 )
 
 

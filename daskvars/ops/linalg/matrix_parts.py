@@ -14,6 +14,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import matrix_parts as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.families import adjoint
 from daskvars.shapes import Shape
 
 
@@ -48,7 +49,7 @@ MATRIX_DIAG = OpDef(
     infer=_diagonal_matrix,
     kernel=kernels.matrix_diag,
     pattern=Movement("..._->...__", view=False),
-    gradient=lambda op, dy: matrix_diag_part(dy),
+    gradient=adjoint("MatrixDiagPart"),
 )
 
 
@@ -184,9 +185,7 @@ MATRIX_BAND_PART = OpDef(
     kernel=kernels.matrix_band_part,
     pattern=Movement("...__->...__", view=False),
     operands=("num_lower", "num_upper"),
-    gradient=lambda op, dy: matrix_band_part(
-        dy, axes.operand_of(op, "num_lower"), axes.operand_of(op, "num_upper")
-    ),
+    gradient=adjoint("MatrixBandPart"),
 )
 
 
@@ -231,7 +230,7 @@ DIAG = OpDef(
     infer=_doubled,
     pattern=Opaque(),
     kernel=kernels.diag,
-    gradient=lambda op, dy: diag_part(dy),
+    gradient=adjoint("DiagPart"),
 )
 
 
@@ -276,7 +275,7 @@ DIAG_PART = OpDef(
     infer=_halved,
     pattern=Opaque(),
     kernel=kernels.diag_part,
-    gradient=lambda op, dy: diag(dy),
+    gradient=adjoint("Diag"),
 )
 
 

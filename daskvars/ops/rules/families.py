@@ -12,11 +12,12 @@ from typing import Any, Protocol, TypeVar
 
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NoGradient, OpDef
+from daskvars.graph.definitions.opdef import NoGradient, OpDef, opdef
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.sparse_tensor import SparseTensor
-from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.ops.rules.axes import operand_of
 from daskvars.ops.rules.shapes import broadcasted, like_first
 from daskvars.surface.signatures import named, with_example
 
@@ -86,6 +87,22 @@ def elementwise(
 ) -> OpDef:
     """Define an elementwise op, of inputs that are broadcast unless its rule says otherwise."""
     return OpDef(type, signature, infer, Elementwise(), kernel, gradient, **rules)
+
+
+def adjoint(type: str, **renamed: str) -> Gradient:
+    """Return the gradient of an op that is linear in its first input: its adjoint, another op.
+
+    Args:
+      type: type of the other op, which is given the same attributes and operands.
+      **renamed: the names there of those that have other names.
+    """
+
+    def gradient(op: Operation, dy: Tensor) -> Any:
+        given = [name for name in op.attrs if name[0] != "_" and name != "operands"]
+        attrs = {renamed.get(name, name): operand_of(op, name) for name in given}
+        return apply(opdef(type), dy, **attrs)
+
+    return gradient
 
 
 def unary(

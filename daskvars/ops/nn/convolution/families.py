@@ -72,26 +72,25 @@ class Convolution:
             kernel=getattr(kernels, kernel),
             gradient=self._forward_gradient,
         )
-        self.backward_images = OpDef(
-            f"{type}BackpropInput{version}",
-            "filter:D, out_backprop:D",
-            infer=self._images_spec,
-            pattern=self._access(1, 2, 0),
-            kernel=getattr(kernels, f"{kernel}_backprop_input"),
-            gradient=self._images_gradient,
-            operands=("input_shape",),
-            block=axes.shaped_as_block("input_shape"),
-        )
-        self.backward_filter = OpDef(
-            f"{type}BackpropFilter{version}",
-            "input:D, out_backprop:D",
-            infer=self._filter_spec,
-            pattern=self._access(0, 2, 1),
-            kernel=getattr(kernels, f"{kernel}_backprop_filter"),
-            gradient=self._filter_gradient,
-            operands=("filter_shape",),
-            block=axes.shaped_as_block("filter_shape"),
-        )
+
+        def backward(
+            part: str, signature: str, access: Contraction, infer: Any, gradient: Any
+        ) -> OpDef:
+            return OpDef(
+                f"{type}Backprop{part.title()}{version}",
+                signature,
+                infer=infer,
+                pattern=access,
+                kernel=getattr(kernels, f"{kernel}_backprop_{part}"),
+                gradient=gradient,
+                operands=(f"{part}_shape",),
+                block=axes.shaped_as_block(f"{part}_shape"),
+            )
+
+        images = self._access(1, 2, 0), self._images_spec, self._images_gradient
+        self.backward_images = backward("input", "filter:D, out_backprop:D", *images)
+        filters = self._access(0, 2, 1), self._filter_spec, self._filter_gradient
+        self.backward_filter = backward("filter", "input:D, out_backprop:D", *filters)
 
     def _access(self, left: int, right: int, out: int) -> Contraction:
         """Return the pattern of an op on two of (images, filter, result) that gives the third."""

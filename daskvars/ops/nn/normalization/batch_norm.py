@@ -38,14 +38,23 @@ from daskvars.ops.rules.shapes import like_first
 MIN_EPSILON = 1.001e-5
 
 
-def _channelwise(layout: str, combine: str | None = None) -> Contraction:
-    """Return a pattern from a layout such as "i,v->i" of images and vectors, one per channel."""
-    terms = layout.replace("v", "c")
+def _channelwise(
+    type: str,
+    signature: str,
+    layout: str,
+    kernel: Any,
+    gradient: Any,
+    infer: Any = like_first,
+    block: Any = None,
+) -> OpDef:
+    """Define an op of images and vectors of a number per channel, laid out as in "i,v->i"."""
+    terms, combine = layout.replace("v", "c"), "add" if layout.endswith("v") else None
 
     def subscripts(inputs: RankedShapes, attrs: Attrs) -> str:
         return terms.replace("i", "...c" if attrs["data_format"] == "NHWC" else "nchw")
 
-    return Contraction(subscripts, combine)
+    pattern = Contraction(subscripts, combine)
+    return OpDef(type, signature, infer, pattern, kernel, gradient, block=block)
 
 
 def _format(op: Operation) -> str:
@@ -94,14 +103,14 @@ def _moments_gradient(op: Operation, dmean: Tensor, dsquare: Tensor) -> Tensor:
     return apply(CHANNEL_AFFINE, x, zeros_like(slope), slope, shift, data_format=_format(op))
 
 
-CHANNEL_MOMENTS = OpDef(
+CHANNEL_MOMENTS = _channelwise(
     "ChannelMoments",
     "x:D",
-    pattern=_channelwise("i->v", "add"),
-    kernel=batch_kernels.channel_moments,
+    "i->v",
+    batch_kernels.channel_moments,
+    _moments_gradient,
     infer=lambda inputs, **attrs: _vectors(inputs, dtype=float64, **attrs),
     block=_whole_count,
-    gradient=_moments_gradient,
 )
 
 
@@ -111,13 +120,13 @@ def _sums_gradient(op: Operation, g_alone: Tensor, g_along: Tensor) -> Gradients
     return for_dy, _scaled(dy, g_along, _format(op)), negative(multiply(g_along, op.outputs[0]))
 
 
-CHANNEL_SUMS = OpDef(
+CHANNEL_SUMS = _channelwise(
     "ChannelSums",
     "dy:D1, x:D1, centre:D2",
+    "i,i,v->v",
+    batch_kernels.channel_sums,
+    _sums_gradient,
     infer=_vectors,
-    pattern=_channelwise("i,i,v->v", "add"),
-    kernel=batch_kernels.channel_sums,
-    gradient=_sums_gradient,
 )
 
 
@@ -136,21 +145,19 @@ def _mix_gradient(op: Operation, g: Tensor) -> Gradients:
     return *_affine_gradient(op, g), _scaled(g, gain, _format(op)), for_gain
 
 
-CHANNEL_AFFINE = OpDef(
+CHANNEL_AFFINE = _channelwise(
     "ChannelAffine",
     "x:D1, centre:D2, slope:D2, shift:D2",
-    infer=like_first,
-    pattern=_channelwise("i,v,v,v->i"),
-    kernel=batch_kernels.channel_affine,
-    gradient=_affine_gradient,
+    "i,v,v,v->i",
+    batch_kernels.channel_affine,
+    _affine_gradient,
 )
-CHANNEL_MIX = OpDef(
+CHANNEL_MIX = _channelwise(
     "ChannelMix",
     "x:D1, centre:D2, slope:D2, shift:D2, z:D1, gain:D2",
-    infer=like_first,
-    pattern=_channelwise("i,v,v,v,i,v->i"),
-    kernel=batch_kernels.channel_affine,
-    gradient=_mix_gradient,
+    "i,v,v,v,i,v->i",
+    batch_kernels.channel_affine,
+    _mix_gradient,
 )
 
 
@@ -186,13 +193,13 @@ def _fused_gradient(op: Operation, dy: Tensor) -> Gradients:
     return dx, for_scale, alone, None, None
 
 
-FUSED_BATCH_NORM = OpDef(
+FUSED_BATCH_NORM = _channelwise(
     "FusedBatchNorm",
     "x:D1, scale:D2, offset:D2, mean:D2, variance:D2",
+    "i,v,v,v,v->i",
+    batch_kernels.batch_norm_inference,
+    _fused_gradient,
     infer=_normalized,
-    pattern=_channelwise("i,v,v,v,v->i"),
-    kernel=batch_kernels.batch_norm_inference,
-    gradient=_fused_gradient,
 )
 
 
