@@ -7,12 +7,11 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec, opdef, without_gradient
+from daskvars.graph.definitions.opdef import OpDef, Spec, opdef
 from daskvars.graph.definitions.patterns import (
     Access,
     Attrs,
     Dim,
-    Effect,
     KnownShapes,
     Movement,
     Opaque,
@@ -27,10 +26,10 @@ from daskvars.ops.array import constant
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.math.arithmetic import negative
 from daskvars.ops.rules import axes
-from daskvars.ops.state.assign import handle_of
+from daskvars.ops.state.assign import handle_of, scattering
 from daskvars.shapes import Shape
 from daskvars.surface.accepted import ACCEPTED, accepts
-from daskvars.surface.signatures import named, with_example
+from daskvars.surface.signatures import Argument, Family, named, with_example
 
 
 def _slices(params: Shape, indices: Shape, batch_dims: int = 0) -> Shape:
@@ -283,54 +282,35 @@ def _rows_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Acc
     return Access((ref, *((None,) * len(shape) for shape in inputs[1:])), (ref,))
 
 
-SCATTER_ND_INTO = """{summary}
-
-Args:
-  ref: the Variable, or its tensor of reference type.
-  indices: [..., k] int32 or int64, coordinates.
-  updates: [*indices.shape[:-1], *ref.shape[k:]], of the dtype of the variable.
-  use_locking: {use_locking}
-  name: name of the operation, by default "{type}".
-
-Returns:
-  The new value of the variable, of its shape and dtype.
-
-Raises:
-  ValueError: the shapes do not fit.
-  InvalidArgumentError: (when run) a coordinate is out of range.
-"""
+SCATTERS_ND = Family(
+    {
+        "ref": Argument("the Variable, or its tensor of reference type.", type="VariableLike"),
+        "indices": Argument("[..., k] int32 or int64, coordinates."),
+        "updates": Argument("[*indices.shape[:-1], *ref.shape[k:]], of the dtype of the variable."),
+        "use_locking": Argument(ACCEPTED["use_locking"].text, True, "bool"),
+        "name": Argument('name of the operation, by default "{type}".', None, "str"),
+    },
+    returns="The new value of the variable, of its shape and dtype.",
+    raises="ValueError: the shapes do not fit.\n"
+    "InvalidArgumentError: (when run) a coordinate is out of range.",
+    result="Tensor",
+)
 SCATTER_ND_EXAMPLE = """import daskvars as dv
 v = dv.Variable([1, 2, 3, 4])
 dv.{name}(v, [[0], [2]], [10, 20]).numpy().tolist() -> {result}"""
 
 
 def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callable[..., Tensor]:
-    definition = without_gradient(
-        type,
-        "ref:T, indices:I, updates:T",
-        infer=_scattered_into,
-        kernel=part_writes.scatter_nd,
-        pattern=Effect(Movement(_rows_access, view=False), reads=True, writes=True),
-        in_place=part_writes.scatter_nd_into,
-        check=part_writes.check_coordinates,
-        block=axes.into_rows_of_block,
-    )
-
-    def function(
-        ref: VariableLike,
-        indices: TensorLike,
-        updates: TensorLike,
-        use_locking: bool = True,
-        name: str | None = None,
-    ) -> Tensor:
-        return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
-
     name = f"scatter_nd_{mode}"
-    doc = SCATTER_ND_INTO.format(
-        summary=summary, type=type, use_locking=ACCEPTED["use_locking"].text
-    )
-    example = SCATTER_ND_EXAMPLE.format(name=name, result=result)
-    return named(function, name, with_example(doc, example))
+    doc = with_example(summary, SCATTER_ND_EXAMPLE.format(name=name, result=result))
+    rules = {
+        "infer": _scattered_into,
+        "kernel": part_writes.scatter_nd,
+        "in_place": part_writes.scatter_nd_into,
+        "check": part_writes.check_coordinates,
+    }
+    pattern = Movement(_rows_access, view=False)
+    return scattering(SCATTERS_ND, __name__, name, type, mode, doc, pattern, **rules)
 
 
 scatter_nd_update = _scatter_nd(

@@ -7,7 +7,7 @@ value of that moment in its place, so that a program has no hidden state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from daskvars.graph.definitions.patterns import (
     Effect,
     Elementwise,
     Opaque,
+    Pattern,
     ScatterInto,
     Source,
 )
@@ -32,7 +33,7 @@ from daskvars.ops.rules import axes
 from daskvars.ops.rules.families import elementwise
 from daskvars.shapes import Shape
 from daskvars.surface.accepted import ACCEPTED, accepts
-from daskvars.surface.signatures import named, with_example
+from daskvars.surface.signatures import Argument, Family, with_example
 
 
 def _handle(
@@ -147,21 +148,9 @@ ASSIGN = without_gradient(
     "Assign", "ref:T, value:T", _assigned, None, pattern=Effect(Elementwise(), writes=True)
 )
 
-ASSIGN_ADD = without_gradient(
-    "AssignAdd",
-    "ref:N, value:N",
-    infer=_assigned,
-    kernel="add",
-    pattern=Effect(Elementwise(), reads=True, writes=True),
-)
-
-ASSIGN_SUB = without_gradient(
-    "AssignSub",
-    "ref:N, value:N",
-    infer=_assigned,
-    kernel="subtract",
-    pattern=Effect(Elementwise(), reads=True, writes=True),
-)
+_CHANGED = Effect(Elementwise(), reads=True, writes=True)
+ASSIGN_ADD = without_gradient("AssignAdd", "ref:N, value:N", _assigned, "add", _CHANGED)
+ASSIGN_SUB = without_gradient("AssignSub", "ref:N, value:N", _assigned, "subtract", _CHANGED)
 
 
 def first_assignment(builder: Any, handle: Tensor, value: Tensor, name: str) -> Operation:
@@ -309,52 +298,72 @@ class Scatter(Protocol):
     ) -> Tensor: ...
 
 
-SCATTER = """{summary}
-
-Args:
-  ref: the Variable, of rank 1 or more.
-  indices: [...] int32 or int64, rows.
-  updates: [*indices.shape, *ref.shape[1:]] of the dtype of the variable, or a scalar for all.
-  use_locking: {use_locking}
-  name: name of the operation, by default "{type}".
-
-Returns:
-  The variable's new value, of its shape and dtype.
-
-Raises:
-  ValueError: the shapes do not fit.
-  InvalidArgumentError: (when run) an index is outside the variable's rows.
-"""
-SCATTER_EXAMPLE = """import daskvars as dv
+SCATTERS = Family(
+    {
+        "ref": Argument("the Variable, of rank 1 or more.", type="VariableLike"),
+        "indices": Argument("[...] int32 or int64, rows."),
+        "updates": Argument(
+            "[*indices.shape, *ref.shape[1:]] of the dtype of the variable, or a scalar for all."
+        ),
+        "use_locking": Argument(ACCEPTED["use_locking"].text, None, "bool"),
+        "name": Argument('name of the operation, by default "{type}".', None, "str"),
+    },
+    returns="The variable's new value, of its shape and dtype.",
+    raises="ValueError: the shapes do not fit.\n"
+    "InvalidArgumentError: (when run) an index is outside the variable's rows.",
+    result="Tensor",
+)
+EXAMPLE = """import daskvars as dv
 v = dv.Variable([4.0, 2.0, 4.0])
 dv.{name}(v, [0, 0], [2.0, 8.0]).numpy().tolist() -> {result}"""
 
 
-def _scatter(type: str, mode: str, summary: str, result: list[float]) -> Scatter:
+def scattering(
+    family: Family,
+    module: str,
+    name: str,
+    type: str,
+    mode: str,
+    doc: str,
+    pattern: Pattern,
+    **rules: Any,
+) -> Callable[..., Any]:
+    """Define an op that changes a variable at some places, and return its function.
+
+    Args:
+      family: what the function takes: a variable, places, what comes there.
+      module, name, doc: of the function.
+      type: of the op.
+      mode: how elements change.
+      pattern: of the kernel.
+      **rules: the op's other rules.
+    """
     definition = without_gradient(
         type,
         "ref:T, indices:I, updates:T",
-        infer=_scattered,
-        kernel=segment.scatter_rows,
-        pattern=Effect(ScatterInto(), reads=True, writes=True),
+        pattern=Effect(pattern, reads=True, writes=True),
         block=axes.into_rows_of_block,
-        in_place=segment.scatter_rows_into,
-        check=segment.check_rows,
+        **rules,
     )
 
-    def scatter(
-        ref: VariableLike,
-        indices: TensorLike,
-        updates: TensorLike,
-        use_locking: bool | None = None,
-        name: str | None = None,
-    ) -> Tensor:
-        return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
+    def call(given: dict[str, Any]) -> Tensor:
+        operands = handle_of(given["ref"]), given["indices"], given["updates"]
+        return apply(definition, *operands, name=given["name"], mode=mode)
 
+    order = "ref indices updates use_locking name"
+    return family.function(module, name, order, call, doc, type=type)
+
+
+def _scatter(type: str, mode: str, summary: str, result: list[float]) -> Scatter:
     name = f"scatter_{mode}"
-    doc = SCATTER.format(summary=summary, type=type, use_locking=ACCEPTED["use_locking"].text)
-    example = SCATTER_EXAMPLE.format(name=name, result=result)
-    return named(scatter, name, with_example(doc, example))
+    doc = with_example(summary, EXAMPLE.format(name=name, result=result))
+    rules = {
+        "infer": _scattered,
+        "kernel": segment.scatter_rows,
+        "in_place": segment.scatter_rows_into,
+        "check": segment.check_rows,
+    }
+    return scattering(SCATTERS, __name__, name, type, mode, doc, ScatterInto(), **rules)
 
 
 scatter_update = _scatter(
