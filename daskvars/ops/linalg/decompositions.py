@@ -21,6 +21,7 @@ from daskvars.ops.linalg.products import matmul
 from daskvars.ops.math.arithmetic import add, multiply, negative, number, subtract
 from daskvars.ops.math.casting import cast, conj
 from daskvars.ops.math.division import div_no_nan
+from daskvars.surface.signatures import Argument, Family
 
 _MATRICES = Contraction("...__->...__", None)
 _PAIRS = Contraction("...__,...__->...__", None)
@@ -51,6 +52,16 @@ def _squares(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     return Spec(inputs[0].dtype, square_matrix(inputs[0]))
 
 
+SQUARES = Family(
+    {
+        "input": Argument("[..., n, n] floating or complex."),
+        "name": Argument('name of the operation, by default "{type}".', None, "str"),
+    },
+    returns="[..., n, n] of the dtype of `input`.",
+    raises="ValueError: the matrices are not square.",
+)
+
+
 def of_squares(type: str, kernel: Any, gradient: Any, **rules: Any) -> OpDef:
     """Define an op that gives a square matrix for each."""
     return OpDef(type, "input:F", _squares, _MATRICES, kernel, gradient, **rules)
@@ -68,16 +79,12 @@ def _inverse_gradient(op: Operation, dy: Tensor) -> Tensor:
 MATRIX_INVERSE = of_squares("MatrixInverse", kernels.inverse, _inverse_gradient)
 
 
+@SQUARES.documents(type="MatrixInverse")
 def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Invert square matrices.
 
     Args:
-      input: [..., n, n] floating or complex.
       adjoint: invert their adjoints.
-      name: name of the operation, by default "MatrixInverse".
-
-    Returns:
-      [..., n, n] of the dtype of `input`.
 
     Raises:
       ValueError: the matrices are not square.
@@ -233,15 +240,9 @@ def _cholesky_gradient(op: Operation, dy: Tensor) -> Tensor:
 CHOLESKY = of_squares("Cholesky", kernels.cholesky, _cholesky_gradient)
 
 
+@SQUARES.documents(type="Cholesky")
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the lower triangular factors l of positive definite matrices, l @ adjoint(l).
-
-    Args:
-      input: [..., n, n] floating or complex.
-      name: name of the operation, by default "Cholesky".
-
-    Returns:
-      [..., n, n] of the dtype of `input`.
 
     Raises:
       ValueError: the matrices are not square.

@@ -27,6 +27,7 @@ from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.ranges import eye
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.linalg.decompositions import (
+    SQUARES,
     matrix_solve,
     matrix_triangular_solve,
     of_squares,
@@ -65,18 +66,9 @@ EXPM = of_squares("MatrixExponential", kernels.expm, _expm_gradient, attributes=
 LOGM = of_squares("MatrixLogarithm", kernels.logm, NO_GRADIENT, attributes={})
 
 
+@SQUARES.documents(type="MatrixExponential")
 def expm(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the exponentials of square matrices.
-
-    Args:
-      input: [..., n, n] floating or complex.
-      name: name of the operation, by default "MatrixExponential".
-
-    Returns:
-      [..., n, n] of the dtype of `input`.
-
-    Raises:
-      ValueError: the matrices are not square.
 
     Source: TensorFlow 1.15, ``tf.linalg.expm``.
 
@@ -86,12 +78,12 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
     return apply(EXPM, input, name=name or "matrix_exponential")
 
 
+@SQUARES.documents(type="MatrixLogarithm")
 def logm(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the principal logarithms of square matrices of complex numbers.
 
     Args:
       input: [..., n, n] complex64 or complex128.
-      name: name of the operation, by default "MatrixLogarithm".
 
     Returns:
       [..., n, n] of the dtype of `input`. It has no gradient.
@@ -132,18 +124,12 @@ def _sqrtm_gradient(op: Operation, dy: Tensor) -> Tensor:
 SQRTM = of_squares("MatrixSquareRoot", kernels.sqrtm, _sqrtm_gradient, attributes={})
 
 
+@SQUARES.documents(type="MatrixSquareRoot")
 def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the principal square roots of square matrices.
 
     Args:
       input: [..., n, n] floating or complex, without negative eigenvalues if floating.
-      name: name of the operation, by default "MatrixSquareRoot".
-
-    Returns:
-      [..., n, n] of the dtype of `input`.
-
-    Raises:
-      ValueError: the matrices are not square.
 
     Source: TensorFlow 1.15, ``tf.linalg.sqrtm``.
 

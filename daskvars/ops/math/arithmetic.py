@@ -22,8 +22,8 @@ from daskvars.ops.array import constant, reshaping
 from daskvars.ops.array.broadcasting import broadcast_gradients, sum_like
 from daskvars.ops.math import casting, comparison
 from daskvars.ops.math.casting import cast, conj
-from daskvars.ops.rules.families import UnaryFunction, binary, unary
-from daskvars.ops.rules.shapes import compared, merged_shape
+from daskvars.ops.rules.families import UnaryFunction, binary, elementwise, unary
+from daskvars.ops.rules.shapes import compared, like_first, merged_shape
 from daskvars.shapes import ShapeLike
 
 add = binary(
@@ -191,15 +191,7 @@ nextafter = binary(
     "Return the number that is next to x in the direction of y.",
     example="nextafter([1.0, 2.0], [2.0, 0.0]) -> [1.0000001 1.9999999]",
 )
-_round = unary(
-    "round",
-    "Round",
-    "F",
-    "rint",
-    lambda op, dy: None,
-    "Return x rounded.",
-    example="round([0.5, 0.25]) -> [0. 0.]",
-)
+ROUND = elementwise("Round", "x:F", "rint", lambda op, dy: None, infer=like_first)
 
 
 def round(x: TensorLike, name: str | None = None) -> Tensor:
@@ -217,7 +209,7 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
     [1.0, 2.0, 2.0, 2.0, -4.0]
     """
     x = convert_to_tensor(x)
-    return x if x.dtype.is_integer else _round(x, name=name)
+    return x if x.dtype.is_integer else apply(ROUND, x, name=name)
 
 
 # -- extremes ----------------------------------------------------------------------------------

@@ -68,24 +68,8 @@ igamma_slope: BinaryFunction = binary(
     "Return the derivative of igamma by its first argument.",
     example="igamma_slope([7, 3], [2, 4]) -> [0 0]",
 )
-_igamma = binary(
-    "igamma",
-    "Igamma",
-    "R",
-    special.igamma,
-    _igamma_gradient,
-    "Return the lower regularized incomplete gamma function P(x, y).",
-    example="igamma([1.0, 2.0], [0.5, 3.0]) -> [0.39346933 0.8008517 ]",
-)
-_igammac = binary(
-    "igammac",
-    "Igammac",
-    "R",
-    special.igammac,
-    _igammac_gradient,
-    "Return the upper regularized incomplete gamma function Q(x, y).",
-    example="igammac([1.0, 2.0], [0.5, 3.0]) -> [0.60653067 0.19914827]",
-)
+IGAMMA = elementwise("Igamma", "x:R, y:R", special.igamma, _igamma_gradient)
+IGAMMAC = elementwise("Igammac", "x:R, y:R", special.igammac, _igammac_gradient)
 
 
 def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -105,7 +89,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     >>> round(float(igamma(1.0, 2.0)), 4)  # 1 - exp(-2)
     0.8647
     """
-    return _igamma(a, x, name=name)
+    return apply(IGAMMA, a, x, name=name)
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -123,7 +107,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     >>> math.isclose(float(igammac(1.0, 50.0)), math.exp(-50.0), rel_tol=1e-5)
     True
     """
-    return _igammac(a, x, name=name)
+    return apply(IGAMMAC, a, x, name=name)
 
 
 def _betainc_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
@@ -164,15 +148,7 @@ def _zeta_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     return broadcast_gradients(op, None, multiply(dy, slope))
 
 
-_zeta = binary(
-    "zeta",
-    "Zeta",
-    "R",
-    special.zeta,
-    _zeta_gradient,
-    "Return the Hurwitz zeta function.",
-    example="zeta([2.0, 4.0], [1.0, 1.0]) -> [1.644934  1.0823232]",
-)
+ZETA = elementwise("Zeta", "x:R, y:R", special.zeta, _zeta_gradient)
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
@@ -192,7 +168,7 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
     >>> math.isclose(float(zeta(2.0, 1.0)), math.pi**2 / 6, rel_tol=1e-6)
     True
     """
-    return _zeta(x, q, name=name)
+    return apply(ZETA, x, q, name=name)
 
 
 # -- a factor of 0 decides ---------------------------------------------------------------------

@@ -386,15 +386,12 @@ def _angle_gradient(op: Operation, dy: Tensor) -> Tensor:
     return negative(multiply(casting.complex(dy, constant.zeros_like(dy)), z))
 
 
-_angle = unary(
-    "angle",
+ANGLE = elementwise(
     "Angle",
-    "F",
+    "x:F",
     kernels.angle,
     _angle_gradient,
-    "Return the argument of x.",
     infer=lambda inputs: Spec(inputs[0].dtype.real_dtype, inputs[0].shape),
-    example="angle([0.5, 0.25]) -> [0. 0.]",
 )
 
 
@@ -413,7 +410,7 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """
     input = convert_to_tensor(input, name="input")
     if input.dtype.is_complex:
-        return _angle(input, name=name)
+        return apply(ANGLE, input, name=name)
     zero = number(0, input)
     is_negative = comparison.less(input, zero)
     return comparison.where_v2(is_negative, number(math.pi, input), zero, name=name)

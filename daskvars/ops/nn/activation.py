@@ -28,8 +28,16 @@ from daskvars.ops.math.comparison import less, where_v2
 from daskvars.ops.math.transcendental import exp, sigmoid, tanh
 from daskvars.ops.rules.families import elementwise
 from daskvars.ops.rules.shapes import like_first
+from daskvars.surface.signatures import Argument, Family
 
 _definition = functools.partial(elementwise, infer=like_first)
+_ACTIVATIONS = Family(
+    {
+        "features": Argument("[...] {types}."),
+        "name": Argument('name of the operation, by default "{type}".', None, "str"),
+    },
+    returns="[...] of the dtype of `features`.",
+)
 
 # -- rectifiers --------------------------------------------------------------------------------
 
@@ -52,15 +60,9 @@ RELU, RELU_GRAD = _rectifier("Relu", kernels.relu, kernels.relu_grad)
 RELU6, RELU6_GRAD = _rectifier("Relu6", kernels.relu6, kernels.relu6_grad)
 
 
+@_ACTIVATIONS.documents(types="real", type="Relu")
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """Return max(features, 0), element by element.
-
-    Args:
-      features: [...] real.
-      name: name of the operation, by default "Relu".
-
-    Returns:
-      [...] of the dtype of `features`.
 
     >>> import daskvars as dv
     >>> relu([-1.0, 2.0]).numpy().tolist()
@@ -69,15 +71,9 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
     return apply(RELU, features, name=name)
 
 
+@_ACTIVATIONS.documents(types="real", type="Relu6")
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """Return min(max(features, 0), 6), element by element.
-
-    Args:
-      features: [...] real.
-      name: name of the operation, by default "Relu6".
-
-    Returns:
-      [...] of the dtype of `features`.
 
     Source: Krizhevsky, "Convolutional Deep Belief Networks on CIFAR-10", 2010.
 
@@ -101,16 +97,13 @@ LEAKY_RELU_GRAD = _definition(
 )
 
 
+@_ACTIVATIONS.documents(types="", type="LeakyRelu")
 def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """Return features where they are positive, else alpha times them.
 
     Args:
       features: [...] floating; integers become float32.
       alpha: the slope below zero.
-      name: name of the operation, by default "LeakyRelu".
-
-    Returns:
-      [...] of the dtype of `features`.
 
     Source: Maas, Hannun and Ng, "Rectifier Nonlinearities Improve Neural Network Acoustic
     Models", 2013.
@@ -175,15 +168,9 @@ SELU = _definition(
 )
 
 
+@_ACTIVATIONS.documents(types="floating", type="Elu")
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """Return features where they are positive, else exp(features) - 1.
-
-    Args:
-      features: [...] floating.
-      name: name of the operation, by default "Elu".
-
-    Returns:
-      [...] of the dtype of `features`.
 
     Source: Clevert, Unterthiner and Hochreiter, "Fast and Accurate Deep Network Learning by
     Exponential Linear Units", 2015.
@@ -195,15 +182,9 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
     return apply(ELU, features, name=name)
 
 
+@_ACTIVATIONS.documents(types="floating", type="Selu")
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """Return the exponential linear unit scaled so that activations keep mean 0 and variance 1.
-
-    Args:
-      features: [...] floating.
-      name: name of the operation, by default "Selu".
-
-    Returns:
-      [...] of the dtype of `features`.
 
     Source: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
 
@@ -253,16 +234,12 @@ GELU_GRAD = _definition(
 )
 
 
+@_ACTIVATIONS.documents(types="floating", type="Gelu")
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """Return features times the probability that a normal variable is below them.
 
     Args:
-      features: [...] floating.
       approximate: use the tanh formula instead of the error function.
-      name: name of the operation, by default "Gelu".
-
-    Returns:
-      [...] of the dtype of `features`.
 
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016; `tf.nn.gelu`.
 
@@ -289,15 +266,9 @@ SWISH_GRAD: OpDef = _definition(
 )
 
 
+@_ACTIVATIONS.documents(types="floating", type="swish")
 def swish(features: TensorLike, name: str | None = None) -> Tensor:
     """Return features times their sigmoid.
-
-    Args:
-      features: [...] floating.
-      name: name of the operation, by default "swish".
-
-    Returns:
-      [...] of the dtype of `features`.
 
     Source: Ramachandran, Zoph and Le, "Searching for Activation Functions", 2017.
 
