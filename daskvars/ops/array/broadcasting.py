@@ -44,9 +44,8 @@ SUM_TO_SHAPE = OpDef(
     infer=_summed,
     pattern=Movement(_summed_access, view=True, linear=True),
     kernel=kernels.sum_to_shape,
-    operands=("shape",),
     same_if_same_shape=True,
-    block=axes.shaped_as_block("shape"),
+    **axes.shaped_by("shape"),
     gradient=lambda op, dy: repeating.broadcast_to(dy, constant.shape(op.inputs[0])),
 )
 

@@ -232,8 +232,7 @@ FILL = OpDef(
     infer=_filled,
     pattern=Source(),
     kernel=kernels.fill,
-    operands=("dims",),
-    block=axes.shaped_as_block("dims"),
+    **axes.shaped_by("dims"),
     gradient=lambda op, dy: sum_down(dy, ()),
 )
 

@@ -55,10 +55,9 @@ BROADCAST_TO = OpDef(
     infer=_broadcast,
     pattern=Movement(_broadcast_access, view=False),
     kernel=kernels.broadcast_to,
-    operands=("shape",),
     same_if_same_shape=True,
     gradient=lambda op, dy: sum_down(dy, _sizes(op.inputs[0])),
-    block=axes.shaped_as_block("shape"),
+    **axes.shaped_by("shape"),
 )
 
 

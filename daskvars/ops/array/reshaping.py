@@ -178,11 +178,10 @@ RESHAPE = OpDef(
     infer=_reshaped,
     pattern=Movement(_reshape_access, linear=True),
     kernel=kernels.reshape,
-    operands=("shape",),
     static=_reshaped_value,
     same_if_same_shape=True,
     gradient=lambda op, dy: reshape(dy, sizes_like(op.inputs[0])),
-    block=axes.shaped_as_block("shape"),
+    **axes.shaped_by("shape"),
 )
 
 

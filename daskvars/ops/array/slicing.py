@@ -17,6 +17,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import slicing as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.shapes import of_shape
 from daskvars.shapes import Shape
 
 # -- slice -------------------------------------------------------------------------------------
@@ -111,12 +112,11 @@ def slice(
 SLICE_GRAD = OpDef(
     "SliceGrad",
     "dy:T",
-    operands=("shape", "begin"),
     kernel=kernels.slice_grad,
-    infer=lambda inputs, *, shape, begin, **attrs: Spec(inputs[0].dtype, shape),
+    infer=of_shape,
     pattern=Movement(_slice_access, view=False, linear=True),
     gradient=lambda op, dy: slice(dy, axes.operand_of(op, "begin"), constant.shape(op.inputs[0])),
-    block=axes.shaped_as_block("shape"),
+    **axes.shaped_by("shape", "begin"),
 )
 
 
@@ -377,8 +377,7 @@ def _strided_grad_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs
 STRIDED_SLICE_GRAD = OpDef(
     "StridedSliceGrad",
     "dy:T",
-    operands=("shape", "begin", "end", "strides"),
-    infer=lambda inputs, *, shape, **attrs: Spec(inputs[0].dtype, shape),
+    infer=of_shape,
     pattern=Movement(_strided_grad_access, view=False, linear=True),
     kernel=kernels.strided_slice_grad,
     gradient=lambda op, dy: strided_slice(
@@ -386,7 +385,7 @@ STRIDED_SLICE_GRAD = OpDef(
         *(axes.operand_of(op, name) for name in ("begin", "end", "strides")),
         *(op.attrs[mask] for mask in MASKS),
     ),
-    block=axes.shaped_as_block("shape"),
+    **axes.shaped_by("shape", "begin", "end", "strides"),
 )
 
 

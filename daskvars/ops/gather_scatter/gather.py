@@ -34,6 +34,7 @@ from daskvars.ops.array.joining import check_axis, concat, single_axis
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.array.slicing import slice
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.shapes import of_shape
 from daskvars.surface.accepted import accepts
 
 # -- rows --------------------------------------------------------------------------------------
@@ -178,8 +179,7 @@ GATHER_AXIS = OpDef(
 GATHER_AXIS_GRAD = OpDef(
     "GatherAxisGrad",
     "dy:N, indices:I",
-    operands=("shape", "axis"),
-    infer=lambda inputs, *, shape, **attrs: Spec(inputs[0].dtype, shape),
+    infer=of_shape,
     pattern=Movement(_put_back_access, view=False),
     kernel=kernels.gather_axis_grad,
     gradient=lambda op, dy: (
@@ -192,7 +192,7 @@ GATHER_AXIS_GRAD = OpDef(
         ),
         None,
     ),
-    block=axes.shaped_as_block("shape"),
+    **axes.shaped_by("shape", "axis"),
 )
 
 
@@ -351,7 +351,7 @@ BOOLEAN_MASK_GRAD = OpDef(
     "dy:N, mask:B",
     operands=("shape",),
     pattern=Opaque(),
-    infer=lambda inputs, *, shape, **attrs: Spec(inputs[0].dtype, shape),
+    infer=of_shape,
     kernel=kernels.boolean_mask_grad,
     gradient=lambda op, dy: (apply(BOOLEAN_MASK, dy, op.inputs[1], axis=op.attrs["axis"]), None),
 )

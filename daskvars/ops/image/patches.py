@@ -66,8 +66,7 @@ PATCHES_GRAD: OpDef = OpDef(
     infer=_pictures,
     pattern=Contraction("n___->n___", None),
     kernel=kernels.extract_image_patches_grad,
-    operands=("input_shape",),
-    block=axes.shaped_as_block("input_shape"),
+    **axes.shaped_by("input_shape"),
     gradient=lambda op, g: apply(PATCHES, g, **_options(op)),
     attributes={**_KINDS, "input_shape": kinds_of.SHAPE},
 )

@@ -209,6 +209,11 @@ def shaped_as_block(attribute: str) -> Callable[[Mapping[str, Any], Block], dict
     return lambda attrs, block: in_block(attrs, **{attribute: block.out_shapes[0]})
 
 
+def shaped_by(attribute: str, *others: str) -> dict[str, Any]:
+    """Return the rules of an op with operands, of which one is the shape of its result."""
+    return {"operands": (attribute, *others), "block": shaped_as_block(attribute)}
+
+
 def from_rows_of_block(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
     """Return the attributes of an op that takes rows of its first input, of which a block has some.
 

@@ -30,6 +30,11 @@ def like_first(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     return inputs[0]
 
 
+def of_shape(inputs: Sequence[Spec], *, shape: shapes.Shape, **attrs: Any) -> Spec:
+    """The result has the dtype of the first input and the shape that an attribute says."""
+    return Spec(inputs[0].dtype, shape)
+
+
 def broadcasted(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     """The result has the dtype of the first input and the inputs' broadcast shape."""
     return Spec(inputs[0].dtype, shapes.broadcast(*[spec.shape for spec in inputs]))

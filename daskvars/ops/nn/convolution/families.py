@@ -83,8 +83,7 @@ class Convolution:
                 pattern=access,
                 kernel=getattr(kernels, f"{kernel}_backprop_{part}"),
                 gradient=gradient,
-                operands=(f"{part}_shape",),
-                block=axes.shaped_as_block(f"{part}_shape"),
+                **axes.shaped_by(f"{part}_shape"),
             )
 
         images = self._access(1, 2, 0), self._images_spec, self._images_gradient

@@ -99,8 +99,7 @@ AVG_POOL_GRAD = OpDef(
     infer=_spread,
     pattern=Contraction("n__c,_,_->n__c", None),
     kernel=kernels.fractional_avg_pool_grad,
-    operands=("input_shape",),
-    block=axes.shaped_as_block("input_shape"),
+    **axes.shaped_by("input_shape"),
     gradient=_avg_grad_gradient,
 )
 

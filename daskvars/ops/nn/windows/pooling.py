@@ -209,9 +209,8 @@ AVG_POOL_GRAD = OpDef(
     "grad:F",
     infer=_spread,
     kernel=pooling.avg_pool_grad,
-    operands=("input_shape",),
     pattern=Contraction(lambda inputs, attrs: _each_channel(inputs[:1], attrs), None),
-    block=axes.shaped_as_block("input_shape"),
+    **axes.shaped_by("input_shape"),
     gradient=lambda op, g: apply(AVG_POOL, g, **_options(op)),
 )
 
