@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -434,6 +434,19 @@ def batch_to_space_nd(
     return apply(BATCH_TO_SPACE, input, name=name, **options)
 
 
+def _of_images(
+    function: Callable[..., Tensor], input: TensorLike, block: Any, pairs: TensorLike, name: str
+) -> Tensor:
+    """Call a function of blocks; one number is the block's height and width, of images."""
+    if not isinstance(block, int):
+        return function(input, block, pairs, name)
+    images = convert_to_tensor(input)
+    found = function(images, (block, block), pairs, name)
+    if images.spec.shape is None:
+        found.set_shape([None] * 4)
+    return found
+
+
 def space_to_batch(
     input: TensorLike,
     paddings: TensorLike,
@@ -449,13 +462,7 @@ def space_to_batch(
     [4, 2, 2, 3]
     """
     block = axes.either(block_size, block_shape, "block_size", "block_shape")
-    if not isinstance(block, int):
-        return space_to_batch_nd(input, block, paddings, name or "SpaceToBatch")
-    images = convert_to_tensor(input)
-    found = space_to_batch_nd(images, (block, block), paddings, name or "SpaceToBatch")
-    if images.shape.ndims is None:
-        found.set_shape([None] * 4)  # images, whose blocks are of height and width
-    return found
+    return _of_images(space_to_batch_nd, input, block, paddings, name or "SpaceToBatch")
 
 
 def batch_to_space(
@@ -480,9 +487,5 @@ def batch_to_space(
     [1, 2, 2, 1]
     """
     block = axes.either(block_size, block_shape, "block_size", "block_shape")
-    of_images = isinstance(block, int)
-    block = (block, block) if of_images else block
-    woven = batch_to_space_nd(convert_to_tensor(input), block, crops, name or "BatchToSpace")
-    if of_images and woven.spec.shape is None:
-        woven.set_shape([None] * 4)
-    return woven
+    images = convert_to_tensor(input)
+    return _of_images(batch_to_space_nd, images, block, crops, name or "BatchToSpace")
