@@ -19,6 +19,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import checks as check_kernels
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.reshaping import identity
+from daskvars.ops.rules.shapes import like_first
 from daskvars.surface.accepted import accepts
 
 NO_OP = without_gradient("NoOp", "", lambda inputs: (), None)
@@ -180,14 +181,17 @@ def Assert(
     return apply_op(ASSERT, condition, *data, name=name, summarize=summarize)
 
 
-PRINT = OpDef(
-    "Print",
-    "input:T, *data:A",
-    infer=lambda inputs, **attrs: inputs[0],
-    pattern=Opaque(pure=False, view=True),
-    kernel=control_kernels.write,
-    gradient=lambda op, dy: _first(op, dy),
-)
+def _printing(type: str, signature: str, kernel: Callable[..., Any]) -> OpDef:
+    """Define an op that gives its first input on, and prints others."""
+    pattern = Opaque(pure=False, view=True)
+    return OpDef(type, signature, like_first, pattern, kernel, _first)
+
+
+def _first(op: Operation, dy: Tensor) -> list[Any]:
+    return [dy] + [None] * (len(op.inputs) - 1)
+
+
+PRINT = _printing("Print", "input:T, *data:A", control_kernels.write)
 RUN_NUMBER = without_gradient(
     "RunNumber",
     "",
@@ -195,18 +199,7 @@ RUN_NUMBER = without_gradient(
     kernel=control_kernels.run_number,
     seeded=True,
 )
-PRINT_FIRST = OpDef(
-    "PrintFirst",
-    "input:T, number:I, *data:A",
-    infer=lambda inputs, **attrs: inputs[0],
-    pattern=Opaque(pure=False, view=True),
-    kernel=control_kernels.write_first,
-    gradient=lambda op, dy: _first(op, dy),
-)
-
-
-def _first(op: Operation, dy: Tensor) -> list[Any]:
-    return [dy] + [None] * (len(op.inputs) - 1)
+PRINT_FIRST = _printing("PrintFirst", "input:T, number:I, *data:A", control_kernels.write_first)
 
 
 def Print(

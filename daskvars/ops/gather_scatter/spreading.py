@@ -27,6 +27,7 @@ from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.gather_scatter.scatter import tensor_scatter_update
 from daskvars.ops.math.comparison import equal
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.shapes import like_first
 
 # -- repeat ------------------------------------------------------------------------------------
 
@@ -99,7 +100,7 @@ def _places(size: Any, repeats: Tensor) -> Any:
 IN_ORDER = without_gradient(
     "CoordinatesInOrder",
     "indices:I",
-    infer=lambda inputs, **attrs: inputs[0],
+    infer=like_first,
     kernel=kernels.in_order,
     pattern=Opaque(view=True),
     operands=("sizes",),

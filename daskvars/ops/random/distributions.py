@@ -28,6 +28,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import floormod
 from daskvars.ops.math.scans import whole_along
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.shapes import like_first
 from daskvars.shapes import Shape
 from daskvars.surface.signatures import named, with_example
 
@@ -334,7 +335,7 @@ truncated_normal = _normal(
 RANDOM_SHUFFLE = without_gradient(
     "RandomShuffle",
     "value:T",
-    infer=lambda inputs, **attrs: inputs[0],
+    infer=like_first,
     kernel=kernels.random_shuffle,
     pattern=Contraction(
         lambda inputs, attrs: whole_along(inputs, {"axis": 0}) if inputs[0] else "->", None

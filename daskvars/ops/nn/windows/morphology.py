@@ -24,6 +24,7 @@ from daskvars.ops.array.rearranging import reverse
 from daskvars.ops.math.arithmetic import negative
 from daskvars.ops.nn.windows.arguments import PerAxis, check_equal, image_shape, per_axis
 from daskvars.ops.rules.axes import either
+from daskvars.ops.rules.shapes import like_first
 
 
 def _dilated(inputs: Sequence[Spec], **options: Any) -> Spec:
@@ -69,7 +70,7 @@ DILATION2D = OpDef(
 DILATION2D_BACKPROP_INPUT = OpDef(
     "Dilation2DBackpropInput",
     "input:R, filter:R, out_backprop:R",
-    infer=lambda inputs, **options: inputs[0],
+    infer=like_first,
     pattern=Contraction("n__c,__c,n__c->n__c", None),
     kernel=morphology.dilation2d_backprop_input,
     gradient=_gradients_of_backprop_input,
