@@ -7,7 +7,7 @@ Each comes in three forms: one that makes a new array, one that changes the vari
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.array.slicing import checked_key, index_key
 from daskvars.kernels.gather_scatter.gather import with_batch
-from daskvars.kernels.gather_scatter.segments import flat_index, scatter_rows_into
+from daskvars.kernels.gather_scatter.segments import Part, flat_index, scatter_rows_into
 
 
 def assign_slice(xp: ArrayModule, x: Array, value: Array, **how: Any) -> Array:
@@ -135,8 +135,7 @@ def scatter_nd_into(
     *,
     mode: str,
     batch_dims: int = 0,
-    offset: int = 0,
-    size: int | None = None,
+    **part: Unpack[Part],
 ) -> None:
     """Change slices of `out` where it lies.
 
@@ -146,19 +145,17 @@ def scatter_nd_into(
       updates: [*indices.shape[:-1], *out.shape[k + 1:]], of the dtype of `out`.
       mode: "update", "add" or "sub".
       batch_dims: how many leading dimensions of indices and variable go together.
-      offset: first row of this part of the variable.
-      size: rows of the whole variable; None where this is all of it.
+      part: the rows of the variable that `out` has.
 
     Raises:
       InvalidArgumentError: a coordinate is out of range; `out` is then untouched.
     """
-    shape, ids, depth = _rows(xp, out, indices, batch_dims, size)
+    shape, ids, depth = _rows(xp, out, indices, batch_dims, part.get("size"))
     inner = math.prod(shape[1:depth])
     rows = out.reshape(len(out) * inner, *shape[depth:])
     updates = updates.reshape(*ids.shape, *shape[depth:])
-    scatter_rows_into(
-        xp, rows, ids, updates, mode=mode, offset=offset * inner, size=shape[0] * inner
-    )
+    place: Part = {"offset": part.get("offset", 0) * inner, "size": shape[0] * inner}
+    scatter_rows_into(xp, rows, ids, updates, mode=mode, **place)
     if not out.flags.c_contiguous:  # the rows were a copy
         out[...] = rows.reshape(out.shape)
 

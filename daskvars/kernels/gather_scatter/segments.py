@@ -205,13 +205,7 @@ def segment_rows(
 
 
 def gather_rows(
-    xp: ArrayModule,
-    params: Array,
-    ids: Array,
-    *,
-    axis: int = 0,
-    offset: int = 0,
-    size: int | None = None,
+    xp: ArrayModule, params: Array, ids: Array, *, axis: int = 0, **part: Unpack[Part]
 ) -> Array:
     """Return the slices of ``params`` along ``axis`` that ``ids`` name (as ``tf.gather``).
 
@@ -219,8 +213,7 @@ def gather_rows(
         params: [..., n, ...] any dtype.
         ids: int, any shape, in [0, size).
         axis: the dimension that ``ids`` index.
-        offset: first slice of this part of the table.
-        size: slices of the whole table; None where this is all of it.
+        part: the slices of a table that ``params`` has.
 
     Returns:
         [*params.shape[:axis], *ids.shape, *params.shape[axis + 1:]], dtype of ``params``; zeros
@@ -229,6 +222,7 @@ def gather_rows(
     Raises:
         InvalidArgumentError: an id is out of range.
     """
+    offset, size = part.get("offset", 0), part.get("size")
     extent = params.shape[axis]
     check_ids(xp, ids, size=extent if size is None else size)
     # Checked already, so NumPy need not prepare for failing half way.
@@ -282,24 +276,18 @@ def scatter_rows(
 
 
 def scatter_rows_into(
-    xp: ArrayModule,
-    out: Array,
-    ids: Array,
-    updates: Array,
-    *,
-    mode: str,
-    offset: int = 0,
-    size: int | None = None,
+    xp: ArrayModule, out: Array, ids: Array, updates: Array, *, mode: str, **part: Unpack[Part]
 ) -> None:
     """Update rows of ``out`` where it lies: for the owner of a buffer only.
 
     Args:
         out: [n, ...] number, overwritten.
-        ids, updates, mode, offset, size: as for ``scatter_rows``.
+        ids, updates, mode, part: as for ``scatter_rows``.
 
     Raises:
         InvalidArgumentError: an id is out of range; ``out`` is then untouched.
     """
+    offset, size = part.get("offset", 0), part.get("size")
     check_rows(xp, out, ids, size=size)
     flat = ids.reshape(-1)
     rows = xp.broadcast_to(updates, (*ids.shape, *out.shape[1:]))

@@ -67,8 +67,7 @@ def dilation2d_backprop_filter(
     """Return the gradient of ``dilation2d`` with respect to its filter, for this block's images.
 
     Args:
-        x, w, options: as of ``dilation2d``.
-        dy: [batch, rows, columns, channels] float, the gradient of its result.
+        x, w, dy, options: as of ``dilation2d_backprop_input``.
 
     Returns:
         Like ``w``: for each place the gradients of the windows whose first maximum is there.

@@ -91,10 +91,8 @@ def max_pool_grad_grad(
     """Return the gradient of ``max_pool_grad`` with respect to ``dy``.
 
     Args:
-        x: [batch, height, width, channels] float, the images.
-        y: [batch, rows, columns, channels] float, ``max_pool``'s result.
+        x, y, options: as of ``max_pool_grad``.
         ddx: like ``x``, the gradient of ``max_pool_grad``'s result.
-        options: where the windows are.
 
     Returns:
         Like ``y``: ``ddx`` at each window's first maximum.
