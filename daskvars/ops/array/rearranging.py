@@ -251,23 +251,12 @@ def _to_space(inputs: Sequence[Spec], *, block_size: int, data_format: str) -> S
     return Spec(inputs[0].dtype, _in_format(n, height, width, depth, data_format))
 
 
-SPACE_TO_DEPTH = OpDef(
-    "SpaceToDepth",
-    "input:T",
-    infer=_to_depth,
-    pattern=Movement("n___->n___"),
-    kernel=kernels.space_to_depth,
-    gradient=adjoint("DepthToSpace"),
-)
+def _of_pixels(type: str, infer: Any, kernel: Any, inverse: str) -> OpDef:
+    return OpDef(type, "input:T", infer, Movement("n___->n___"), kernel, adjoint(inverse))
 
-DEPTH_TO_SPACE = OpDef(
-    "DepthToSpace",
-    "input:T",
-    infer=_to_space,
-    pattern=Movement("n___->n___"),
-    kernel=kernels.depth_to_space,
-    gradient=adjoint("SpaceToDepth"),
-)
+
+SPACE_TO_DEPTH = _of_pixels("SpaceToDepth", _to_depth, kernels.space_to_depth, "DepthToSpace")
+DEPTH_TO_SPACE = _of_pixels("DepthToSpace", _to_space, kernels.depth_to_space, "SpaceToDepth")
 
 
 def _by_blocks(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
@@ -24,7 +24,7 @@ from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import remove_squeezable_dimensions
 from daskvars.ops.rules.axes import either
 from daskvars.surface.accepted import accepts
-from daskvars.surface.signatures import Argument, Family
+from daskvars.surface.signatures import with_arguments_of
 
 
 def count_nonzero(
@@ -151,43 +151,22 @@ def _dtype_of_counts(dtype: Any) -> dtypes.DType:
     return wanted
 
 
-HISTOGRAMS = Family(
-    {
-        "values": Argument("[...] real."),
-        "value_range": Argument("[2] of the dtype of `values`, the range of the bins."),
-        "nbins": Argument("scalar integer, the number of bins."),
-        "dtype": Argument("int32 or int64.", type="DTypeLike"),
-        "name": Argument(
-            'name scope of the operations, by default "{function}".', None, "str | None"
-        ),
-    },
-)
-
-
-def _histogram(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Call a function of bins in a name scope."""
-
-    def call(given: dict[str, Any]) -> Tensor:
-        values, bounds = given["values"], given["value_range"]
-        with name_scope(given.pop("name"), own.__name__, [values, bounds]):
-            given["dtype"] = as_dtype(given["dtype"]).base_dtype
-            return own(**given)
-
-    return HISTOGRAMS.member(own, call, "values value_range nbins dtype name")
-
-
 @accepts("dtype")
-@_histogram
 def histogram_fixed_width_bins(
     values: TensorLike,
     value_range: TensorLike,
     nbins: TensorLike = 100,
     dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Return the bins of one width that values fall in; those outside go to the outer bins.
 
     Args:
+      values: [...] real.
+      value_range: [2] of the dtype of `values`, the range of the bins.
+      nbins: scalar integer, the number of bins.
       dtype: accepted, without effect: bins are int32.
+      name: name scope of the operations, by default "histogram_fixed_width_bins".
 
     Returns:
       [...] int32.
@@ -198,26 +177,26 @@ def histogram_fixed_width_bins(
     >>> histogram_fixed_width_bins([-1.0, 1.5, 15.0], [0.0, 5.0], nbins=5).numpy().tolist()
     [0, 1, 4]
     """
-    values = convert_to_tensor(values, name="values")
-    bounds = convert_to_tensor(value_range, values.dtype.base_dtype, name="value_range")
-    low, high = joining.unstack(bounds, 2)
-    scaled = truediv(subtract(values, low), subtract(high, low))
-    count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
-    places = cast(floor(multiply(cast(count, scaled.dtype), scaled)), dtypes.int32)
-    return maximum(minimum(places, subtract(count, number(1, count))), number(0, count))
+    as_dtype(dtype)  # which says what is no dtype
+    with name_scope(name, "histogram_fixed_width_bins", [values, value_range]):
+        values = convert_to_tensor(values, name="values")
+        bounds = convert_to_tensor(value_range, values.dtype.base_dtype, name="value_range")
+        low, high = joining.unstack(bounds, 2)
+        scaled = truediv(subtract(values, low), subtract(high, low))
+        count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
+        places = cast(floor(multiply(cast(count, scaled.dtype), scaled)), dtypes.int32)
+        return maximum(minimum(places, subtract(count, number(1, count))), number(0, count))
 
 
-@_histogram
+@with_arguments_of(histogram_fixed_width_bins)
 def histogram_fixed_width(
-    values: TensorLike,
-    value_range: TensorLike,
-    nbins: TensorLike = 100,
-    dtype: DTypeLike = dtypes.int32,
+    values: TensorLike, value_range: TensorLike, nbins: TensorLike, dtype: DTypeLike, name: Any
 ) -> Tensor:
     """Count values in bins of one width; values outside the range count in the outer bins.
 
     Args:
       dtype: dtype of the counts.
+      name: name scope of the operations, by default "histogram_fixed_width".
 
     Returns:
       [nbins] `dtype`.
@@ -227,9 +206,10 @@ def histogram_fixed_width(
     >>> histogram_fixed_width(values, [0.0, 5.0], nbins=5).numpy().tolist()
     [2, 1, 1, 0, 2]
     """
-    count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
-    places = histogram_fixed_width_bins(values, value_range, count)
-    return apply(BINCOUNT, places, size=count, dtype=dtype)
+    with name_scope(name, "histogram_fixed_width", [values, value_range]):
+        count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
+        places = histogram_fixed_width_bins(values, value_range, count)
+        return apply(BINCOUNT, places, size=count, dtype=as_dtype(dtype).base_dtype)
 
 
 def _not_squeezed(labels: Spec, predictions: Spec) -> str:
