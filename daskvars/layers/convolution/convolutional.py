@@ -8,12 +8,10 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.activations import activation_of
-from daskvars.layers.arguments import ACTIVATED, DeclaredLayer, takes
+from daskvars.layers.arguments import ACTIVATED, takes
 from daskvars.layers.convolution.sizes import (
+    Sliding,
     channel_axis,
-    checked_format,
-    checked_padding,
-    num_windows,
     op_format,
     sizes_of,
     space_of,
@@ -31,7 +29,7 @@ from daskvars.shapes import ShapeLike, TensorShape
 
 
 @takes(f"filters kernel_size strides padding data_format dilation_rate {ACTIVATED}")
-class Convolution(DeclaredLayer):
+class Convolution(Sliding):
     """What convolutions are: windows of space, a kernel, a bias and an activation.
 
     Variables: `kernel` [*kernel_size, inputs, filters] and `bias` [filters].
@@ -40,15 +38,10 @@ class Convolution(DeclaredLayer):
       ValueError: an argument is none of those; (when called) the number of channels is not known.
     """
 
-    rank = 2
-
     floating_inputs = True
 
     filters: int
     kernel_size: Any
-    strides: Any
-    padding: str
-    data_format: str
     dilation_rate: Any = 1
     activation: Any
     use_bias: bool
@@ -59,12 +52,9 @@ class Convolution(DeclaredLayer):
     def _prepare(self) -> None:
         self.filters = int(self.filters)
         self.kernel_size = sizes_of(self.kernel_size, self.rank, "kernel_size")
-        self.strides = sizes_of(self.strides, self.rank, "strides")
-        self.padding = checked_padding(self.padding)
-        self.data_format = checked_format(self.data_format)
+        super()._prepare()
         self.dilation_rate = sizes_of(self.dilation_rate, self.rank, "dilation_rate")
         self.activation = activation_of(self.activation)
-        self.input_spec = InputSpec(ndim=self.rank + 2)
         self.kernel: Any = None
         self.bias: Any = None
 
@@ -116,17 +106,7 @@ class Convolution(DeclaredLayer):
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return [batch, *windows, filters], in the order of the data format."""
-        found = zip(
-            space_of(input_shape, self.data_format),
-            self.kernel_size,
-            self.strides,
-            self.dilation_rate,
-            strict=True,
-        )
-        space = [
-            num_windows(n, window, self.padding, step, rate) for n, window, step, rate in found
-        ]
-        return with_space(input_shape, self.data_format, space, self.filters)
+        return self._slid(input_shape, self.kernel_size, self.dilation_rate, self.filters)
 
 
 class Conv1D(Convolution):

@@ -6,44 +6,28 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.layers.arguments import DeclaredLayer, takes
-from daskvars.layers.convolution.sizes import (
-    checked_format,
-    checked_padding,
-    num_windows,
-    op_format,
-    sizes_of,
-    space_of,
-    with_space,
-)
+from daskvars.layers.arguments import takes
+from daskvars.layers.convolution.sizes import Sliding, op_format, sizes_of
 from daskvars.layers.functional import functional
-from daskvars.layers.input_spec import InputSpec
 from daskvars.ops.nn.windows.pooling_by_rank import pool
 from daskvars.shapes import ShapeLike, TensorShape
 
 
 @takes("pool_size strides= padding data_format name")
-class Pooling(DeclaredLayer):
+class Pooling(Sliding):
     """What pooling layers are: they give one value for each window and channel.
 
     Raises:
       ValueError: an argument is none of those.
     """
 
-    rank = 2
     kind = "MAX"
 
     pool_size: Any
-    strides: Any
-    padding: str
-    data_format: str
 
     def _prepare(self) -> None:
         self.pool_size = sizes_of(self.pool_size, self.rank, "pool_size")
-        self.strides = sizes_of(self.strides, self.rank, "strides")
-        self.padding = checked_padding(self.padding)
-        self.data_format = checked_format(self.data_format)
-        self.input_spec = InputSpec(ndim=self.rank + 2)
+        super()._prepare()
 
     def call(self, inputs: TensorLike) -> Tensor:
         """Return the pooled input."""
@@ -61,10 +45,7 @@ class Pooling(DeclaredLayer):
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return [batch, *windows, channels], in the order of the data format."""
-        space = space_of(input_shape, self.data_format)
-        found = zip(space, self.pool_size, self.strides, strict=True)
-        windows = [num_windows(n, size, self.padding, step) for n, size, step in found]
-        return with_space(input_shape, self.data_format, windows)
+        return self._slid(input_shape, self.pool_size, (1,) * self.rank)
 
 
 class MaxPooling1D(Pooling):

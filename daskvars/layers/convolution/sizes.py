@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from daskvars.layers.arguments import DeclaredLayer
+from daskvars.layers.input_spec import InputSpec
 from daskvars.ops.nn.windows.arguments import PerAxis
 from daskvars.shapes import ShapeLike, TensorShape
 
@@ -98,3 +100,28 @@ def space_of(input_shape: ShapeLike, data_format: str) -> list[int | None]:
     """Return the sizes of an input along the dimensions of space."""
     shape = TensorShape(input_shape).as_list()
     return shape[2:] if data_format == "channels_first" else shape[1:-1]
+
+
+class Sliding(DeclaredLayer):
+    """What layers are that slide windows over `rank` dimensions of space."""
+
+    rank = 2
+
+    strides: Any
+    padding: str
+    data_format: str
+
+    def _prepare(self) -> None:
+        self.strides = sizes_of(self.strides, self.rank, "strides")
+        self.padding = checked_padding(self.padding)
+        self.data_format = checked_format(self.data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def _slid(
+        self, input_shape: ShapeLike, sizes: Any, rates: Any, channels: int | None = None
+    ) -> TensorShape:
+        """Return the shape of what windows of some sizes give, in the order of the data format."""
+        space = space_of(input_shape, self.data_format)
+        each = zip(space, sizes, self.strides, rates, strict=True)
+        windows = [num_windows(n, size, self.padding, step, rate) for n, size, step, rate in each]
+        return with_space(input_shape, self.data_format, windows, channels)
