@@ -15,7 +15,7 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.row_sums import as_matrix
-from daskvars.kernels.nn.windows.convolving import by_filter, by_images, convolved
+from daskvars.kernels.nn.windows.convolving import by_filter, convolved
 from daskvars.kernels.nn.windows.patches import block_bytes, image_blocks, patch_blocks
 from daskvars.kernels.nn.windows.sliding import WindowOptions, Windows, turned
 
@@ -56,7 +56,7 @@ def conv2d_backprop_input(
     Returns:
         [batch, height, width, inputs], dtype of ``dy``.
     """
-    return by_images(xp, w, dy, input_shape, images_gradient, options)
+    return convolved(xp, dy, w, images_gradient, options, input_shape)
 
 
 def conv2d_backprop_filter(
@@ -89,7 +89,7 @@ def correlate(
 
 
 def images_gradient(
-    xp: ArrayModule, w: Array, dy: Array, windows: Windows, work: numpy.dtype[Any]
+    xp: ArrayModule, dy: Array, w: Array, windows: Windows, work: numpy.dtype[Any]
 ) -> Array:
     """Return the gradient by the images, computed in the ``work`` dtype."""
     w = w.astype(work, copy=False)

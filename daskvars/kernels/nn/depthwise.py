@@ -15,7 +15,7 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.row_sums import row_sums
-from daskvars.kernels.nn.windows.convolving import by_filter, by_images, convolved
+from daskvars.kernels.nn.windows.convolving import by_filter, convolved
 from daskvars.kernels.nn.windows.patches import (
     block_bytes,
     image_blocks,
@@ -55,7 +55,7 @@ def depthwise_conv2d_backprop_input(
 
     As ``conv2d_backprop_input``, of filters as here; ``dy`` has inputs * multiplier channels.
     """
-    return by_images(xp, w, dy, input_shape, images_gradient, options)
+    return convolved(xp, dy, w, images_gradient, options, input_shape)
 
 
 def depthwise_conv2d_backprop_filter(
@@ -74,7 +74,7 @@ def correlate(xp: ArrayModule, x: Array, w: Array, windows: Windows, work: np.dt
 
 
 def images_gradient(
-    xp: ArrayModule, w: Array, dy: Array, windows: Windows, work: np.dtype[Any]
+    xp: ArrayModule, dy: Array, w: Array, windows: Windows, work: np.dtype[Any]
 ) -> Array:
     """Return the gradient by the images, computed in the ``work`` dtype."""
     filters = flat_filters(w, work)

@@ -14,30 +14,28 @@ from daskvars.kernels.nn.windows.sliding import WindowOptions, place_windows, sp
 
 
 def convolved(
-    xp: ArrayModule, x: Array, w: Array, correlate: Callable[..., Array], options: WindowOptions
-) -> Array:
-    """Return what ``correlate(xp, x, w, windows, dtype)`` makes of images and a filter."""
-    data_format = options.get("data_format", "NHWC")
-    x, kind = channels_last(x, data_format), x.dtype
-    windows = place_windows(x.shape[1:3], w.shape[:2], **options)
-    y = correlate(xp, x, w, windows, working_dtype(xp, kind))
-    return in_data_format(xp, y.astype(kind, copy=False), data_format)
-
-
-def by_images(
     xp: ArrayModule,
+    x: Array,
     w: Array,
-    dy: Array,
-    input_shape: tuple,
-    gradient: Callable[..., Array],
+    compute: Callable[..., Array],
     options: WindowOptions,
+    input_shape: tuple | None = None,
 ) -> Array:
-    """Return the gradient by images, which ``gradient(xp, w, dy, windows, dtype)`` computes."""
+    """Return what ``compute(xp, x, w, windows, dtype)`` makes of images and a filter.
+
+    Args:
+        x: the images, or the gradient of a convolution's result.
+        w: the filter.
+        compute: either the convolution, or its gradient by images.
+        options: where the windows are.
+        input_shape: of the images that these slide over, if they are not ``x``.
+    """
     data_format = options.get("data_format", "NHWC")
-    dy, kind = channels_last(dy, data_format), dy.dtype
-    windows = place_windows(spatial(tuple(input_shape), data_format), w.shape[:2], **options)
-    dx = gradient(xp, w, dy, windows, working_dtype(xp, kind))
-    return in_data_format(xp, dx.astype(kind, copy=False), data_format)
+    image = spatial(tuple(x.shape if input_shape is None else input_shape), data_format)
+    x, kind = channels_last(x, data_format), x.dtype
+    windows = place_windows(image, w.shape[:2], **options)
+    y = compute(xp, x, w, windows, working_dtype(xp, kind))
+    return in_data_format(xp, y.astype(kind, copy=False), data_format)
 
 
 def by_filter(
