@@ -26,6 +26,10 @@ from daskvars.remote.versions.shared_graphs import keepers
 TOPIC = "daskvars-paused"
 POLL_MS = 1_000
 STALLED_S = 15.0  # of pause without progress, before what waits fails
+MORE_ROOM = (
+    "cut variables in more chunks (chunks=, a partitioner), or use more workers, or ones with more "
+    "memory (memory_limit=)"
+)
 SCARCE_SHARE = 0.7  # of a worker's memory, from which that may be why it is gone
 
 
@@ -80,9 +84,7 @@ class PausedWorkers(SchedulerPlugin):
             self._notify(
                 found,
                 f"is gone, and had little memory left: {self.memory_of(found)}. A nanny ends a "
-                "worker that takes nearly all of its memory. Cut variables in more chunks "
-                "(chunks=, a partitioner), or use more workers, or ones with more memory "
-                "(memory_limit=)",
+                f"worker that takes nearly all of its memory: {MORE_ROOM}",
                 is_gone=True,
             )
 
@@ -115,8 +117,7 @@ class PausedWorkers(SchedulerPlugin):
             f"worker {worker.name} at {worker.address} is paused, and nothing has moved"
             f" for {STALLED_S:.0f} s: {self.memory_of(worker)}. Variables there: "
             f"{listed or 'none'}. The run was given up and changed nothing. Free what else "
-            "the worker's process holds, cut variables in more chunks (chunks=, a partitioner), or "
-            "use more workers, or ones with more memory (memory_limit=)",
+            f"the worker's process holds, {MORE_ROOM}",
         )
 
     def _variables(self, worker: Any) -> dict[str, int]:
