@@ -7,9 +7,9 @@ asks each for the gradients of its inputs. It names no op but ``add_n``, ``ones_
 - A gradient flows along floating and complex tensors only. It stops silently at an op whose
   definition says ``NO_GRADIENT`` (TensorFlow's ``NotDifferentiable``), at integer and bool
   tensors and at `stop_gradients`. An integer tensor by itself has the gradient one.
-- An `IndexedSlices` stays sparse: two are joined by concatenation. Only an op that passes its
-  gradient on as it is (``PASS_GRADIENT``) receives one; for all others it is made dense, which
-  warns when the dense tensor is large, and not computed of sources that are all small.
+- An `IndexedSlices` stays sparse: two are added up by concatenation (`sum_of_slices`). Only an op
+  that passes its gradient on as it is (``PASS_GRADIENT``) receives one; for all others it is made
+  dense, which warns when the dense tensor is large, and not computed of sources that are all small.
 - In the body of a function a captured tensor stands for the outer one, and the walk goes on there.
 - Effects of a run are ordered by data and program order (see `daskvars.execution`), so there are no
   races that `gate_gradients` would have to prevent.
@@ -39,7 +39,7 @@ from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.control.map_fn import map_fn
 from daskvars.ops.control.subgraphs import is_differentiable, use_gradients
 from daskvars.ops.control.tensor_lists import list_sum
-from daskvars.ops.gather_scatter.densify import densify, joined
+from daskvars.ops.gather_scatter.sparse_gradients import densify, sum_of_slices
 from daskvars.ops.math.arithmetic import add_n
 from daskvars.surface.accepted import accepts
 
@@ -400,7 +400,7 @@ def _total(parts: Sequence[Gradient], largest: int) -> Gradient | None:
         return parts[0]
     sparse = [part for part in parts if isinstance(part, IndexedSlices)]
     if len(sparse) == len(parts):
-        return joined(sparse)
+        return sum_of_slices(sparse)
     dense = [densify(part, largest=largest) for part in parts]
     return list_sum(dense) if dense[0].spec.dtype is variant else add_n(dense)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.ops.gather_scatter.densify import densify
+from daskvars.ops.gather_scatter.sparse_gradients import densify
 
 pytestmark = [pytest.mark.usefixtures("both_thresholds"), pytest.mark.usefixtures("graph")]
 

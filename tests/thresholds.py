@@ -15,7 +15,7 @@ LOWEST = {
     "daskvars.execution.cluster.workers.placement": {"SLACK_BYTES": 0, "MIN_CUT_BYTES": 1},
     "daskvars.lowering.planner.fuse": {"SMALL_BYTES": 0},
     "daskvars.lowering.planner.propagate": {"LOOKUPS_PER_ROW": 0},
-    "daskvars.lowering.planner.shard": {"MIN_CONSTANT_BYTES": 1},
+    "daskvars.lowering.planner.choose_cuts": {"MIN_CONSTANT_BYTES": 1},
     "daskvars.execution.cluster.runs.sent_feeds": {"SHARED_BYTES": 0, "MAX_GRAPH_BYTES": 1},
     "daskvars.kernels.nn.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1, "SAMPLE_ROWS": 1},
     "daskvars.kernels.nn.candidates": {"LARGEST_DRAW": 2},
@@ -32,7 +32,7 @@ LOWEST = {
     "daskvars.lowering.emission.stages": {"SPLIT_BYTES": 0},
     "daskvars.remote.exchange": {"SMALL_BYTES": 0, "THREAD_BYTES": 0},
     "daskvars.remote.shared_buffers": {"LEAST_BYTES": 1},
-    "daskvars.remote.tasks.record_files": {"BLOCK_BYTES": 1},
+    "daskvars.remote.tasks.record_blocks": {"BLOCK_BYTES": 1},
     "daskvars.data.nodes.files": {"FIRST_INDEX_BYTES": 1, "INDEX_BYTES": 1},
     "daskvars.remote.task_outputs": {
         "MAX_SHOWN_BYTES": 0,

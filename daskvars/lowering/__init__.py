@@ -22,10 +22,10 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.emission.emit import emit
 from daskvars.lowering.plan import Plan
+from daskvars.lowering.planner.choose_cuts import ALONE, Machine, choose_cuts
 from daskvars.lowering.planner.fuse import fuse
 from daskvars.lowering.planner.place import Places, place
 from daskvars.lowering.planner.segments import segments
-from daskvars.lowering.planner.shard import ALONE, Machine, shard
 from daskvars.lowering.rewrites.functionalize import functionalize
 from daskvars.lowering.rewrites.prune import prune
 from daskvars.lowering.rewrites.route_updates import route_updates
@@ -73,7 +73,7 @@ def lower(
     )
     program = passed(specialize, program)
     program = passed(route_updates, program)
-    program = passed(shard, program, machine, [tensor.name for tensor in feeds])
+    program = passed(choose_cuts, program, machine, [tensor.name for tensor in feeds])
     program = passed(place, program, places, machine.client_work_s)
     if is_async:
         program = passed(split_update, program)

@@ -127,16 +127,16 @@ class Node:
       assigned: what is known of a variable that the op writes without reading it.
       subgraphs: functional programs of an op with branches.
       turns: how often these are run, about (`specialize`).
-      inside: for each of them the labels of its values' dimensions, as in `access` (`shard`).
-      access: its labels (`shard`).
-      layouts: chunks of each output (`shard`).
-      wanted: chunks in which it takes each input (`shard`).
-      grid: blocks along each parallel axis of the op (`shard`).
+      inside: for each of them the labels of its values' dimensions, as in `access` (`choose_cuts`).
+      access: its labels (`choose_cuts`).
+      layouts: chunks of each output (`choose_cuts`).
+      wanted: chunks in which it takes each input (`choose_cuts`).
+      grid: blocks along each parallel axis of the op (`choose_cuts`).
       in_maps, out_maps: for each dimension of each input and output, the axis of `grid` that
-        numbers its blocks, or -1 for a whole dimension (`shard`).
-      merges: axes of the producer's grid over which partial results are merged (`shard`).
+        numbers its blocks, or -1 for a whole dimension (`choose_cuts`).
+      merges: axes of the producer's grid over which partial results are merged (`choose_cuts`).
       pinned, cut: its labels and the chunks of some of them, where `route_updates` has set them.
-      by_rows: it looks rows up in its first input, which is cut, wherever they are (`shard`).
+      by_rows: it looks rows up in its first input, which is cut, wherever they are (`choose_cuts`).
       ragged: its blocks have fewer rows than their layout says (`route_updates`).
       filled: how many they have in all, about, as a share of what that says.
       device: where its operation asks to run; of an assignment, where its variable is.
@@ -211,7 +211,7 @@ class Node:
 
     @property
     def rules(self) -> OpDef:
-        """The definition of its op: what `route_updates` and `shard` add has none, and no rules."""
+        """The definition of its op; what `route_updates` and `choose_cuts` add has none."""
         assert self.opdef is not None
         return self.opdef
 
@@ -260,7 +260,7 @@ class Program:
       presence: keys whose having a value was looked at, and what was found.
       automatic: keys of variables that are cut though nobody said how: their number of chunks is
         that of the workers, so that no bits may depend on it.
-      sharding: how its work is cut, and the runner-up, if there was a choice (`shard`).
+      sharding: how its work is cut, and the runner-up, if there was a choice (`choose_cuts`).
       client_s: the estimated seconds of its work if the client does it, else None (`place`).
     """
 

@@ -98,7 +98,7 @@ def verify_specialized(program: Program, *_: Any) -> None:
 
 
 def verify_layouts(program: Program, *_: Any) -> None:
-    """Every value is cut in a known way, and partial results are merged (`shard`)."""
+    """Every value is cut in a known way, and partial results are merged (`choose_cuts`)."""
     verify_values(program)
     for node in program.nodes:
         _verify_layout(node)
@@ -231,7 +231,7 @@ PROMISES: Mapping[str, Callable[..., None]] = {
     "functionalize": verify_values,
     "specialize": verify_specialized,
     "route_updates": verify_specialized,
-    "shard": verify_layouts,
+    "choose_cuts": verify_layouts,
     "place": verify_places,
     "split_update": verify_newest,
     "fuse": verify_groups,

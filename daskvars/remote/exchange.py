@@ -75,8 +75,8 @@ from daskvars.remote.task_outputs import (
     TaskOutputs,
 )
 from daskvars.remote.tracing import FIGURES, TRACE, TRACED, Kernels, Slice, Tracer, slices_of
+from daskvars.remote.versions.commit_order import LostKeysError
 from daskvars.remote.versions.shared_graphs import OPERATION
-from daskvars.remote.versions.shared_versions import LostKeysError
 from daskvars.remote.worker_memory import is_scarce
 from daskvars.versioned import Versioned, VersionedPart
 

@@ -38,7 +38,7 @@ from tensorboard.util import tensor_util
 
 from daskvars.graph.records.graph_def import SHAPES, GraphDef
 from daskvars.kernels.summaries import plain
-from daskvars.remote.tasks.record_files import masked
+from daskvars.remote.tasks.tfrecord_reader import masked
 from daskvars.summary.drawn_nodes import drawn_nodes
 from daskvars.summary.records import (
     Event,
@@ -264,7 +264,7 @@ class Truncated(Exception):
 
 
 @dataclass
-class RecordReader:
+class EventRecordReader:
     """Reads TensorFlow's records: a length, its checksum, the bytes, their checksum.
 
     Attributes:
@@ -309,7 +309,7 @@ def read_tfevents(file: BinaryIO) -> Iterator[Event]:
     """
     size = os.fstat(file.fileno()).st_size
     try:
-        for record in RecordReader(file, size):
+        for record in EventRecordReader(file, size):
             yield _event_of(event_pb2.Event.FromString(record))
     except (DecodeError, TypeError, OverflowError) as error:
         raise ValueError(f"the record before byte {file.tell()} is no event: {error}") from None

@@ -13,7 +13,6 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
-from daskvars.state.stores.addresses import ARCHIVE_SUFFIX
 from daskvars.variables.initializers import Zeros
 from daskvars.variables.scopes.variable_scope import get_variable
 from daskvars.variables.variable import Variable
@@ -139,31 +138,3 @@ def assert_global_step(global_step_tensor: Any) -> None:
     shape = global_step_tensor.shape
     if shape.ndims != 0 and shape.is_fully_defined():
         raise TypeError(f'Existing "global_step" is not scalar: {shape}')
-
-
-def numbered(sess: Any, path: str, step: Any, with_zeros: bool) -> tuple[str, int | None]:
-    """Return the path of a checkpoint of a step, and the step; None where there is none.
-
-    The number comes before ``.zip``, where a path ends so.
-
-    Args:
-      sess: the session that has the step.
-      path: what the number is added to.
-      step: a number, an integer variable, tensor or its name, or None.
-      with_zeros: write eight digits.
-
-    Raises:
-      TypeError: the step is no integer.
-    """
-    if step is None:
-        return path, None
-    is_number = hasattr(step, "__index__") and not hasattr(step, "graph")
-    try:
-        value = int(step) if is_number else global_step(sess, step)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"global_step must be an integer or an integer variable: {step!r}"
-        ) from None
-    stem = path.removesuffix(ARCHIVE_SUFFIX)
-    number = f"-{value:08d}" if with_zeros else f"-{value}"
-    return stem + number + path[len(stem) :], value

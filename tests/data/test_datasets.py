@@ -18,7 +18,7 @@ from daskvars.errors import (
     NotFoundError,
     UnimplementedError,
 )
-from daskvars.remote.tasks.record_files import RecordReader
+from daskvars.remote.tasks.tfrecord_reader import RecordReader
 
 
 def values(dataset):

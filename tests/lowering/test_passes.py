@@ -240,7 +240,7 @@ BREACHES = [
             "functionalize",
             "specialize",
             "route_updates",
-            "shard",
+            "choose_cuts",
             "place",
             "split_update",
         )
@@ -263,7 +263,7 @@ BREACHES = [
     ],
     *[
         (step, breach, message)
-        for step in ("shard", "place", "split_update")
+        for step in ("choose_cuts", "place", "split_update")
         for breach, message in [
             (lacks_layouts, "lacks a layout"),
             (lacks_wishes, "what chunks it wants"),

@@ -12,7 +12,7 @@ from daskvars.remote.dask_internals import pickle
 from daskvars.remote.exchange import Exchanges, Wanted
 from daskvars.remote.shared_buffers import SharedBuffers
 from daskvars.remote.task_outputs import GONE, CountedOutput, RemoteOutput, TaskOutputs
-from daskvars.remote.versions.shared_versions import LostKeysError
+from daskvars.remote.versions.commit_order import LostKeysError
 
 DEAD, ALIVE = "tcp://127.0.0.1:1", "tcp://127.0.0.1:2"
 

@@ -20,7 +20,7 @@ from daskvars.data.records.tfrecords import compression_of
 from daskvars.dtypes import DType, float32, float64, int32, int64, string
 from daskvars.ops.array.constant import constant
 from daskvars.ops.parsing import decode_csv, parse_example
-from daskvars.remote.tasks.record_files import opened_plain
+from daskvars.remote.tasks.opened_files import opened_plain
 from daskvars.surface.accepted import accepts
 
 

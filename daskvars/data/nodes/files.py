@@ -31,17 +31,16 @@ from daskvars.execution.engine.executors import active_client
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.remote.tasks.element_tasks import gathered_records, indexed
-from daskvars.remote.tasks.record_files import (
+from daskvars.remote.tasks.opened_files import opened, opened_plain
+from daskvars.remote.tasks.record_blocks import (
     Format,
     Index,
     RecordBlock,
-    RecordReader,
     fixed_count,
     index,
-    opened,
-    opened_plain,
     records_of,
 )
+from daskvars.remote.tasks.tfrecord_reader import RecordReader
 
 FIRST_INDEX_BYTES, INDEX_BYTES = 1 << 22, 1 << 26  # of a file that are indexed at a time
 

@@ -1,4 +1,4 @@
-"""TFRecord files, written and read: what is in one says `remote.tasks.record_files`."""
+"""TFRecord files, written, and gone through: they are read by `remote.tasks.tfrecord_reader`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 from daskvars.errors import FailedPreconditionError
-from daskvars.remote.tasks.record_files import (
-    LENGTH,
-    SUM,
-    PathName,
-    RecordReader,
-    masked,
-    opened,
-)
+from daskvars.remote.tasks.opened_files import PathName, opened
+from daskvars.remote.tasks.tfrecord_reader import LENGTH, SUM, RecordReader, masked
 from daskvars.surface.one_line import ShownByArguments
 
 

@@ -21,7 +21,7 @@ from distributed import Client, Future, wait
 from daskvars.execution.engine.values.rows_arrays import Addresses, RowsArray
 from daskvars.remote.dask_internals import task_functions
 from daskvars.remote.tasks.element_tasks import as_they_are, mapped_rows, read_records
-from daskvars.remote.tasks.record_files import RecordBlock
+from daskvars.remote.tasks.record_blocks import RecordBlock
 from daskvars.remote.tasks.row_tasks import (
     Pick,
     computed,

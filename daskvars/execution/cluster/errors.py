@@ -14,7 +14,7 @@ from distributed import CancelledError, Future
 
 from daskvars.errors import OpError, UnavailableError, permanent
 from daskvars.remote.dask_internals import KilledWorker, NoValidWorkerError
-from daskvars.remote.versions.shared_versions import LostKeysError
+from daskvars.remote.versions.commit_order import LostKeysError
 from daskvars.state.format.manifest import VersionId
 
 GONE = (KilledWorker, CancelledError, NoValidWorkerError, LostKeysError)

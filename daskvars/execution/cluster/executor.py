@@ -93,8 +93,7 @@ from daskvars.remote.exchange import Exchanges
 from daskvars.remote.task_keys import new_token, outputs_key, read_key
 from daskvars.remote.tasks.stage_tasks import as_outputs, fetched
 from daskvars.remote.told_results import ToldResults
-from daskvars.remote.versions.shared_graphs import OPERATION, topic
-from daskvars.remote.versions.shared_versions import (
+from daskvars.remote.versions.commit_order import (
     BlockLocation,
     LostStateError,
     RunHeader,
@@ -102,6 +101,7 @@ from daskvars.remote.versions.shared_versions import (
     Variables,
     keys_of,
 )
+from daskvars.remote.versions.shared_graphs import OPERATION, topic
 from daskvars.remote.versions.version_keeper import VersionKeeper
 from daskvars.remote.worker_memory import WorkerMemory
 from daskvars.state import ConflictError, Values, ZarrStore

@@ -5,6 +5,7 @@
 - ``rearranging``: reversed, rolled, and moved between space, depth and batch.
 - ``ranges``: any block of a range or identity matrix can be made alone.
 - ``one_hot``: rows of which one element is set.
+- ``placeholders``: the error of one that nothing was fed for.
 
 A view is a result like any other: that it shares its argument's memory is known to the engine
 (`daskvars.remote.regions.aliasing`), not to the kernel.

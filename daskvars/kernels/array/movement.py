@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy
 
@@ -15,22 +15,6 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.math.precision import is_half
 
 Sizes = tuple[int, ...]
-
-_TYPE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
-
-
-def missing_feed(xp: ArrayModule, *, dtype: DType, shape: Sizes | None, tensor: str) -> NoReturn:
-    """Raise InvalidArgumentError: a placeholder was needed that nothing was fed for."""
-    sizes = ",".join("?" if n is None else str(n) for n in shape or ())
-    raise InvalidArgumentError(
-        None,
-        tensor,
-        f"You must feed a value for placeholder tensor '{tensor}' with dtype "
-        f"{_TYPE_NAMES.get(dtype.name, dtype.name)}"
-        + (f" and shape [{sizes}]" if sizes else "")
-        + f". Give it to run: feed_dict={{{tensor + ':0'!r}: value}}",
-    )
-
 
 # -- one value, and shapes ---------------------------------------------------------------------
 

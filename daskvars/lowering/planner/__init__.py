@@ -1,19 +1,19 @@
 """Along what a program is cut, where its nodes run, and which of them share a task.
 
-- ``shard`` (pass 5): along which dimension a step's feeds are cut, and into how many parts: it
+- ``choose_cuts`` (pass 5): along which dimension a step's feeds are cut, into how many parts: it
   tries a few ways and takes the cheapest. ``sharding_report``: what it chose, as text and data.
 - ``propagate``: what follows for all other values from how the leaves are cut; ``cut_loops``:
   the same through branches and loops (a `dynamic_rnn` that is cut along its batch).
 - ``place`` (pass 6): the device of each node; ``client_work``: what needs no worker at all.
 - ``fuse`` (pass 7): nodes to regions, each one task for each block; ``segments`` (pass 8): regions
   that begin before all of what they take from other workers has come.
-- ``costs``: what a node costs, about.
+- ``costs``: what nodes, tasks and exchanges cost, about, and how much better a choice must be.
 
 Vocabulary: a *label* is a dimension that several values share, and what is cut alike has one label;
 a *partial* result lacks a label of what it was made from, and is merged (summed) over its parts; a
 *place* is a device, and with which of its workers the blocks begin.
 
 The rule: a choice is made by cost, from concrete shapes, and looks at access patterns and bytes,
-never at an op's name. `shard` tries a choice by running `propagate` and `fuse` on a copy of the
-program, so what it estimates is what would be run.
+never at an op's name. `choose_cuts` tries a choice by running `propagate` and `fuse` on a copy of
+the program, so what it estimates is what would be run.
 """

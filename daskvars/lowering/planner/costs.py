@@ -1,4 +1,4 @@
-"""What a node costs, about: the figures that choices are made by."""
+"""What nodes, tasks, stages and exchanges cost, about: the figures that choices are made by."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from daskvars.lowering.program import Node, spec_bytes
 FLOPS_PER_S = 4e10
 MEMORY_BYTES_PER_S = 8e9
 CALL_S = 3e-6
+TASK_S = 3e-4  # beside what is computed in it
+# Of workers: what one exchange holds all of them up, and what the scheduler takes for a task.
+EXCHANGE_S = 3e-3
+SCHEDULING_S = 1e-3
+
+MIN_GAIN = 0.95  # of the seconds of what is simpler: what is no better than that is not chosen
+NEAR_IDEAL = 1.15  # of the seconds of a perfect division: nothing better is looked for
 
 
 def moved_bytes(node: Node) -> float:

@@ -12,7 +12,7 @@ from daskvars.graph.definitions.patterns import Source
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.kernels.array import movement as kernels
+from daskvars.kernels.array import placeholders as kernels
 from daskvars.ops.rules.families import elementwise
 from daskvars.shapes import Shape, ShapeLike
 

@@ -8,8 +8,9 @@
 - ``table_rows``: rows of a table that is cut, looked up where they are.
 - ``feed_tasks``: values that are fed, as they are or as blocks of dask arrays.
 - ``row_tasks``: rows of stored arrays, for the parts of batches.
-- ``element_tasks``: rows and records anywhere in blocks, and functions of them; ``record_files``:
-  files of lines and records, opened, gone through, and cut in blocks.
+- ``element_tasks``: rows and records anywhere in blocks, and functions of them;
+  ``record_blocks``: files of lines and records cut in blocks; ``tfrecord_reader``: what is in a
+  TFRecord file; ``opened_files``: files anywhere, decompressed.
 - ``chunk_tasks``: stored chunks written from blocks, and blocks loaded where they were lost.
 
 A task carries names, numbers and keys; programs and constants travel once and are depended on. So a

@@ -20,7 +20,7 @@ from daskvars.errors import InvalidArgumentError, OpError
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.remote.tasks.feed_tasks import fed_array
-from daskvars.remote.tasks.record_files import Format, Index, RecordBlock, index, records_of
+from daskvars.remote.tasks.record_blocks import Format, Index, RecordBlock, index, records_of
 from daskvars.remote.tasks.region_tasks import compressed, decompressed, to_dashboard
 
 GIVEN, RESULT, VALUE = "given", "result", "value"

@@ -53,7 +53,7 @@ from daskvars.remote.tasks.region_tasks import (
     unpacked,
 )
 from daskvars.remote.tasks.table_rows import Rows, RowsElsewhere
-from daskvars.remote.versions.shared_versions import LostKeysError
+from daskvars.remote.versions.commit_order import LostKeysError
 from daskvars.remote.worker_memory import has_room, reserve_memory
 
 BY_ROWS = "rows"  # in place of slices

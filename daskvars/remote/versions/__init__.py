@@ -1,6 +1,6 @@
 """A state on the scheduler: which keys its newest version has.
 
-- ``shared_versions``: the protocol, without Dask: runs are bound to the newest version as they
+- ``commit_order``: the protocol, without Dask: runs are bound to the newest version as they
   come, finished in that order, undone where one fails. Pure state, events in and messages out.
 - ``shared_graphs``: how a run names blocks of variables, and how the scheduler puts in their keys.
 - ``seal_schedule``: when a state is sealed, and by whose session.

@@ -7,7 +7,7 @@ from operator import getitem
 from typing import Any, NamedTuple
 
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
-from daskvars.remote.versions.shared_versions import BlockLocation, BlockRef, BlockRefs, RunHeader
+from daskvars.remote.versions.commit_order import BlockLocation, BlockRef, BlockRefs, RunHeader
 
 OPERATION = "daskvars_versions"
 

@@ -43,16 +43,7 @@ from daskvars.remote.dask_internals import (
 )
 from daskvars.remote.task_keys import has_outputs
 from daskvars.remote.told_results import TOLD
-from daskvars.remote.versions.seal_schedule import SealSchedule
-from daskvars.remote.versions.shared_graphs import (
-    OPERATION,
-    bound_task,
-    keepers,
-    located_references,
-    references,
-    topic,
-)
-from daskvars.remote.versions.shared_versions import (
+from daskvars.remote.versions.commit_order import (
     LostKeysError,
     PendingRun,
     RunHeader,
@@ -61,6 +52,15 @@ from daskvars.remote.versions.shared_versions import (
     Variables,
     keys_of,
     lost_state,
+)
+from daskvars.remote.versions.seal_schedule import SealSchedule
+from daskvars.remote.versions.shared_graphs import (
+    OPERATION,
+    bound_task,
+    keepers,
+    located_references,
+    references,
+    topic,
 )
 from daskvars.state.format.manifest import NO_VERSION, VersionId
 

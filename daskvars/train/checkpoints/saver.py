@@ -27,9 +27,9 @@ from daskvars.train.checkpoints import ops as saver_ops
 from daskvars.train.checkpoints.checkpoint_state import checkpoint_exists, get_checkpoint_mtimes
 from daskvars.train.checkpoints.kept_checkpoints import KeptCheckpoints, check_place
 from daskvars.train.checkpoints.ops import SaverOps
+from daskvars.train.checkpoints.paths import path_of_step
 from daskvars.train.checkpoints.reader import CheckpointReader
 from daskvars.train.checkpoints.saved_tensors import SavedTensor, saved_tensors, shards_by_name
-from daskvars.train.training_step import numbered
 
 
 class Saver:
@@ -240,7 +240,7 @@ class Saver:
         latest_filename = latest_filename or "checkpoint"
         engine = self._engine(sess)
         self._run_mirrors(sess, 0)
-        path, step = numbered(sess, os.fspath(save_path), global_step, self._pad)
+        path, step = path_of_step(sess, os.fspath(save_path), global_step, self._pad)
         check_place(path, latest_filename)
         parts = shards_by_name(self._tensors)
 

@@ -9,7 +9,7 @@ import zarr
 
 import daskvars.v1 as tf
 from daskvars.data.nodes import files
-from daskvars.remote.tasks import record_files
+from daskvars.remote.tasks import record_blocks
 from tests.clusters import running
 
 pytestmark = pytest.mark.usefixtures("graph")
@@ -336,7 +336,7 @@ def test_on_a_cluster_it_is_the_same_and_workers_read(tmp_path, monkeypatch):
 
     with running(2) as client, client.as_current(), monkeypatch.context() as patch:
         patch.setattr(zarr.Array, "__getitem__", here)
-        patch.setattr(record_files, "opened", here)
+        patch.setattr(record_blocks, "opened", here)
         patch.setattr(files, "opened_plain", here)
         there, also = run()
     assert (count, also) == (7, 7)

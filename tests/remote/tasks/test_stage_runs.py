@@ -11,7 +11,7 @@ from daskvars.remote.task_outputs import GONE, CountedOutput, RemoteOutput
 from daskvars.remote.tasks import stage_tasks
 from daskvars.remote.tasks.block_arguments import Take
 from daskvars.remote.tasks.stage_tasks import BlockCall, Source, StageProgram, StageRun, WorkerStage
-from daskvars.remote.versions.shared_versions import LostKeysError
+from daskvars.remote.versions.commit_order import LostKeysError
 
 LARGE, SMALL = np.ones(100_000), np.ones(10)
 

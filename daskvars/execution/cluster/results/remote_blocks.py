@@ -11,7 +11,7 @@ import numpy
 from distributed import CancelledError, Client, Future
 
 from daskvars.device_array import DeviceArray, as_given
-from daskvars.remote.versions.shared_versions import BlockLocation
+from daskvars.remote.versions.commit_order import BlockLocation
 from daskvars.state.format.grids import Blocks
 from daskvars.surface.progress_bars import long_work
 from daskvars.versioned import Versioned

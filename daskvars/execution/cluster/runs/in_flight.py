@@ -37,7 +37,7 @@ from daskvars.execution.cluster.state_client import StateClient
 from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.saving.local_seals import MAX_ATTEMPTS
 from daskvars.remote.dask_internals import sync_while_connected
-from daskvars.remote.versions.shared_versions import LostStateError, StaleViewError
+from daskvars.remote.versions.commit_order import LostStateError, StaleViewError
 from daskvars.state.format.manifest import VersionId
 
 POLL_S = 1.0  # how often whoever waits makes sure that the cluster is there
@@ -66,7 +66,7 @@ class InFlight:
     Attributes:
       runs: by the number under which they were sent last.
       messages: what the scheduler has told and nobody has acted on.
-      epoch: see `remote.versions.shared_versions`.
+      epoch: see `remote.versions.commit_order`.
       changed: held while the runs or their log change.
       run_lock: held while runs are sent, one after the other.
       lost_runs: sends runs again where data is lost.

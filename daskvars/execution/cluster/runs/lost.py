@@ -20,7 +20,7 @@ from daskvars.execution.cluster.errors import LostError
 from daskvars.execution.cluster.runs.bound_plan import BoundPlan
 from daskvars.execution.cluster.runs.sent_run import SentRun
 from daskvars.execution.engine import events
-from daskvars.remote.versions.shared_versions import LostStateError
+from daskvars.remote.versions.commit_order import LostStateError
 
 MAX_LOSSES = 5  # while runs are sent again
 
@@ -30,7 +30,7 @@ class Resender(Protocol):
 
     Attributes:
       runs: by the number under which they were sent last.
-      epoch: see `remote.versions.shared_versions`.
+      epoch: see `remote.versions.commit_order`.
       changed: held while the runs or their log change.
     """
 

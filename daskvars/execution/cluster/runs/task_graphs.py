@@ -40,7 +40,7 @@ from daskvars.remote.tasks.stage_tasks import (
     run_stage,
 )
 from daskvars.remote.tasks.table_rows import Rows
-from daskvars.remote.versions.shared_versions import BlockRef, BlockRefs
+from daskvars.remote.versions.commit_order import BlockRef, BlockRefs
 
 GATHER = "gather"  # the label of tasks that gather references
 

@@ -33,7 +33,7 @@ from daskvars.execution.cluster.state_client import StateClient
 from daskvars.execution.engine.saving.local_seals import seal_version
 from daskvars.remote.dask_internals import Task
 from daskvars.remote.tasks.chunk_tasks import load_outputs
-from daskvars.remote.versions.shared_versions import Variables
+from daskvars.remote.versions.commit_order import Variables
 from daskvars.state import VersionId, ZarrStore
 from daskvars.state.format.grids import Blocks
 from daskvars.state.format.manifest import Manifest

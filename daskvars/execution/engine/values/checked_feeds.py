@@ -1,7 +1,7 @@
 """Feeds: checked against their placeholders before anything runs.
 
-Along what they are cut for parallel work the planner chooses: `lowering.planner.shard`. How many
-parts there may be at most `execution.engine.plans.executables` tells it (`machine_of`).
+Along what they are cut for parallel work the planner chooses: `lowering.planner.choose_cuts`. How
+many parts there may be at most `execution.engine.plans.executables` tells it (`machine_of`).
 """
 
 from __future__ import annotations

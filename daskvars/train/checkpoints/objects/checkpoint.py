@@ -26,10 +26,10 @@ from daskvars.train.checkpoints.objects.statuses import (
     session_of,
 )
 from daskvars.train.checkpoints.objects.walking import FoundObjects
+from daskvars.train.checkpoints.paths import path_of_step
 from daskvars.train.checkpoints.reader import NewCheckpointReader
 from daskvars.train.checkpoints.saved_tensors import saved_tensors, shards_by_name
 from daskvars.train.checkpoints.saver import instead_of
-from daskvars.train.training_step import numbered
 from daskvars.variables.colocation import building_in
 from daskvars.variables.tracking import Trackable, is_trackable, tracked
 from daskvars.variables.variable import Variable
@@ -144,7 +144,7 @@ class Checkpoint(Trackable):
           ValueError: there is no session, or the path is that of the directory's record.
         """
         number = self._count(session)
-        path = numbered(None, os.fspath(file_prefix), number, False)[0]
+        path = path_of_step(None, os.fspath(file_prefix), number, False)[0]
         check_place(path, "checkpoint")
         self.write(path, session)
         update_checkpoint_state(os.path.dirname(path), path, [path], save_relative_paths=True)

@@ -19,7 +19,7 @@ from daskvars.train.checkpoints.checkpoint_state import (
     update_checkpoint_state,
 )
 from daskvars.train.checkpoints.objects.checkpoint import Checkpoint
-from daskvars.train.training_step import numbered
+from daskvars.train.checkpoints.paths import path_of_step
 
 
 class CheckpointManager(ShownByArguments):
@@ -143,7 +143,7 @@ class CheckpointManager(ShownByArguments):
         # The counter goes up with each save, whatever its path is numbered by.
         counted = self._checkpoint._count(session)
         number = counted if checkpoint_number is None else checkpoint_number
-        path = numbered(session or get_default_session(), self._prefix, number, False)[0]
+        path = path_of_step(session or get_default_session(), self._prefix, number, False)[0]
         self._checkpoint.write(path, session)
         self._last_step = step
         self._latest = path

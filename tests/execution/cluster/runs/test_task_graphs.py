@@ -10,7 +10,7 @@ from daskvars.execution.cluster.runs.task_graphs import Template
 from daskvars.lowering.emission.stages import described
 from daskvars.remote.tasks.region_tasks import unpacked
 from daskvars.remote.tasks.stage_tasks import unpacked_stage
-from daskvars.remote.versions.shared_versions import BlockRef
+from daskvars.remote.versions.commit_order import BlockRef
 
 WORKERS, UNITS = 4, 64
 

@@ -8,7 +8,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.remote.tasks import chunk_tasks as seals
-from daskvars.remote.versions.shared_versions import keys_of
+from daskvars.remote.versions.commit_order import keys_of
 from daskvars.remote.versions.version_keeper import keepers
 from tests.clusters import running
 from tests.execution.cluster.shared_counters import blocks_of

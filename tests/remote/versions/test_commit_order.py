@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from daskvars.remote.dask_internals import Task, TaskRef
-from daskvars.remote.versions.shared_versions import (
+from daskvars.remote.versions.commit_order import (
     BlockLocation,
     BlockRef,
     LostStateError,

@@ -1,4 +1,4 @@
-"""Sparse gradients: joined, and made dense where something needs them whole."""
+"""Sparse gradients: added up, and made dense where something needs them whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from daskvars.ops.math.casting import cast
 LARGE_BYTES = 16 << 20  # a sparse gradient made dense beyond this is worth a warning
 
 
-def joined(parts: Sequence[IndexedSlices]) -> IndexedSlices:
+def sum_of_slices(parts: Sequence[IndexedSlices]) -> IndexedSlices:
     """Return the sum of slices of one tensor: the rows of all of them, one after another.
 
     Args:

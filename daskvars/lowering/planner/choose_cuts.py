@@ -45,7 +45,17 @@ from daskvars.graph.definitions.patterns import (
     Elementwise,
     Source,
 )
-from daskvars.lowering.planner.costs import CALL_S, FLOPS_PER_S, MEMORY_BYTES_PER_S, moved_bytes
+from daskvars.lowering.planner.costs import (
+    CALL_S,
+    EXCHANGE_S,
+    FLOPS_PER_S,
+    MEMORY_BYTES_PER_S,
+    MIN_GAIN,
+    NEAR_IDEAL,
+    SCHEDULING_S,
+    TASK_S,
+    moved_bytes,
+)
 from daskvars.lowering.planner.fuse import Group, fuse, moved_values
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.propagate import full_access, is_cut, propagate
@@ -64,13 +74,6 @@ from daskvars.lowering.program import (
 )
 from daskvars.shapes import is_known
 
-TASK_S = 3e-4  # beside the costs of what is computed (`costs`)
-# Of workers: what one exchange holds all of them up, and what the scheduler takes for a task.
-EXCHANGE_S = 3e-3
-SCHEDULING_S = 1e-3
-
-MIN_GAIN = 0.95  # of the seconds of what is simpler: what is no better than that is not chosen
-NEAR_IDEAL = 1.15  # of the seconds of a perfect division: nothing better is looked for
 MAX_CANDIDATES = 8
 MAX_NODES_TRIED = 4_000  # beyond the first two candidates: large programs are to be planned in time
 MIN_CONSTANT_BYTES = 1 << 16  # of a constant that may be a data set
@@ -117,7 +120,7 @@ Cut = tuple[tuple[Identity, int], ...]
 ALONE = Machine()
 
 
-def shard(program: Program, machine: Machine = ALONE, names: Sequence[str] = ()) -> Program:
+def choose_cuts(program: Program, machine: Machine = ALONE, names: Sequence[str] = ()) -> Program:
     """Return `program` laid out: every value has a layout, and every node a grid of blocks.
 
     Args:
