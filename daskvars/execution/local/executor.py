@@ -49,7 +49,7 @@ from daskvars.lowering.explain import explain
 from daskvars.lowering.plan import BlockId, LeafInfo, Origin, Plan, PlanValue, Region, RegionInput
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote import tracing
-from daskvars.remote.regions import region_split, tiling
+from daskvars.remote.regions import idle_threads, region_split
 from daskvars.remote.tasks.block_arguments import Literal, plain, run_block
 from daskvars.shape_arithmetic import is_known
 from daskvars.state import checkpoint
@@ -286,7 +286,7 @@ class _Bound:
     @numpy.errstate(all="ignore")  # around a function it takes half the time of a block
     def guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call `function` with BLAS on one thread and without NumPy's warnings."""
-        tiling.share_tiles_among(self.num_threads)
+        idle_threads.share_among(self.num_threads)
         if not self.plan.uses_blas:
             return function(*args)
         with backend.one_blas_thread:
@@ -427,7 +427,7 @@ def _run_beside_others(
     """
     others = iter(computed)
     dependencies = [next(others) if found is None else found for found in given.value]
-    with tiling.one_of_several:
+    with idle_threads.one_of_several:
         return run_block(function, xp, steps, dependencies)
 
 

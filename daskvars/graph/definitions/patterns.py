@@ -249,11 +249,16 @@ class Contraction(Pattern):
     """A sum of products over the labels that the output lacks.
 
     `subscripts` is the notation of this module's docstring, or a function of (input shapes,
-    attrs) that gives it.
+    attrs) that gives it. `work` says how many multiplications it takes, where that is not the
+    product of all labels: of which (operand, dimension) the sizes are multiplied, the result being
+    the last operand. `takes_any_batch` says that the kernel goes by its arrays' first dimension,
+    whatever an attribute says of it.
     """
 
     subscripts: str | Callable[[RankedShapes, Attrs], str]
     combine: str | None = "add"
+    work: tuple[tuple[int, int], ...] = ()
+    takes_any_batch: bool = False
 
     def access(self, inputs: RankedShapes, outputs: RankedShapes, attrs: Attrs) -> Access:
         text = (
@@ -265,6 +270,9 @@ class Contraction(Pattern):
         return Access(ins, outs, self.combine)
 
     def flops(self, inputs: RankedShapes, outputs: RankedShapes) -> float:
+        if self.work:
+            operands = (*inputs[:2], outputs[0])
+            return 2.0 * math.prod(operands[operand][dim] or 1 for operand, dim in self.work)
         # sqrt(|A| |B| |C|) is m k n for a matrix product, and near enough for the others.
         return 2.0 * math.sqrt(float(math.prod(_size(s) for s in (*inputs[:2], outputs[0]))))
 

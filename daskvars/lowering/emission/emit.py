@@ -45,6 +45,7 @@ from daskvars.lowering.plan import (
 from daskvars.lowering.planner import sharding_report
 from daskvars.lowering.planner.cut_loops import block_branches
 from daskvars.lowering.planner.fuse import Group, label, lines_up
+from daskvars.lowering.planner.piecewise import pieces_of
 from daskvars.lowering.program import (
     CONSTANT,
     PARAMETER,
@@ -319,6 +320,7 @@ class _RegionBuilder:
                 _is_fresh(node, inner) and not writes,
                 _promised(node),
                 node.opdef.trusted,
+                pieces_of(node),
             )
         )
 

@@ -7,6 +7,7 @@
 - ``place`` (pass 6): the device of each node; ``client_work``: what needs no worker at all.
 - ``fuse`` (pass 7): nodes to regions, each one task for each block; ``segments`` (pass 8): regions
   that begin before all of what they take from other workers has come.
+- ``piecewise``: which large products threads share where nothing is cut.
 - ``costs``: what nodes, tasks and exchanges cost, about, and how much better a choice must be.
 
 Vocabulary: a *label* is a dimension that several values share, and what is cut alike has one label;

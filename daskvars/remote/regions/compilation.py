@@ -27,6 +27,7 @@ from daskvars.remote.regions import device_chains, tiling
 from daskvars.remote.regions.aliasing import AliasAnalysis
 from daskvars.remote.regions.chain_groups import Group, groups, together
 from daskvars.remote.regions.codegen import defined, name, names, naming
+from daskvars.remote.regions.pieces import InPieces
 from daskvars.remote.regions.recomputation import recomputed
 from daskvars.remote.regions.region_check import check_region
 from daskvars.remote.regions.region_program import Call, RegionProgram, is_known
@@ -270,6 +271,8 @@ class _CodeWriter:
     def _function(self, i: int, call: Call) -> str:
         """Bind the kernel under a name of its own and return that name."""
         bound = self._bound(call, self.xp)
+        if call.pieces is not None and self.xp is numpy:
+            bound = InPieces(bound, call.pieces)
         if self.xp is not numpy and not call.attrs.keys() & {"branches", "variants"}:
             bound = choosing(self.xp, bound, self._bound(call, numpy))
         function = name(i, "k")

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy
 
 from daskvars.errors import InvalidArgumentError
+from daskvars.remote.regions.pieces import are_sound
 from daskvars.remote.regions.region_program import Call, RegionProgram
 
 MAX_INPUTS = 1 << 20
@@ -69,6 +70,7 @@ def _check_call(label: str, call: Call, made: set[int]) -> None:
         "dtypes": isinstance(call.dtypes, tuple)
         and all(map(_is_dtype, call.dtypes))
         and (not call.elementwise or len(call.dtypes) >= len(outs)),
+        "pieces": call.pieces is None or are_sound(call.pieces, len(args)),
     }
     for field, is_sound in sound.items():
         if not is_sound:

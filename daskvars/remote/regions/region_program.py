@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from daskvars.remote.regions.pieces import Pieces
 from daskvars.remote.regions.result_check import Promise
 
 
@@ -35,6 +36,7 @@ class Call(NamedTuple):
       fresh: the result is memory of its own, as those of elementwise calls are.
       promised: dtype and shape of each result of each block, as far as they are known.
       trusted: the kernel gives what is promised, wherever it is tested.
+      pieces: along what its arrays may be cut where they are large; None if they are not to be.
     """
 
     kernel: Any
@@ -54,6 +56,7 @@ class Call(NamedTuple):
     fresh: bool = False
     promised: tuple[Promise, ...] = ()
     trusted: bool = True
+    pieces: Pieces | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,50 +17,21 @@ it (`kernels.math.special`, `kernels.nn.normalization`, `kernels.nn.batch_norm`)
 
 from __future__ import annotations
 
-import contextvars
 import itertools
 import math
-import os
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy
 
 from daskvars import config
 from daskvars.remote.regions.codegen import defined, name, names
+from daskvars.remote.regions.idle_threads import num_available, run_together
 from daskvars.remote.regions.result_check import checked
 
 # Elements that calls must write before another thread pays: handing the interpreter from thread to
 # thread costs some us a call (m: two threads lose below 4M elements a thread, gain above).
 THREAD_ELEMENTS = 1 << 22
-
-_threads = {"count": 1, "busy": 0}
-_busy_lock = threading.Lock()
-_pool: list[ThreadPoolExecutor] = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.clear)  # the threads stay with the parent
-
-
-def share_tiles_among(count: int) -> None:
-    """Let `count` threads of this process work on the tiles of one chain."""
-    _threads["count"] = count
-
-
-class _OneOfSeveral:
-    """While a thread is inside, it has work of its own: others do not count on it."""
-
-    def __enter__(self) -> None:
-        with _busy_lock:
-            _threads["busy"] += 1
-
-    def __exit__(self, *_: object) -> None:
-        with _busy_lock:
-            _threads["busy"] -= 1
-
-
-one_of_several = _OneOfSeveral()
 
 
 class Work(NamedTuple):
@@ -83,14 +54,10 @@ class Work(NamedTuple):
 def run_tiles(works: Sequence[Work]) -> None:
     """Do all tiles of works that need nothing of one another.
 
-    Each of the threads that do so has a scratch of its own. The caller works too and takes
-    whatever the others have not begun, so that a busy pool never blocks. Threads with blocks of
-    their own are left to them: more threads than cores take the interpreter from one another.
+    Idle threads take part (`idle_threads`); each has a scratch of its own.
     """
-    idle = _threads["count"] - max(_threads["busy"], 1)
     tiles = [(work, start) for work in works for start in range(0, work.size, work.step)]
     elements = sum(work.elements for work in works)
-    count = min(1 + idle, len(tiles), elements // THREAD_ELEMENTS)
     numbers = itertools.count()  # next() on it is atomic
 
     def run() -> None:
@@ -101,17 +68,7 @@ def run_tiles(works: Sequence[Work]) -> None:
                 working, scratch = work, work.scratch()
             work.tile(start, min(start + work.step, work.size), scratch)
 
-    if count <= 1:
-        run()
-        return
-    if not _pool:
-        _pool.append(ThreadPoolExecutor(thread_name_prefix="daskvars-tiles"))
-    # In a copy of the context, for NumPy's error state is part of it.
-    others = [_pool[0].submit(contextvars.copy_context().run, run) for _ in range(count - 1)]
-    run()
-    for other in others:
-        if not other.cancel():
-            other.result()
+    run_together(run, min(num_available(), len(tiles), elements // THREAD_ELEMENTS))
 
 
 def is_tiled(call: Any) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from daskvars import config
-from daskvars.remote.regions import chain_groups, tiling
+from daskvars.remote.regions import chain_groups, idle_threads, tiling
 from daskvars.remote.regions.aliasing import AliasAnalysis
 from daskvars.remote.regions.compilation import compiled
 from tests.remote.regions.programs import FLOAT, SHAPE, between, elementwise, one_by_one, region
@@ -17,10 +17,10 @@ OTHER = (3, 9)
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     monkeypatch.setattr(tiling, "THREAD_ELEMENTS", 1)
-    tiling.share_tiles_among(2)
+    idle_threads.share_among(2)
     with config.set(tile_elements=1000, tile_min_elements=1):
         yield
-    tiling.share_tiles_among(1)
+    idle_threads.share_among(1)
 
 
 def grouped(program):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from daskvars import config
 from daskvars.kernels.math.without_ufunc import add_n, power, squared_difference
-from daskvars.remote.regions import tiling
+from daskvars.remote.regions import idle_threads, tiling
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.recomputation import recomputed
 from tests.remote.regions.programs import (
@@ -29,10 +29,10 @@ UFUNCS = {"add": 2, "subtract": 2, "multiply": 2, "maximum": 2, "square": 1, "ta
 @pytest.fixture(autouse=True, params=[1, 2], ids=["one thread", "two threads"])
 def small_tiles(request, monkeypatch):
     monkeypatch.setattr(tiling, "THREAD_ELEMENTS", 1)
-    tiling.share_tiles_among(request.param)
+    idle_threads.share_among(request.param)
     with config.set(tile_elements=7, tile_min_elements=1):
         yield
-    tiling.share_tiles_among(1)
+    idle_threads.share_among(1)
 
 
 def kept(program):

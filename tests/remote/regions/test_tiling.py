@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daskvars import config
-from daskvars.remote.regions import tiling
+from daskvars.remote.regions import idle_threads, tiling
 from daskvars.remote.regions.region_program import Call
 
 FLOAT = np.dtype(np.float32)
@@ -43,9 +43,9 @@ def run(chain, inputs):
 @pytest.fixture(params=[1, 2])
 def threads(request, monkeypatch):
     monkeypatch.setattr(tiling, "THREAD_ELEMENTS", 1)
-    tiling.share_tiles_among(request.param)
+    idle_threads.share_among(request.param)
     yield
-    tiling.share_tiles_among(1)
+    idle_threads.share_among(1)
 
 
 @settings(max_examples=150)

@@ -101,7 +101,13 @@ class Convolution:
                     terms[i] = terms[i][0] + terms[i][-1] + terms[i][1:-1]
             return f"{terms[left]},{terms[right]}->{terms[out]}"
 
-        return Contraction(subscripts)
+        # For each element of the result the filter's window, and all inputs if it mixes them.
+        mixes = self.letters[1][-2:] == "io"
+        operands = left, right, out
+        filter, result = operands.index(1), operands.index(2)
+        taps = [(filter, dim) for dim in range(self.rank - (1 if mixes else 2))]
+        work = (*taps, *((result, dim) for dim in range(self.rank)))
+        return Contraction(subscripts, work=work, takes_any_batch=True)
 
     def options(
         self,

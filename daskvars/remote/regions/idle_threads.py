@@ -1,0 +1,68 @@
+"""Threads that have nothing to do take part in what another computes: tiles of chains, pieces of
+kernels.
+
+They are those of this process that `share_among` allows, less those that have work of their own
+(`one_of_several`): more threads than cores would take the interpreter from one another.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+_threads = {"count": 1, "busy": 0}
+_busy_lock = threading.Lock()
+_pool: list[ThreadPoolExecutor] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.clear)  # the threads stay with the parent
+
+
+def share_among(count: int) -> None:
+    """Let `count` threads of this process work on what one of them shares."""
+    _threads["count"] = count
+
+
+def num_available() -> int:
+    """Return how many threads can work on something now, the caller among them."""
+    return 1 + max(_threads["count"] - max(_threads["busy"], 1), 0)
+
+
+class _OneOfSeveral:
+    """While a thread is inside, it has work of its own: others do not count on it."""
+
+    def __enter__(self) -> None:
+        with _busy_lock:
+            _threads["busy"] += 1
+
+    def __exit__(self, *_: object) -> None:
+        with _busy_lock:
+            _threads["busy"] -= 1
+
+
+one_of_several = _OneOfSeveral()
+
+
+def run_together(run: Callable[[], None], count: int) -> None:
+    """Call `run` on several threads at once, which share its work as it comes.
+
+    The caller works too and takes whatever the others have not begun, so that a busy pool never
+    blocks.
+
+    Args:
+      run: goes on until nothing is left to be done.
+      count: of threads, the caller among them.
+    """
+    if count <= 1:
+        run()
+        return
+    if not _pool:
+        _pool.append(ThreadPoolExecutor(thread_name_prefix="daskvars-tiles"))
+    # In a copy of the context, for NumPy's error state is part of it.
+    others = [_pool[0].submit(contextvars.copy_context().run, run) for _ in range(count - 1)]
+    run()
+    for other in others:
+        if not other.cancel():
+            other.result()

@@ -1,0 +1,126 @@
+import itertools
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from daskvars import config
+from daskvars.errors import InvalidArgumentError
+from daskvars.remote.regions import idle_threads, pieces
+from daskvars.remote.regions.pieces import InPieces, Pieces, cut_of
+from daskvars.remote.regions.region_check import check_region
+from daskvars.remote.regions.region_program import Call, RegionProgram
+from tests.kernels.numerical import normal
+
+WORK = ((0, 0), (0, 1), (1, 1))
+PRODUCT = Pieces(((0, 1), (1, 2)), (0, 2), True, WORK, False, (None, None))
+
+
+@pytest.fixture(params=[1, 2, 3])
+def threads(request, monkeypatch):
+    for name, value in (("MIN_FLOPS", 1.0), ("PIECE_FLOPS", 100.0), ("MAX_REPEATED", 1e9)):
+        monkeypatch.setattr(pieces, name, value)
+    idle_threads.share_among(request.param)
+    yield request.param
+    idle_threads.share_among(1)
+
+
+@pytest.mark.parametrize("sizes", [(64, 5, 6), (5, 64, 6), (5, 6, 64), (2, 2, 2), (1, 700, 1)])
+def test_it_is_cut_where_least_is_read_again(threads, sizes):
+    m, k, n = sizes
+    a, b = normal(m, k), normal(k, n, seed=1)
+    taken = []
+
+    def product(x, y):
+        taken.append((x.shape, y.shape))
+        return x @ y
+
+    np.testing.assert_allclose(InPieces(product, PRODUCT)(a, b), a @ b, rtol=1e-12)
+    largest = max(sizes)
+    assert len(taken) == (1 if largest < 2 else min(8, largest, max(2, m * k * n // 50)))
+    if largest > 2:
+        assert all(largest not in (*x, *y) for x, y in taken)
+
+
+def test_bits_do_not_depend_on_threads(monkeypatch):
+    monkeypatch.setattr(pieces, "MIN_FLOPS", 1.0)
+    a, b = normal(7, 4000, dtype="f4"), normal(4000, 9, seed=1, dtype="f4")
+    found = []
+    for count in (1, 2, 4):
+        idle_threads.share_among(count)
+        found.append(InPieces(np.matmul, PRODUCT)(a, b))
+    idle_threads.share_among(1)
+    assert all(np.array_equal(found[0], other) for other in found[1:])
+
+
+def test_an_error_of_a_piece_is_that_of_the_kernel(threads):
+    def fails(x, y):
+        raise ZeroDivisionError("of a piece")
+
+    with pytest.raises(ZeroDivisionError, match="of a piece"):
+        InPieces(fails, PRODUCT)(normal(64, 5), normal(5, 6))
+
+
+def test_what_only_the_kernel_knows_is_not_cut(threads):
+    window = Pieces(((0, -1), (-1, 2)), (0, -1), False, ((0, 0),), False, (None, None))
+    calls = []
+    InPieces(lambda x, y: calls.append(x) or x, window)(normal(64, 64), normal(64, 64))
+    assert len(calls) == 1
+
+
+MODELS = {
+    "products": lambda x, w: tf.matmul(tf.matmul(x, w), w, transpose_b=True),
+    "batches": lambda x, w: tf.matmul(tf.reshape(x, [4, 6, 6]), w[:6, :5]),
+    "images": lambda x, w: tf.nn.conv2d(
+        tf.reshape(x, [6, 6, 2, 2]), tf.reshape(w[:6, :2], [3, 1, 2, 2]), [1, 1, 1, 1], "SAME"
+    ),
+    "depthwise": lambda x, w: tf.nn.depthwise_conv2d(
+        tf.reshape(x, [6, 6, 2, 2]), tf.reshape(w[:6, :2], [3, 1, 2, 2]), [1, 1, 1, 1], "SAME"
+    ),
+    "volumes": lambda x, w: tf.nn.conv3d(
+        tf.reshape(x, [6, 3, 2, 2, 2]), tf.reshape(w[:6, :2], [3, 1, 1, 2, 2]), [1] * 5, "SAME"
+    ),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.usefixtures("graph")
+def test_programs_give_the_same_in_pieces_and_whole(threads, monkeypatch, model):
+    x = tf.placeholder(tf.float64, [12, 12])
+    w = tf.get_variable("w", initializer=normal(12, 12))
+    y = MODELS[model](x, w)
+    fetches = [y, *tf.gradients(tf.reduce_sum(y * y), [x, w])]
+    counts = []
+    for_pieces = InPieces._in_pieces
+
+    def counted(self, cut, inputs, attrs):
+        counts.append(len(cut.sizes))
+        return for_pieces(self, cut, inputs, attrs)
+
+    monkeypatch.setattr(InPieces, "_in_pieces", counted)
+    fed = normal(12, 12, seed=1)
+    with tf.Session() as sess, config.set(batch_parts=1):
+        sess.run(w.initializer)
+        found = sess.run(fetches, {x: fed})
+        assert len(counts) >= 3 and min(counts) > 1
+        monkeypatch.setattr(pieces, "MIN_FLOPS", 1e18)
+        again = sess.run([*fetches, tf.no_op()], {x: fed})  # another plan
+    for one, other in itertools.zip_longest(found, again[:-1]):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_what_came_as_data_is_checked():
+    for unsound in (
+        PRODUCT._replace(inputs=((0, 1),)),
+        PRODUCT._replace(work=((0, 5),)),
+        PRODUCT._replace(shape=(None,)),
+        "pieces",
+    ):
+        call = Call("matmul", (0, 1), (2,), {}, pieces=unsound)
+        with pytest.raises(InvalidArgumentError, match="pieces"):
+            check_region(RegionProgram("r", 2, {}, (call,), (2,)))
+
+
+def test_small_products_are_not_worth_a_thread():
+    assert cut_of(PRODUCT, ((64, 256), (256, 256), (64, 256)), 4) is None
+    assert len(cut_of(PRODUCT, ((1024, 1024), (1024, 1024), (1024, 1024)), 4).sizes) == 8
