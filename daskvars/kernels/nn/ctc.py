@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
@@ -18,6 +19,9 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.sparse.indices import of_rows
 
 NONE = -np.inf  # the logarithm of what cannot be
+# The same among sums of what can be, none of which is below `LEAST`: differences are numbers.
+NEVER, LEAST = -1e300, -1e200
+BLOCK_ELEMENTS = 1 << 20  # of logits, whose sequences are gone through side by side
 
 
 def _logs(logits: np.ndarray) -> np.ndarray:
@@ -56,70 +60,136 @@ def ctc_loss(
     _check(lengths, times)
     losses = np.zeros(len(wanted), given.dtype)
     slopes = np.zeros(given.shape, given.dtype)
+    found: dict[int, list[int]] = {}
     for number, (row, length) in enumerate(zip(wanted.tolist(), lengths.tolist(), strict=True)):
-        found = [label for label in row if label >= 0]
+        said = [label for label in row if label >= 0]
         if preprocess_collapse_repeated:
-            found = [x for i, x in enumerate(found) if not i or x != found[i - 1]]
-        if found and max(found) >= classes - 1:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: "
-                f"{number} num_classes: {classes} labels: {found}",
-            )
-        if not found:
-            raise InvalidArgumentError(None, None, f"Labels length is zero in batch {number}")
-        if not length:
-            continue
-        if len(found) > length:
-            if ignore_longer_outputs_than_inputs:
-                continue
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Not enough time for target transition sequence (required: {len(found)}, "
-                f"available: {length}), {number}. You can turn this error into a warning by using "
-                "the flag ignore_longer_outputs_than_inputs",
-            )
-        logs = _logs(given[:length, number].astype(np.float64))
-        loss, slope = _one(logs, found, ctc_merge_repeated)
-        losses[number], slopes[:length, number] = loss, slope
+            said = _merged(said)
+        if _has_time(said, length, number, classes, ignore_longer_outputs_than_inputs):
+            found[number] = said
+    numbers, most = list(found), max(1, BLOCK_ELEMENTS // max(1, times * classes))
+    for start in range(0, len(numbers), most):
+        some = numbers[start : start + most]
+        paths = _Paths([found[number] for number in some], lengths[some], classes)
+        logs = _logs(given[:, some].astype(np.float64))
+        losses[some], slopes[:, some] = _some(logs, paths, ctc_merge_repeated)
     return losses, slopes
 
 
-def _one(logs: np.ndarray, labels: list[int], merge: bool) -> tuple[float, np.ndarray]:
-    """Return the loss of one sequence, and its gradient [time, classes]."""
-    times, classes = logs.shape
-    path = np.full(2 * len(labels) + 1, classes - 1)
-    path[1::2] = labels
-    is_label = path != classes - 1
-    # Whether a place may be stayed at, and come to from two before, over a blank.
-    stays = np.where(~is_label | merge, 0.0, NONE)
-    same = np.zeros(len(path), bool)
-    same[2:] = path[2:] == path[:-2]
-    leaps = np.where(is_label & ~(same & merge), 0.0, NONE)[2:]
-    here = logs[:, path]
-    forward, backward = (np.full(here.shape, NONE) for _ in range(2))
-    forward[0, :2], backward[-1, -2:] = here[0, :2], 0.0
-    for time in range(1, times):
-        before = forward[time - 1]
-        total = before + stays
-        total[1:] = np.logaddexp(total[1:], before[:-1])
-        total[2:] = np.logaddexp(total[2:], before[:-2] + leaps)
-        forward[time] = total + here[time]
-    for time in range(times - 2, -1, -1):
-        after = backward[time + 1] + here[time + 1]
-        total = after + stays
-        total[:-1] = np.logaddexp(total[:-1], after[1:])
-        total[:-2] = np.logaddexp(total[:-2], after[2:] + leaps)
-        backward[time] = total
-    whole = np.logaddexp.reduce(forward[-1, -2:])
+def _has_time(
+    labels: list[int], length: int, number: int, classes: int, ignores_longer: bool
+) -> bool:
+    """Return whether a sequence has times for its labels. Raises where there is no such class."""
+    if labels and max(labels) >= classes - 1:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: "
+            f"{number} num_classes: {classes} labels: {labels}",
+        )
+    if not labels:
+        raise InvalidArgumentError(None, None, f"Labels length is zero in batch {number}")
+    if length and len(labels) > length and not ignores_longer:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Not enough time for target transition sequence (required: {len(labels)}, "
+            f"available: {length}), {number}. You can turn this error into a warning by using "
+            "the flag ignore_longer_outputs_than_inputs",
+        )
+    return bool(length) and len(labels) <= length
+
+
+class _Paths:
+    """The labels of sequences with blanks about them, side by side.
+
+    Attributes:
+      lengths: [batch] int, how many times there are.
+      sizes: [batch] int, how many places.
+      classes: [places, batch] int, that of each; a blank behind a sequence's last.
+    """
+
+    def __init__(self, labels: list[list[int]], lengths: np.ndarray, classes: int) -> None:
+        self.lengths = lengths
+        self.sizes = np.array([2 * len(each) + 1 for each in labels])
+        self.classes = np.full((int(self.sizes.max()), len(labels)), classes - 1)
+        for path, each in zip(self.classes.T, labels, strict=True):
+            path[1 : 2 * len(each) : 2] = each
+
+    def turned(self, times: int) -> np.ndarray:
+        """Return [time, places, batch]: the element of such an array that is as far from the end.
+
+        What is behind the end is any element.
+        """
+        places, batch = self.classes.shape
+        time = np.maximum(self.lengths - 1 - np.arange(times)[:, None], 0)
+        place = np.maximum(self.sizes - 1 - np.arange(places)[:, None], 0)
+        return time[:, None] * (places * batch) + (place * batch + np.arange(batch))
+
+
+def _ways(classes: np.ndarray, blank: int, merge: bool) -> np.ndarray:
+    """Return [3, places, batch]: 0 or `NEVER`, by whether a place is come to from where.
+
+    From two before, over a blank; from the one before; from itself.
+    """
+    is_label = classes != blank
+    same = np.zeros(is_label.shape, bool)
+    same[2:] = classes[2:] == classes[:-2]
+    may = [is_label & ~(same & merge), np.ones_like(same), ~is_label | merge]
+    return np.where(may, 0.0, NEVER)
+
+
+def _some(logs: np.ndarray, paths: _Paths, merge: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return losses [batch] and gradients [time, batch, classes], given logarithms of softmax."""
+    times, batch, classes = logs.shape
+    numbers, turned = np.arange(batch), paths.turned(times)
+    rows = np.arange(0, logs.size, batch * classes)[:, None, None]
+    rows = rows + (paths.classes + numbers * classes)
+    here = np.maximum(logs.reshape(-1).take(rows), LEAST)
+    # From its end a path is a path as well, so that both ways are gone at once.
+    both = np.concatenate([here, here.reshape(-1).take(turned)], axis=2)
+    from_end = paths.classes.reshape(-1).take(turned[-1])  # its time is the first
+    of_both = np.concatenate([paths.classes, from_end], axis=1)
+    before = _sums(both, _ways(of_both, classes - 1, merge))
+    reached = before + both
+    last = reached[paths.lengths - 1, :, numbers]
+    whole = np.logaddexp(*(last[numbers, paths.sizes - n] for n in (1, 2)))
+    is_possible = whole > LEAST
+    shares = np.ascontiguousarray(reached[..., batch:]).reshape(-1).take(turned)
+    shares += before[..., :batch]
+    shares -= np.where(is_possible, whole, 0)
+    np.exp(shares, out=shares)
+    shares *= np.arange(len(paths.classes))[:, None] < paths.sizes
     slope = np.exp(logs)
-    if np.isfinite(whole):
-        shares = np.exp(forward + backward - whole)
-        for place, label in enumerate(path):
-            slope[:, label] -= shares[:, place]
-    return -whole, slope
+    slope -= np.bincount(rows.reshape(-1), shares.reshape(-1), logs.size).reshape(logs.shape)
+    slope[np.arange(times)[:, None] >= paths.lengths] = 0
+    return np.where(is_possible, -whole, np.inf), slope
+
+
+def _sums(here: np.ndarray, ways: np.ndarray) -> np.ndarray:
+    """Return the logarithms of what comes to each place, without what is said there.
+
+    Args:
+      here: [time, places, batch], of what is said.
+      ways: see `_ways`.
+    """
+    before = np.full(here.shape, NEVER)
+    before[0, :2] = 0
+    # The places, of which there are two more in front: from there nothing comes.
+    now = np.full((here.shape[1] + 2, here.shape[2]), NEVER)
+    from_where = sliding_window_view(now, here.shape[1], axis=0).swapaxes(1, 2)
+    coming, most = np.empty(ways.shape), np.empty(ways.shape[1:])
+    for time, (said, total) in enumerate(zip(here, before, strict=True)):
+        if time:
+            np.add(from_where, ways, out=coming)
+            np.maximum.reduce(coming, axis=0, out=most)
+            coming -= most
+            np.exp(coming, out=coming)
+            np.add.reduce(coming, axis=0, out=total)
+            np.log(total, out=total)
+            total += most
+        np.add(total, said, out=now[2:])
+    return before
 
 
 def _merged(path: list[int]) -> list[int]:

@@ -11,6 +11,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.nn import ctc as kernels
 from tests.ops.nn import ctc_cases
 
 EXPECTED = json.loads(Path(__file__).with_name("ctc_results.json").read_text())
@@ -53,3 +54,34 @@ def test_the_loss_is_cut_along_the_batch():
         total = tf.reduce_sum(tf.nn.ctc_loss(labels, logits, [7, 5, 3, 6]))
         session.run(tf.global_variables_initializer())
         assert np.isfinite(session.run(total, {x: ctc_cases.logits()}))
+
+
+@pytest.mark.parametrize("scale", [1, 1000])
+@pytest.mark.parametrize("merge", [True, False])
+def test_sequences_side_by_side_are_as_each_alone(scale, merge):
+    """Whatever their lengths are, and however unlikely their labels."""
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(9, 6, 4)) * scale).astype("f")
+    labels = rng.integers(0, 3, (6, 4))
+    labels[np.arange(4) >= rng.integers(1, 5, 6)[:, None]] = -1
+    lengths = rng.integers(0, 10, 6)
+    x[np.arange(9)[:, None] >= lengths] = np.nan  # is not looked at
+    options = {
+        "preprocess_collapse_repeated": False,
+        "ctc_merge_repeated": merge,
+        "ignore_longer_outputs_than_inputs": True,
+    }
+    with np.errstate(all="ignore"):
+        losses, slopes = kernels.ctc_loss(np, x, labels, lengths, **options)
+        for n in range(6):
+            one = slice(n, n + 1)
+            length = lengths[n]
+            if not length:
+                assert losses[n] == 0 and not slopes[:, n].any()
+                continue
+            loss, slope = kernels.ctc_loss(
+                np, x[:length, one], labels[one], lengths[one], **options
+            )
+            np.testing.assert_allclose(losses[one], loss, rtol=1e-5)
+            np.testing.assert_allclose(slopes[:length, one], slope, rtol=1e-4, atol=1e-6)
+            assert not slopes[length:, n].any()
