@@ -5,8 +5,8 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 
 - foundation: ``errors``, ``config`` (every knob, with its default and the reason), ``surface`` (how
   functions, records and names are declared), ``dtypes``, ``shape_arithmetic``, ``chunk_grid``,
-  ``connected_parts``, ``shapes``, ``backend`` (NumPy or CuPy), ``device_array`` (in a GPU's
-  memory), ``versioned`` (changed in place inside)
+  ``connected_parts``, ``idle_threads``, ``shapes``, ``backend`` (NumPy or CuPy), ``device_array``
+  (in a GPU's memory), ``versioned`` (changed in place inside)
 - ``graph`` (what a program is), ``kernels`` (what workers compute), ``state`` (values by key,
   version and chunk, in memory and in Zarr): three siblings, blind to one another
 - ``ops``: the catalogue; an op's shape rule, access pattern, kernel and gradient are neighbours;

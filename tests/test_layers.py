@@ -17,6 +17,7 @@ FOUNDATION = [
     "shape_arithmetic",
     "chunk_grid",
     "connected_parts",
+    "idle_threads",
     "shapes",
     "backend",
     "device_array",

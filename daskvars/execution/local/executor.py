@@ -24,7 +24,7 @@ import dask.threaded
 import numpy
 from dask.callbacks import Callback
 
-from daskvars import backend, chunk_grid, config
+from daskvars import backend, chunk_grid, config, idle_threads
 from daskvars.chunk_grid import Chunks
 from daskvars.device_array import on_host
 from daskvars.dtypes import as_dtype
@@ -49,7 +49,7 @@ from daskvars.lowering.explain import explain
 from daskvars.lowering.plan import BlockId, LeafInfo, Origin, Plan, PlanValue, Region, RegionInput
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote import tracing
-from daskvars.remote.regions import idle_threads, region_split
+from daskvars.remote.regions import region_split
 from daskvars.remote.tasks.block_arguments import Literal, plain, run_block
 from daskvars.shape_arithmetic import is_known
 from daskvars.state import checkpoint

@@ -16,7 +16,7 @@ What happens to it:
 - ``recomputation``: what a chain would keep for a later one is made again there, if that is less.
 - ``chain_groups``: chains that need nothing of one another (updates of several variables) side by
   side, for threads that are idle.
-- ``pieces``: large products, piece by piece, for them as well; ``idle_threads``: which those are.
+- ``pieces``: large products, piece by piece, for them as well (`daskvars.idle_threads`).
 - ``region_split``, ``row_updates``: updates of large variables in their own memory, after all that
   may fail.
 - ``result_check``: a kernel that gives what its op did not say.

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from daskvars.chunk_grid import split_evenly
-from daskvars.remote.regions.idle_threads import num_available, run_together
+from daskvars.idle_threads import num_available, run_together
 
 MAX_PIECES = 8
 # Of a kernel that is worth a second thread, which takes some 100 us to begin and to end (m: a

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import numpy
 
 from daskvars import config
+from daskvars.idle_threads import num_available, run_together
 from daskvars.remote.regions.codegen import defined, name, names
-from daskvars.remote.regions.idle_threads import num_available, run_together
 from daskvars.remote.regions.result_check import checked
 
 # Elements that calls must write before another thread pays: handing the interpreter from thread to

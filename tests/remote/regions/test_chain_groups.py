@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from daskvars import config
-from daskvars.remote.regions import chain_groups, idle_threads, tiling
+from daskvars import config, idle_threads
+from daskvars.remote.regions import chain_groups, tiling
 from daskvars.remote.regions.aliasing import AliasAnalysis
 from daskvars.remote.regions.compilation import compiled
 from tests.remote.regions.programs import FLOAT, SHAPE, between, elementwise, one_by_one, region

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars import config
+from daskvars import config, idle_threads
 from daskvars.errors import InvalidArgumentError
-from daskvars.remote.regions import idle_threads, pieces
+from daskvars.remote.regions import pieces
 from daskvars.remote.regions.pieces import InPieces, Pieces, cut_of
 from daskvars.remote.regions.region_check import check_region
 from daskvars.remote.regions.region_program import Call, RegionProgram

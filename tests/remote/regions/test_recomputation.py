@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daskvars import config
+from daskvars import config, idle_threads
 from daskvars.kernels.math.without_ufunc import add_n, power, squared_difference
-from daskvars.remote.regions import idle_threads, tiling
+from daskvars.remote.regions import tiling
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.recomputation import recomputed
 from tests.remote.regions.programs import (

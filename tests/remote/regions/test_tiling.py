@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daskvars import config
-from daskvars.remote.regions import idle_threads, tiling
+from daskvars import config, idle_threads
+from daskvars.remote.regions import tiling
 from daskvars.remote.regions.region_program import Call
 
 FLOAT = np.dtype(np.float32)
