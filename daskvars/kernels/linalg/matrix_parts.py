@@ -73,9 +73,9 @@ def matrix_band_part(xp: ArrayModule, x: Array, *, num_lower: int, num_upper: in
     columns = xp.arange(x.shape[-1])
     kept = xp.ones(x.shape[-2:], bool)
     if num_lower >= 0:
-        kept &= rows - columns <= num_lower
+        kept &= rows <= columns + num_lower
     if num_upper >= 0:
-        kept &= columns - rows <= num_upper
+        kept &= columns <= rows + num_upper
     return xp.where(kept, x, x.dtype.type(0))
 
 

@@ -11,10 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
+import scipy.linalg
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.math.precision import float_work
+
+# Rows below which a call for each matrix costs more than it saves (m, a triangle of 8 rows: 0.5 us
+# by NumPy's function of all, 1.6 by a call; of 16, 1.8 and 1.7; of 64, 27 and 3).
+SMALL_MATRIX = 16
 
 
 def widened(x: Array) -> Array:
@@ -117,14 +122,45 @@ def triangular_solve(
     xp: ArrayModule, matrix: Array, rhs: Any, *, lower: bool = True, adjoint: bool = False
 ) -> Array:
     """Solve with the lower (or upper) triangle of a matrix; the rest of it is not looked at."""
-    triangle = xp.tril(matrix) if lower else xp.triu(matrix)
-    return solve(xp, triangle, rhs, adjoint=adjoint)
+    if _is_for_all(xp, matrix):
+        triangle = xp.tril(matrix) if lower else xp.triu(matrix)
+        return solve(xp, triangle, rhs, adjoint=adjoint)
+    left, right = widened(matrix), widened(rhs)
+    if not xp.linalg.diagonal(left).all():
+        raise InvalidArgumentError(None, None, "Input matrix is not invertible. (Singular matrix)")
+    solved = numpy.empty(right.shape, rhs.dtype)
+    (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (left,))
+    # To BLAS a matrix in C order is its transpose, so that x^T is solved for, from the right.
+    triples = zip(*map(_matrices, (left, right, solved)), strict=True) if solved.size else ()
+    for a, b, x in triples:
+        x[...] = trsm(1, a.T, b.T, side=1, lower=not lower, trans_a=2 if adjoint else 0).T
+    return solved
 
 
 def cholesky(xp: ArrayModule, x: Array) -> Array:
     """Lower Cholesky factor of positive definite matrices."""
     message = "Cholesky decomposition was not successful. The input might not be valid."
-    return _decomposed(xp.linalg.cholesky, message, widened(x)).astype(x.dtype, copy=False)
+    if _is_for_all(xp, x):
+        return _decomposed(xp.linalg.cholesky, message, widened(x)).astype(x.dtype, copy=False)
+    work = widened(x)
+    factors = numpy.empty(x.shape, x.dtype)
+    (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (work,))
+    for matrix, factor in zip(_matrices(work), _matrices(factors), strict=True):
+        found, failed = potrf(matrix.T, lower=False)  # of the transpose it is the upper one
+        if failed:
+            raise InvalidArgumentError(None, None, f"{message} (Matrix is not positive definite)")
+        factor[...] = found.T
+    return factors
+
+
+def _is_for_all(xp: ArrayModule, x: Array) -> bool:
+    """Return whether a function of all matrices is faster than LAPACK's for one after the other."""
+    return xp is not numpy or (x.ndim > 2 and x.shape[-1] < SMALL_MATRIX)
+
+
+def _matrices(x: Array) -> Any:
+    """Return a batch of matrices as one after the other; there is none without elements."""
+    return x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) if x.size else ()
 
 
 def qr(xp: ArrayModule, x: Array, *, full_matrices: bool = False) -> tuple[Any, Any]:

@@ -59,3 +59,32 @@ def test_failures_name_the_cause():
         kernels.inverse(np, np.zeros((2, 2)))
     with pytest.raises(InvalidArgumentError, match="not successful"):
         kernels.cholesky(np, -np.eye(2))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("batch", [(), (2, 3)])
+@pytest.mark.parametrize("size, columns", [(0, 2), (3, 0), (3, 2), (20, 1), (20, 20)])
+def test_triangles(dtype, batch, size, columns):
+    x = RNG.normal(size=(*batch, size, size)).astype(dtype)
+    x = x + 1j * RNG.normal(size=x.shape) if dtype[0] == "c" else x
+    x += 5 * np.eye(size, dtype=dtype)
+    rhs = RNG.normal(size=(*batch, size, columns)).astype(dtype)
+    for lower, adjoint in np.ndindex(2, 2):
+        triangle = np.tril(x) if lower else np.triu(x)
+        matrix = kernels.adjoint_of(triangle) if adjoint else triangle
+        found = kernels.triangular_solve(np, x, rhs, lower=bool(lower), adjoint=bool(adjoint))
+        assert found.dtype == dtype and found.shape == rhs.shape
+        np.testing.assert_allclose(matrix @ found, rhs, rtol=1e-3, atol=1e-4)
+    square = x @ kernels.adjoint_of(x)
+    factor = kernels.cholesky(np, square)
+    assert factor.dtype == dtype and not np.triu(factor, 1).any()
+    np.testing.assert_allclose(factor @ kernels.adjoint_of(factor), square, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("size", [2, 20])
+def test_matrices_without_an_inverse(size):
+    broken = np.stack([np.eye(size), np.diag(np.arange(size) - 1.0)])
+    with pytest.raises(InvalidArgumentError, match="not invertible"):
+        kernels.triangular_solve(np, broken, np.ones((2, size, 1)))
+    with pytest.raises(InvalidArgumentError, match="Cholesky"):
+        kernels.cholesky(np, broken)
