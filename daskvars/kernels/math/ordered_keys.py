@@ -17,16 +17,19 @@ def has_keys(x: Array) -> bool:
     return x.dtype.itemsize <= 4 and x.dtype.kind not in "OSU"
 
 
-def keys_of(xp: ArrayModule, x: Array, *, descending: bool = False) -> Array:
+def keys_of(
+    xp: ArrayModule, x: Array, *, places: Array | None = None, descending: bool = False
+) -> Array:
     """Return a key for each number, which sort in the order of the numbers along the last axis.
 
     Args:
         x: [..., n] numbers of at most 32 bits, n below 2^32. Both zeros are equal, and so are all
             NaNs, which are greater than any number.
+        places: [..., n] int, what each is told by; by default which it is along the last axis.
         descending: whether the greatest come first; equal ones keep their order all the same.
 
     Returns:
-        [..., n] int64, of which the bits of ``PLACE`` are the place along the last axis.
+        [..., n] int64, of which the bits of ``PLACE`` are the place.
 
     Example:
         >>> keys = keys_of(np, np.array([2.0, -1.0, 2.0], np.float32), descending=True)
@@ -39,7 +42,7 @@ def keys_of(xp: ArrayModule, x: Array, *, descending: bool = False) -> Array:
     if descending:
         xp.invert(keys, out=keys)
     keys <<= 32
-    keys |= xp.arange(x.shape[-1])
+    keys |= xp.arange(x.shape[-1]) if places is None else places
     return keys
 
 

@@ -8,10 +8,15 @@ from typing import Any
 import numpy
 import numpy as np
 
+from daskvars import idle_threads
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.math import ordered_keys
 from daskvars.kernels.math.row_sums import as_matrix
+
+BLOCK_ELEMENTS = 1 << 18  # of the rows that a thread searches at once
+FEWEST_GROUPS = 64  # of entries: their maxima are found side by side
+LEAST_GROUP = 4  # entries in a group, below which to look at maxima first does not pay
 
 
 def top_k(xp: ArrayModule, x: Array, *, k: int, sorted: bool = True) -> tuple[Any, Any]:
@@ -45,10 +50,52 @@ def descending_indices(xp: ArrayModule, x: Array, k: int) -> Array:
     if not ordered_keys.has_keys(x):
         keys = ~x if x.dtype.kind in "iu" else -x
         return xp.argsort(keys, axis=-1, kind="stable")[..., :k]
-    keys = ordered_keys.keys_of(xp, x, descending=True)
-    if 0 < k < x.shape[-1]:
+    if xp is not np or k <= 0 or _groups(k) * LEAST_GROUP > x.shape[-1]:
+        return _least_places(xp, ordered_keys.keys_of(xp, x, descending=True), k)
+    rows = as_matrix(x)
+    places = np.empty((len(rows), k), np.int64)
+
+    def search(some: slice) -> None:
+        places[some] = _among_candidates(rows[some], k)
+
+    step = max(1, BLOCK_ELEMENTS // x.shape[-1])
+    idle_threads.for_each(search, idle_threads.slices(len(rows), step))
+    return places.reshape(*x.shape[:-1], k)
+
+
+def _least_places(xp: ArrayModule, keys: Array, k: int) -> Array:
+    """Return the places of the ``k`` least keys of each row."""
+    if 0 < k < keys.shape[-1]:
         keys = xp.partition(keys, k - 1, axis=-1)
     return xp.sort(keys[..., :k], axis=-1) & ordered_keys.PLACE
+
+
+def _groups(k: int) -> int:
+    """Return how many groups the entries of a row are looked through in."""
+    return max(4 * k, FEWEST_GROUPS)
+
+
+def _among_candidates(x: np.ndarray, k: int) -> Array:
+    """Return the places of the ``k`` largest entries of each row of a matrix (NumPy).
+
+    As many groups of entries have one that is not below the ``k``-th largest of the groups' maxima.
+    So there are ``k`` such entries or, most often, few more, and only these are sorted.
+    """
+    rows, size = x.shape
+    groups = _groups(k)
+    grouped = x[:, : size // groups * groups].reshape(rows, -1, groups)
+    bound = np.partition(grouped.max(axis=1), groups - k, axis=1)[:, groups - k, None]
+    found = np.flatnonzero(~(x < bound))  # NaN is not below anything
+    if len(found) > x.size // 8:
+        return _least_places(np, ordered_keys.keys_of(np, x, descending=True), k)
+    row, column = np.divmod(found, size)
+    counts = np.bincount(row, minlength=rows)
+    keys = np.full((rows, counts.max(initial=0)), np.iinfo(np.int64).max)
+    inside = np.arange(len(found)) - np.repeat(np.cumsum(counts) - counts, counts)
+    keys[row, inside] = ordered_keys.keys_of(
+        np, x.reshape(-1)[found], places=column, descending=True
+    )
+    return _least_places(np, keys, k)
 
 
 def nth_element(xp: ArrayModule, x: Array, *, n: int, reverse: bool = False) -> Array:
@@ -75,7 +122,8 @@ def nth_element(xp: ArrayModule, x: Array, *, n: int, reverse: bool = False) -> 
         raise InvalidArgumentError(
             None, None, f"Input must have at least n+1 columns. Had {x.shape[-1]}, needed {n + 1}"
         )
-    return xp.sort(x, axis=-1)[..., -1 - n if reverse else n]
+    n = x.shape[-1] - 1 - n if reverse else n
+    return xp.partition(x, n, axis=-1)[..., n]
 
 
 def in_top_k(xp: ArrayModule, predictions: Array, targets: Array, *, k: int) -> Array:

@@ -33,3 +33,19 @@ def test_in_top_k():
     targets = frozen([2, 1, 0, 3])
     assert ranking.in_top_k(np, x, targets, k=1).tolist() == [True, False, False, False]
     assert ranking.in_top_k(np, x, targets, k=2).tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "uint32"])
+@pytest.mark.parametrize("kept", [1.0, 0.05, 0.002])
+@pytest.mark.parametrize("k", [1, 7, 20])
+def test_top_k_of_long_rows(dtype, kept, k):
+    """Most of them are equal, or none is; and some are no numbers."""
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(2, 9, 400)) * 50 * (rng.random((2, 9, 400)) < kept)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[0, :, ::100] = np.nan
+        x[0, 3] = np.nan
+    indices = ranking.top_k(np, frozen(x), k=k)[1]
+    falling = np.where(np.isnan(x), -np.inf, -x.astype("f8"))  # NaN is the greatest
+    order = np.argsort(falling, axis=-1, kind="stable")
+    np.testing.assert_array_equal(indices, order[..., :k])
