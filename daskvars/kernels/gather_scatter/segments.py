@@ -12,6 +12,7 @@ import math
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
+import scipy.sparse
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
@@ -96,9 +97,27 @@ def segment_sum(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segment
         array([[2.],
                [5.]])
     """
-    work = float_work(data.dtype)
-    sums = segment_reduce(xp, "add", data.astype(work, copy=False), ids, 0, **rows)
-    return sums.astype(data.dtype, copy=False)
+    work = data.astype(float_work(data.dtype), copy=False)
+    sums = _sparse_sums if xp is np and work.dtype.kind in "fiu" else _sums_of_all
+    return sums(xp, work, ids, **rows).astype(data.dtype, copy=False)
+
+
+def _sums_of_all(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:
+    return segment_reduce(xp, "add", data, ids, 0, **rows)
+
+
+def _sparse_sums(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:
+    """Return the sums as the product with a sparse matrix: rows one after the other (NumPy)."""
+    count, tail = rows["num_segments"], data.shape[ids.ndim :]
+    flat, own = segment_rows(xp, ids, data.reshape(ids.size, *tail), **rows)
+    width = math.prod(tail)
+    if not flat.size or not width:
+        return np.zeros((count, *tail), data.dtype)
+    if width == 1 and data.dtype.kind == "f":
+        return xp.bincount(flat, own.reshape(-1), count).astype(data.dtype).reshape(count, *tail)
+    ones, starts = np.ones(flat.size, data.dtype), np.arange(flat.size + 1)
+    matrix = scipy.sparse.csc_array((ones, flat, starts), (count, flat.size))
+    return (matrix @ own.reshape(flat.size, width)).reshape(count, *tail)
 
 
 def segment_prod(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.gather_scatter.rows import sorted_order
 
 
 def of_rows(rows: Sequence[Sequence[Any]], kind: Any) -> tuple[Any, Any, Any]:
@@ -36,9 +37,20 @@ def order(xp: ArrayModule, places: Array) -> Array:
         array([2, 1, 0])
     """
     count, rank = places.shape
-    if not rank:
+    if not rank or not count:
         return xp.arange(count)
-    return xp.lexsort(xp.ascontiguousarray(places.swapaxes(0, 1)[::-1]))
+    columns = xp.ascontiguousarray(places.swapaxes(0, 1))
+    least = [int(column.min()) for column in columns]
+    sizes = [int(column.max()) - low + 1 for column, low in zip(columns, least, strict=True)]
+    if math.prod(sizes) > np.iinfo(np.int64).max:
+        return xp.lexsort(columns[::-1])
+    # One number for each row is sorted faster than several; most often they are in order.
+    flat = xp.zeros(count, np.int64)
+    for column, low, size in zip(columns, least, sizes, strict=True):
+        flat *= size
+        flat += column
+        flat -= low
+    return xp.arange(count) if (flat[1:] >= flat[:-1]).all() else sorted_order(xp, flat)[0]
 
 
 def distinct(xp: ArrayModule, places: Array) -> tuple[Array, Array]:
