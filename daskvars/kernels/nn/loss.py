@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from daskvars import idle_threads
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.math.precision import float_work
@@ -77,6 +78,20 @@ def sparse_softmax_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) 
         is_class = (labels >= 0) & (labels < logits.shape[1])
         logits = xp.where(is_class[:, None], logits, kind.type(numpy.nan))
         labels = xp.where(is_class, labels, 0)
+    if logits.size <= BLOCK_ELEMENTS:
+        loss, gradient = _sparse_rows(xp, logits, labels)
+        return loss.astype(kind, copy=False), gradient.astype(kind, copy=False)
+    losses, gradients = xp.empty(len(logits), kind), xp.empty(logits.shape, kind)
+
+    def of_block(rows: slice) -> None:
+        losses[rows], gradients[rows] = _sparse_rows(xp, logits[rows], labels[rows])
+
+    idle_threads.for_each(of_block, list(row_blocks(xp, logits)))
+    return losses, gradients
+
+
+def _sparse_rows(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
+    """Return ``sparse_softmax_cross_entropy`` of some rows, in the dtype to compute in."""
     # In C order whatever the logits are in (a transposed matrix, say): else the flattened gradient
     # is a copy, and what is subtracted there is lost.
     gradient = xp.ascontiguousarray(shifted(xp, logits, -1))
@@ -89,7 +104,7 @@ def sparse_softmax_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) 
     gradient.reshape(-1)[places] -= gradient.dtype.type(1)
     loss = xp.log(sums[:, 0])
     loss -= chosen
-    return loss.astype(kind, copy=False), gradient.astype(kind, copy=False)
+    return loss, gradient
 
 
 @functools.lru_cache(maxsize=16)
