@@ -107,6 +107,8 @@ def gradients(
       rows of x were used, or None where `ys` do not depend on x.
 
     Raises:
+      RuntimeError: they are tensors of the eager program, which forget how they were computed; a
+        `GradientTape` remembers.
       ValueError: `grad_ys` do not fit `ys`, or a gradient does not fit its input.
       TypeError: the dtype of a y and of its gradient do not go together.
 
@@ -118,6 +120,43 @@ def gradients(
     ...     dv.gradients(x * x, x)[0].op.name
     'gradients/AddN'
     """
+    _check_history("gradients", ys, xs)
+    return backpropagated(
+        ys,
+        xs,
+        grad_ys,
+        name,
+        colocate_gradients_with_ops,
+        aggregation_method,
+        stop_gradients,
+        unconnected_gradients,
+    )
+
+
+def _check_history(function: str, ys: Any, xs: Any) -> None:
+    """Raise RuntimeError for the eager program.
+
+    Whether a gradient is found would depend on whether somebody has looked at a value before.
+    """
+    if builder_for((*_as_list(ys), *_as_list(xs))).is_eager:
+        raise RuntimeError(
+            f"{function}() is not supported when eager execution is enabled: a tensor forgets how "
+            "it was computed when its value is. Compute ys under a GradientTape, or in a function, "
+            "and use tape.gradient(ys, xs)."
+        )
+
+
+def backpropagated(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str | None = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
+) -> list[Gradient | None]:
+    """Return what `gradients` does, also of eager tensors, whose history somebody holds."""
     ys, xs = _as_list(ys), _as_list(xs)
     if unconnected_gradients not in (*UnconnectedGradients, "none", "zero"):
         raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
@@ -162,6 +201,7 @@ def hessians(
       A list as long as `xs` of tensors [*x.shape, *x.shape].
 
     Raises:
+      RuntimeError: they are tensors of the eager program, see `gradients`.
       ValueError: `ys`, or their gradients, do not depend on an x.
 
     >>> import daskvars as dv
@@ -171,6 +211,7 @@ def hessians(
     >>> y.tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
+    _check_history("hessians", ys, xs)
     xs = _as_list(xs)
     options: dict[str, Any] = {
         "colocate_gradients_with_ops": colocate_gradients_with_ops,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
-from daskvars.backpropagation import Gradient, UnconnectedGradients, gradients
+from daskvars.backpropagation import Gradient, UnconnectedGradients, backpropagated
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.eager_records import History
 from daskvars.graph import nest
@@ -115,7 +115,7 @@ class GradientTape(ShownByArguments):
             return True
         if not isinstance(source, Tensor) or not self._watched:
             return False
-        return any(dx is not None for dx in gradients(source, self._watched))
+        return any(dx is not None for dx in backpropagated(source, self._watched))
 
     @overload
     def gradient(
@@ -189,10 +189,10 @@ class GradientTape(ShownByArguments):
         self, ys: list[Any], xs: list[Any], seeds: list[Any] | None, unconnected: Any
     ) -> list[Any]:
         """Return the gradients to what is watched; to others what stands for none."""
-        found = gradients(ys, xs, seeds, unconnected_gradients=unconnected)
+        found = backpropagated(ys, xs, seeds, unconnected_gradients=unconnected)
         if self._watches_all:
             return found
-        none = gradients(constant(0.0), xs, unconnected_gradients=unconnected)
+        none = backpropagated(constant(0.0), xs, unconnected_gradients=unconnected)
         pairs = zip(xs, found, none, strict=True)
         return [dx if self._has_watched(x) else nothing for x, dx, nothing in pairs]
 

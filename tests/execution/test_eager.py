@@ -294,3 +294,16 @@ def test_python_functions_are_called_in_the_order_of_the_code(wrap):
     assert [float(y) for y in found] == [0.0, 1.0, 2.0, 3.0]
     assert called == [0.0, 1.0, 2.0, 3.0]
     assert len(threads) == 1
+
+
+def test_eager_tensors_forget_so_a_tape_is_asked_for():
+    w = dv.Variable(3.0)
+    y = w * w
+    for function in (dv.gradients, dv.hessians):
+        with pytest.raises(RuntimeError, match="GradientTape"):
+            function(y, w)
+    with dv.GradientTape() as tape:
+        y = w * w
+    assert float(y) == 9.0
+    assert float(tape.gradient(y, w)) == 6.0
+    assert float(dv.function(lambda: dv.gradients(w * w, w)[0])()) == 6.0

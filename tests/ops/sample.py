@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import daskvars as dv
+from daskvars.backpropagation import backpropagated
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,5 +48,5 @@ class Sample:
 
 def gradient(y, x):
     """Return the gradient of the sum of `y` by `x`, also of complex numbers."""
-    (dx,) = dv.gradients(y, x, dv.ones_like(y))
+    (dx,) = backpropagated(y, x, dv.ones_like(y))
     return dx

@@ -3,6 +3,7 @@
 import numpy as np
 
 import daskvars as dv
+from daskvars.backpropagation import backpropagated
 from daskvars.graph.interpreter import apply
 from daskvars.ops.image import boxes, patches, resizing
 from tests.ops.sample import Sample, gradient
@@ -50,7 +51,7 @@ def seconds(type):
 
     def back(dy):
         x = dv.zeros([2, 4, 3, 2], dv.float64)
-        return dv.gradients(apply(WAYS[type], x, size=(3, 2), **options), x, dy)[0]
+        return backpropagated(apply(WAYS[type], x, size=(3, 2), **options), x, dy)[0]
 
     return Sample(f"{type}Grad", back, (RNG.normal(size=(2, 3, 2, 2)),), (0,), id="of gradients")
 
@@ -62,7 +63,7 @@ def crop(x, b, i, method="bilinear", size=(2, 3)):
 
 def crop_gradients(x, b, i):
     y = crop(x, b, i)
-    return [dv.convert_to_tensor(dx) for dx in dv.gradients(y, [x, b], dv.ones_like(y))]
+    return [dv.convert_to_tensor(dx) for dx in backpropagated(y, [x, b], dv.ones_like(y))]
 
 
 def windows(x, size, stride, rate, padding):
