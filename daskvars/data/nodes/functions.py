@@ -34,6 +34,7 @@ from daskvars.execution.engine.executors import Binder
 from daskvars.execution.engine.plans.executables import Executable
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -239,11 +240,17 @@ class Traced:
             numpy.asarray(outer.numpy()) if hasattr(outer, "numpy") else outer for outer, _ in pairs
         ]
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether a call may do more than compute: call Python, read files, wait for others."""
+        return any(map(_may_wait, self.graph.get_operations()))
+
     def bound(self, pass_: Pass) -> Callable[[Element, int], list[Any]]:
         """Return what runs it in a pass: takes an element, and a number for random draws."""
         captured = self._captured_values(pass_)
         parameters = [(t.spec.dtype.base_dtype, t.name) for t in self._parameters]
         executable, here = self._made(), self._here
+        streams: dict[Operation, int] = {}
         dtypes = [t.spec.dtype.base_dtype for t in self.graph.results]
 
         def run(element: Element, number: int) -> list[Any]:
@@ -251,7 +258,7 @@ class Traced:
                 fed_array(array, dtype, name)
                 for array, (dtype, name) in zip(arrays_of(element), parameters, strict=True)
             ]
-            here.draw = number, pass_.entropy
+            here.draw = number, pass_.entropy, streams
             here.windows = [part for part in element if isinstance(part, Window)]
             try:
                 found = executable(arrays + captured)
@@ -283,8 +290,19 @@ class Traced:
             return self._executable
 
     def _key_of(self, op: Operation) -> tuple[int, int]:
-        number, entropy = self._here.draw
-        return random_key(op, number, entropy)
+        number, entropy, streams = self._here.draw
+        if op not in streams:
+            streams[op], _ = random_key(op, number, entropy)
+        return streams[op], number
+
+
+def _may_wait(op: Operation) -> bool:
+    pattern = op.opdef.pattern
+    if not isinstance(pattern, Opaque):
+        return False
+    bodies = op.attrs["branches"] if pattern.branches else ()
+    inside = (inner for body in bodies for inner in body.get_operations())
+    return not pattern.pure or pattern.beside is not None or any(map(_may_wait, inside))
 
 
 class ElementFunction(Traced):

@@ -8,6 +8,7 @@ inverse of their distribution: no rejection, so every element uses its own bits 
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -67,19 +68,30 @@ def random_uniform(
         return uniform_integers(xp, key, shape, dtype, int(minval), int(maxval), offset, full_shape)
     minval, maxval = float(minval), float(maxval)
     out = xp.empty(math.prod(shape), dtype)
-    bits, work = UNIFORM_BITS[dtype.name], float_work(dtype).type
-    width = max(32, dtype.itemsize * 8)
+    bits, shift, signed, work = uniform_words(dtype)
     scale, low = work((maxval - minval) * 2.0**-bits), work(minval)
-    for part, words in block_words(xp, key, shape, offset, full_shape, width):
-        xp.right_shift(words, words.dtype.type(width - bits), out=words)
+    for part, words in block_words(xp, key, shape, offset, full_shape, signed.itemsize * 8):
+        xp.right_shift(words, shift, out=words)
         numbers = out[part] if dtype.type is work else xp.empty(words.shape, work)
         # The top bit is clear by now, and signed integers convert faster.
-        xp.multiply(words.view(f"i{width // 8}").astype(work), scale, out=numbers)
+        xp.multiply(words.view(signed).astype(work), scale, out=numbers)
         if low:
             numbers += low
         if dtype.type is not work:
             out[part] = numbers
     return out.reshape(shape)
+
+
+@functools.cache
+def uniform_words(dtype: np.dtype) -> tuple[int, Any, np.dtype, Any]:
+    """Return of uniform floats the random bits, and how words become these.
+
+    Those are: how far a word is shifted, the dtype of integers that it then is, and the type of
+    floats that these become.
+    """
+    bits, width = UNIFORM_BITS[dtype.name], max(32, dtype.itemsize * 8)
+    shift = np.dtype(f"u{width // 8}").type(width - bits)
+    return bits, shift, np.dtype(f"i{width // 8}"), float_work(dtype).type
 
 
 def uniform_integers(
@@ -97,12 +109,12 @@ def uniform_integers(
         raise InvalidArgumentError(
             None, None, f"Need minval < maxval, got {low} >= {high}: raise maxval or lower minval"
         )
-    bounds = np.iinfo(dtype)
-    if low < bounds.min or high - 1 > bounds.max:
+    lowest, highest = integer_bounds(dtype)
+    if low < lowest or high - 1 > highest:
         raise InvalidArgumentError(
             None,
             None,
-            f"[{low}, {high}) is not within {dtype}'s range [{bounds.min}, {bounds.max}]: "
+            f"[{low}, {high}) is not within {dtype}'s range [{lowest}, {highest}]: "
             "narrow the bounds or use a wider dtype",
         )
     span = high - low
@@ -113,6 +125,13 @@ def uniform_integers(
         words += np.uint64(low % (1 << 64))
         out[part] = words.astype(dtype)
     return out.reshape(shape)
+
+
+@functools.cache
+def integer_bounds(dtype: np.dtype) -> tuple[int, int]:
+    """Return the lowest and the highest integer of a dtype."""
+    bounds = np.iinfo(dtype)
+    return int(bounds.min), int(bounds.max)
 
 
 def upper_product(words: Array, span: int) -> Array:

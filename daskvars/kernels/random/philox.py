@@ -29,9 +29,36 @@ DEVICE_TILE = 1 << 24
 # Drawing this many 64-bit words costs about what moving to another counter does (5 us, m).
 SEEK_WORDS = 700
 
-# Setting a generator's whole state takes 2 us, making a generator 13 (m): one per thread is kept,
-# and nothing of it outlives a call.
-generators = threading.local()
+LITTLE_32, LITTLE_64 = np.dtype("<u4"), np.dtype("<u8")
+
+
+class _Generator(threading.local):
+    """A generator of each thread, set anew for each call: nothing of it outlives one.
+
+    Setting its whole state takes 2 us, making a generator 13, and the arrays of a state 1 (m).
+    """
+
+    def __init__(self) -> None:
+        self.philox = np.random.Philox(key=0)
+        self.counter, self.key = np.zeros(4, np.uint64), np.zeros(2, np.uint64)
+        self.state = {
+            "bit_generator": "Philox",
+            "state": {"counter": self.counter, "key": self.key},
+            "buffer": np.zeros(4, np.uint64),
+            "buffer_pos": 4,
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
+
+    def words(self, key: Key, block: int, count: int) -> np.ndarray:
+        """Return ``count`` words from counter block ``block`` on."""
+        self.counter[0] = block
+        self.key[0], self.key[1] = key[0] & WORD_MASK, key[1] & WORD_MASK
+        self.philox.state = self.state
+        return self.philox.random_raw(count)
+
+
+generator = _Generator()
 
 DEVICE_ROUNDS = """
 unsigned long long c0 = first + i + 1, c1 = 0, c2 = 0, c3 = 0, k0 = key0, k1 = key1;
@@ -73,27 +100,9 @@ def random_bits(xp: ArrayModule, key: Key, start: int, count: int) -> Array:
     """
     block, skip = divmod(start, 4)
     if xp is np:
-        return host_words(key, block, skip + count)[skip:]
+        words = generator.words(key, block, skip + count)
+        return words[skip:] if skip else words
     return device_words(xp, key, block, skip + count)[skip:]
-
-
-def host_words(key: Key, block: int, count: int) -> np.ndarray:
-    """Return ``count`` words from counter block ``block`` on."""
-    if not hasattr(generators, "philox"):
-        generators.philox = np.random.Philox(key=0)
-    generator = generators.philox
-    generator.state = {
-        "bit_generator": "Philox",
-        "state": {
-            "counter": np.array([block, 0, 0, 0], np.uint64),
-            "key": np.array([key[0] & WORD_MASK, key[1] & WORD_MASK], np.uint64),
-        },
-        "buffer": np.zeros(4, np.uint64),
-        "buffer_pos": 4,
-        "has_uint32": 0,
-        "uinteger": 0,
-    }
-    return generator.random_raw(count)
 
 
 def device_words(xp: ArrayModule, key: Key, block: int, count: int) -> Array:
@@ -134,12 +143,17 @@ def block_words(
         full_shape: extents of the tensor, None where the block is the whole of it.
         width: bits of a word, 32 or 64; an element's word number is its flat index.
     """
-    full_shape = tuple(shape) if full_shape is None else tuple(full_shape)
-    offset = (0,) * len(shape) if offset is None else tuple(offset)
     size = math.prod(shape)
+    tile = TILE if xp is np else DEVICE_TILE
+    if full_shape is None:  # one run, and where that is a tile there is nothing to work out
+        for done in range(0, size, tile):
+            part = slice(done, min(done + tile, size))
+            yield part, words_of(xp, key, done, part.stop - done, width)
+        return
     if not size:
         return
-    tile = TILE if xp is np else DEVICE_TILE
+    full_shape = tuple(full_shape)
+    offset = (0,) * len(shape) if offset is None else tuple(offset)
     done = 0
     for start, rows, stride, length in runs(shape, offset, full_shape, tile):
         words = strided_words(xp, key, start, rows, stride, length, width)
@@ -197,4 +211,4 @@ def words_of(xp: ArrayModule, key: Key, start: int, count: int, width: int) -> A
         return random_bits(xp, key, start, count)
     first, skip = divmod(start, 2)
     pairs = random_bits(xp, key, first, (skip + count + 1) // 2)
-    return pairs.astype("<u8", copy=False).view("<u4")[skip : skip + count]
+    return pairs.astype(LITTLE_64, copy=False).view(LITTLE_32)[skip : skip + count]
