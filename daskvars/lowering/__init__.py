@@ -27,6 +27,7 @@ from daskvars.lowering.planner.fuse import fuse
 from daskvars.lowering.planner.place import Places, place
 from daskvars.lowering.planner.segments import segments
 from daskvars.lowering.rewrites.functionalize import functionalize
+from daskvars.lowering.rewrites.keep_values import keep_values
 from daskvars.lowering.rewrites.prune import prune
 from daskvars.lowering.rewrites.route_updates import route_updates
 from daskvars.lowering.rewrites.specialize import specialize
@@ -72,6 +73,7 @@ def lower(
         functionalize, operations, fetches, feeds, state_of, sequential, identify, targets, is_async
     )
     program = passed(specialize, program)
+    program = passed(keep_values, program)
     program = passed(route_updates, program)
     program = passed(choose_cuts, program, machine, [tensor.name for tensor in feeds])
     program = passed(place, program, places, machine.client_work_s)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import numpy
+
 from daskvars import dtypes
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -227,6 +229,12 @@ class Node:
         return subgraphs or isinstance(self.pattern, Contraction)
 
     @property
+    def calls(self) -> int:
+        """How many kernels it calls, about, in its branches or by itself."""
+        inside = sum(inner.calls for subgraph in self.subgraphs for inner in subgraph.nodes)
+        return self.turns * inside if self.subgraphs else 1
+
+    @property
     def flops(self) -> float:
         """Rough floating-point operations of contractions whose shapes are known, else 0.
 
@@ -350,3 +358,14 @@ def is_visible(node: Node) -> bool:
 def used_values(program: Program) -> set[Ref]:
     """Return every value that a node of the program, or its caller, takes."""
     return {*(ref for node in program.nodes for ref in node.inputs), *program.results()}
+
+
+def is_alike(a: Any, b: Any) -> bool:
+    """Return whether two pieces of plain data, which may have arrays in them, are the same."""
+    if isinstance(a, numpy.ndarray) or isinstance(b, numpy.ndarray):
+        return a is b or (type(a) is type(b) and a.shape == b.shape and a.tobytes() == b.tobytes())
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(is_alike(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(is_alike, a, b))
+    return bool(a == b)

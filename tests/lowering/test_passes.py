@@ -239,6 +239,7 @@ BREACHES = [
         for step in (
             "functionalize",
             "specialize",
+            "keep_values",
             "route_updates",
             "choose_cuts",
             "place",
@@ -254,7 +255,7 @@ BREACHES = [
     ],
     *[
         (step, breach, message)
-        for step in ("specialize", "route_updates")
+        for step in ("specialize", "keep_values", "route_updates")
         for breach, message in [
             (dead, "nobody uses"),
             (unused_leaf, "nobody uses the leaves"),

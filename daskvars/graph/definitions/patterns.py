@@ -431,6 +431,8 @@ class Flow:
       history: an output that holds for each turn those inputs, as the turn takes them, and results.
       decides: results on which it depends what is run.
       most_turns: how often a loop goes round at most, None where nobody said.
+      replays: an input that is the history of another loop: each turn is given what one of that
+        loop's turns added to it.
     """
 
     given: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] = ()
@@ -440,6 +442,7 @@ class Flow:
     history: tuple[int, tuple[int, ...], tuple[tuple[int, int], ...]] | None = None
     decides: tuple[tuple[int, int], ...] = ()
     most_turns: int | None = None
+    replays: int | None = None
 
 
 @dataclass(frozen=True)
@@ -457,7 +460,8 @@ class Opaque(Pattern):
     The last input of a `chained` op is how something begins that changes in the course of a run;
     the kernel gets what it has become. An op that "sees" gets what became of it by the ops that
     come before by data or control dependencies; those that "change" it go one after the other,
-    and the last output of each is what it becomes.
+    and the last output of each is what it becomes. What `gives_on` has its first input as its first
+    result: it is there for what else it does.
     """
 
     pure: bool = True
@@ -468,6 +472,7 @@ class Opaque(Pattern):
     choose: Callable[[Any], int] | None = None
     flow: Callable[[Attrs, int], Flow] | None = None
     chained: Literal["", "sees", "changes"] = ""
+    gives_on: bool = False
 
     def access(self, inputs: RankedShapes, outputs: RankedShapes, attrs: Attrs) -> Access:
         return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))

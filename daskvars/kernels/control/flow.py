@@ -75,16 +75,17 @@ def while_loop(
     keyed: Sequence[int],
     used: Sequence[bool],
     kept: Sequence[int] = (),
+    saved: int = 0,
     ranks: Sequence[int] = (),
 ) -> tuple:
     """Run ``branches[1]`` on the first `num_vars` inputs while ``branches[0]`` gives true.
 
     Returns:
-      The variables, the history (for each iteration their values before it and what it `kept`,
-      where the history is used), and the new values of the state written.
+      The variables, the history (for each iteration their values before it, what it `kept` and
+      `saved` for its gradient, where the history is used), and the new values of the state written.
     """
     test, body = branches
-    values, end = list(args), num_vars + len(kept)
+    values, end = list(args), num_vars + len(kept) + saved
     keys = [values[k] for k in keyed]
     history = History(ranks=ranks) if used[num_vars] else None
     iteration = 0

@@ -98,7 +98,7 @@ def uniform_integers(
     xp: ArrayModule,
     key: Any,
     shape: tuple[int, ...],
-    dtype: DTypeLike,
+    dtype: np.dtype,
     low: int,
     high: int,
     offset: tuple[int, ...] | None,

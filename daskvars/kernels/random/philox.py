@@ -41,7 +41,7 @@ class _Generator(threading.local):
     def __init__(self) -> None:
         self.philox = np.random.Philox(key=0)
         self.counter, self.key = np.zeros(4, np.uint64), np.zeros(2, np.uint64)
-        self.state = {
+        self.state: Any = {
             "bit_generator": "Philox",
             "state": {"counter": self.counter, "key": self.key},
             "buffer": np.zeros(4, np.uint64),

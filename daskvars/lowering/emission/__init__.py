@@ -1,7 +1,7 @@
 """From a program that is cut, placed and fused to what runs: regions as data, and stages.
 
-- ``emit`` (pass 9): the `Plan`: for each region its program, its blocks, and where each input comes
-  from; ``overlap``: the order of a region's calls, Python functions beside each other;
+- ``emit`` (pass 10): the `Plan`: for each region its program, its blocks, and where each input
+  comes from; ``overlap``: the order of a region's calls, Python functions beside each other;
   ``row_kernels``: what a block calls where rows are cut.
 - ``stages``: for a cluster, the blocks of a plan that one worker computes between two exchanges, as
   one task.

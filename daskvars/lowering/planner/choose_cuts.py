@@ -1,4 +1,4 @@
-"""Pass 5: how the work of a step is cut, chosen by cost for the whole program.
+"""Pass 6: how the work of a step is cut, chosen by cost for the whole program.
 
 What can be cut are the dimensions of what a step is fed with and of its large constants, into as
 many parts as there are workers, and what follows from a choice is the same for all (`propagate`):
@@ -54,6 +54,7 @@ from daskvars.lowering.planner.costs import (
     NEAR_IDEAL,
     SCHEDULING_S,
     TASK_S,
+    THREAD_CALL_S,
     moved_bytes,
 )
 from daskvars.lowering.planner.fuse import Group, fuse, moved_values
@@ -351,11 +352,22 @@ def _work_seconds(program: Program, machine: Machine) -> float:
         if not isinstance(node.pattern, Contraction):
             work += moved_bytes(node) / MEMORY_BYTES_PER_S
         shared = machine.parts if _is_tiled(node) else min(blocks, machine.parts)
-        seconds += work / shared + CALL_S * math.ceil(blocks / machine.parts)
+        seconds += work / shared + _call_seconds(node, machine)
         if is_laid_out:
             moves = [movement(node, i) for i in range(len(node.inputs))]
             seconds += sum(move.times * move.nbytes for move in moves) / MEMORY_BYTES_PER_S
     return seconds
+
+
+def _call_seconds(node: Node, machine: Machine) -> float:
+    """Return the estimated seconds that the kernels of a node take whatever they work on.
+
+    Threads of one process call them one after the other: it has one interpreter.
+    """
+    blocks = math.prod(node.grid)
+    if machine.has_workers or blocks == 1:
+        return CALL_S * node.calls * math.ceil(blocks / machine.parts)
+    return THREAD_CALL_S * node.calls * blocks
 
 
 def _fits(program: Program, machine: Machine, groups: Sequence[Group]) -> bool:

@@ -11,6 +11,7 @@ from daskvars.lowering.program import Node, spec_bytes
 FLOPS_PER_S = 4e10
 MEMORY_BYTES_PER_S = 8e9
 CALL_S = 3e-6
+THREAD_CALL_S = 8e-6  # of each of several threads of one process, which wait for one another
 TASK_S = 3e-4  # beside what is computed in it
 # Of workers: what one exchange holds all of them up, and what the scheduler takes for a task.
 EXCHANGE_S = 3e-3

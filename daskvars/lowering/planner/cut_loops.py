@@ -25,8 +25,6 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-import numpy
-
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import (
     ALIKE,
@@ -44,6 +42,7 @@ from daskvars.lowering.program import (
     Program,
     Ref,
     concrete,
+    is_alike,
     is_visible,
     ranked,
 )
@@ -471,7 +470,7 @@ def block_branches(
             _of_block(branch, inside, here, note)
             for branch, inside in zip(node.subgraphs, node.inside, strict=True)
         )
-        number = next((i for i, other in enumerate(notes) if _is_alike(note, other)), len(notes))
+        number = next((i for i, other in enumerate(notes) if is_alike(note, other)), len(notes))
         if number == len(notes):
             notes.append(note)
             variants.append(branches)
@@ -586,14 +585,3 @@ def _inner_here(node: Node, outside: Sequence[Dims], here: Here) -> Here:
                 offset, size = (n * outer.factor // dim.factor for n in here[outer.label])
                 found[dim.label] = offset, size
     return found
-
-
-def _is_alike(a: Any, b: Any) -> bool:
-    """Return whether two notes of a block are the same."""
-    if isinstance(a, numpy.ndarray) or isinstance(b, numpy.ndarray):
-        return a is b or (type(a) is type(b) and a.shape == b.shape and a.tobytes() == b.tobytes())
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_is_alike(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(_is_alike, a, b))
-    return bool(a == b)

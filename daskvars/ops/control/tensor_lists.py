@@ -52,8 +52,9 @@ def _op(
     gradient: Any,
     chained: Any = "",
     block: Any = None,
+    gives_on: bool = False,
 ) -> OpDef:
-    pattern = Items(dims=dims, chained=chained)
+    pattern = Items(dims=dims, chained=chained, gives_on=gives_on)
     return OpDef(
         type,
         signature,
@@ -296,6 +297,7 @@ READ_ONCE = _op(
     kernels.read_once,
     _first,
     "changes",
+    gives_on=True,
 )
 NOT_READ = _op(
     "ListNotRead",
@@ -305,6 +307,7 @@ NOT_READ = _op(
     kernels.not_read,
     _first,
     "sees",
+    gives_on=True,
 )
 PRESENT = _op(
     "ListPresent", "list:A, begin:A", "[...],[...]->[...]", _list, kernels.present, _first, "sees"

@@ -137,7 +137,7 @@ def _check_slopes(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
 
 def _loop_flow(attrs: Mapping[str, Any], num_outputs: int) -> Flow:
     count, written, end = attrs["num_vars"], attrs["written"], num_outputs - len(attrs["written"])
-    first = count + len(attrs.get("kept", ()))
+    first = count + len(attrs.get("kept", ())) + attrs.get("saved", 0)
     return Flow(
         carried=(
             *((i, i, (1, i)) for i in range(count)),
@@ -154,7 +154,10 @@ def _gradient_flow(attrs: Mapping[str, Any], num_outputs: int) -> Flow:
     flows = [(i, 1 + i, (0, i)) for i in range(num_outputs)]
     first, last = attrs["num_grads"], attrs["num_grads"] + attrs["num_sums"]
     return Flow(
-        carried=tuple(flows[:first]), summed=tuple(flows[first:last]), joined=tuple(flows[last:])
+        carried=tuple(flows[:first]),
+        summed=tuple(flows[first:last]),
+        joined=tuple(flows[last:]),
+        replays=0,
     )
 
 

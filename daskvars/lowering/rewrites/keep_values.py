@@ -1,0 +1,292 @@
+"""Pass 4: what the turns of a loop compute, and their gradients need, is kept and not made again.
+
+The gradient of a loop builds the body a second time, on the values that each turn began with: so a
+graph has all of it, whatever is asked for. Here both bodies are known, with their shapes. What is
+the same in both, and is used by more than that, becomes a result of the first, which the history
+holds as well; the second takes it from there. TensorFlow keeps as much.
+
+What is made at once of what is there, by an operation of two numbers or as a view, is made again:
+to read it from memory would take as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.definitions.patterns import Elementwise, Flow, Held, Movement, Opaque, Part
+from daskvars.lowering.program import (
+    CONSTANT,
+    PARAMETER,
+    Leaf,
+    Node,
+    Program,
+    Ref,
+    is_alike,
+    is_visible,
+)
+from daskvars.ops.control.while_loop import HISTORY_ITEM
+
+MAX_COMPARED_BYTES = 1 << 12  # of constants, which are else the same only if they are one array
+
+
+def keep_values(program: Program) -> Program:
+    """Return `program` with loops that keep what their gradients need of each turn."""
+    for node in program.nodes:
+        for subgraph in node.subgraphs:
+            keep_values(subgraph)
+    for node in program.nodes:
+        loop = _replayed(node)
+        if loop is not None:
+            _Bodies(loop, node).keep(program)
+    program.drop_dead()
+    return program
+
+
+def _flow(node: Node) -> Flow | None:
+    rule = getattr(node.pattern, "flow", None)
+    return None if rule is None else rule(node.attrs, len(node.specs))
+
+
+def _replayed(node: Node) -> Node | None:
+    """Return the loop whose history a node goes through, if all is known that is to be."""
+    flow = _flow(node)
+    if flow is None or flow.replays is None:
+        return None
+    ref = node.inputs[flow.replays]
+    if not isinstance(ref.node, Node) or not isinstance(ref.spec.shape, Held):
+        return None
+    before = _flow(ref.node)
+    if before is None or before.history is None or before.history[0] != ref.index:
+        return None
+    return ref.node
+
+
+class _Bodies:
+    """The body of a loop and that of its gradient.
+
+    Attributes:
+      same: value in the body of the gradient -> the value in the loop's that it is.
+    """
+
+    def __init__(self, loop: Node, gradient: Node) -> None:
+        self.loop, self.gradient = loop, gradient
+        flow, of_loop = _flow(gradient), _flow(loop)
+        assert flow is not None and of_loop is not None and of_loop.history is not None
+        self.output, self.held, self.results = of_loop.history
+        self.replays, self.changing = flow.replays, _changing(flow)
+        self.changing_before = _changing(of_loop)
+        # What a turn gives is carried on.
+        self.first = loop.subgraphs[of_loop.carried[0][2][0]]
+        self.second = gradient.subgraphs[0]
+        self.item = self.second.leaves.get((PARAMETER, self.replays))
+        self.same: dict[Ref, Ref] = {}
+
+    def keep(self, program: Program) -> None:
+        """Have the loop keep, and its gradient take, what both compute."""
+        if self.item is None:
+            return
+        self._match()
+        kept = self._kept()
+        if not kept:
+            return
+        taken = {ref: self._part(ref) for ref in kept}
+        self._widen(program)
+        nodes: list[Node] = []
+        for node in self.second.nodes:
+            nodes += [taken[ref].producer for ref in kept if ref.node is node]
+            nodes.append(node)
+        self.second.nodes = nodes
+        self.second.map_refs(lambda ref: taken.get(ref, ref))
+        self.second.drop_dead()
+        self._drop_inputs()
+
+    def _drop_inputs(self) -> None:
+        """Give the gradient no longer what was there to compute what is now kept."""
+        gradient, leaves = self.gradient, self.second.leaves.values()
+        keyed = gradient.attrs["keyed"]
+        used = {leaf.what for leaf in leaves if leaf.kind == PARAMETER}
+        used |= {self.replays, *self.changing, *keyed}
+        places = {old: new for new, old in enumerate(sorted(used))}
+        gradient.inputs = [gradient.inputs[place] for place in places]
+        gradient.attrs["keyed"] = tuple(places[place] for place in keyed)
+        for leaf in leaves:
+            if leaf.kind == PARAMETER:
+                leaf.what = places[leaf.what]
+        self.second.leaves = {
+            (leaf.kind, leaf.what if leaf.kind == PARAMETER else what): leaf
+            for (_, what), leaf in self.second.leaves.items()
+        }
+
+    # -- what is the same in both ---------------------------------------------------------------
+
+    def _match(self) -> None:
+        """Find the values of the gradient's body that the loop's has as well."""
+        first = self.first
+        outer = {
+            self.loop.inputs[leaf.what]: Ref(leaf)
+            for leaf in first.leaves.values()
+            if leaf.kind == PARAMETER and leaf.what not in self.changing_before
+        }
+        constants = {_identity(leaf): Ref(leaf) for leaf in first.leaves.values()}
+        for leaf in self.second.leaves.values():
+            found = None
+            if leaf.kind == CONSTANT:
+                found = constants.get(_identity(leaf))
+            elif leaf.what not in self.changing and leaf is not self.item:
+                found = outer.get(self.gradient.inputs[leaf.what])
+            if found is not None:
+                self.same[Ref(leaf)] = found
+        made, given_on = _by_inputs(first)
+        for node in self.second.nodes:
+            self._match_node(node, made, given_on)
+
+    def _match_node(
+        self, node: Node, made: dict[Any, list[Node]], given_on: dict[Ref, Ref]
+    ) -> None:
+        if isinstance(node.pattern, Part) and node.inputs[0].node is self.item:
+            found = self._held_value(node.attrs["index"])
+            if found is not None:
+                self.same[Ref(node)] = given_on.get(found, found)
+            return
+        if node.subgraphs or is_visible(node) or not all(r in self.same for r in node.inputs):
+            return
+        inputs = tuple(self.same[ref] for ref in node.inputs)
+        for other in made.get((id(node.opdef), inputs), ()):
+            if _is_same_call(node, other):
+                self.same.update((Ref(node, i), Ref(other, i)) for i in range(len(node.specs)))
+                return
+
+    def _held_value(self, index: int) -> Ref | None:
+        """Return the value in the loop's body that the history has at an index."""
+        if index >= len(self.held):
+            branch, position = self.results[index - len(self.held)]
+            return self.loop.subgraphs[branch].outputs[position]
+        leaf = self.first.leaves.get((PARAMETER, self.held[index]))
+        return None if leaf is None else Ref(leaf)
+
+    # -- what is kept -----------------------------------------------------------------------------
+
+    def _kept(self) -> list[Ref]:
+        """Return the values that the gradient's body is to take from the history."""
+        wanted = dict.fromkeys(ref for ref in self._used_beyond() if self._may_be_kept(ref))
+        cheap = {ref for ref in wanted if _is_cheap(ref.producer)}
+        kept = {ref for ref in wanted if ref not in cheap}
+        for node in reversed(self.second.nodes):
+            if Ref(node) in cheap and not all(
+                isinstance(ref.node, Leaf)
+                or isinstance(ref.producer.pattern, Part)
+                or ref in kept
+                or ref in cheap
+                for ref in node.inputs
+            ):
+                cheap.remove(Ref(node))
+                kept.add(Ref(node))
+        return [ref for ref in wanted if ref in kept]
+
+    def _used_beyond(self) -> Iterator[Ref]:
+        """Yield what both bodies make and the gradient's uses for what it alone makes."""
+        for node in self.second.nodes:
+            if Ref(node) not in self.same:
+                yield from node.inputs
+        yield from self.second.outputs
+
+    def _may_be_kept(self, ref: Ref) -> bool:
+        if ref not in self.same or isinstance(ref.node, Leaf) or ref.spec.shape is None:
+            return False
+        is_there = isinstance(ref.producer.pattern, Part) and ref.node.inputs[0].node is self.item
+        return not is_there and not isinstance(ref.spec.shape, Held)
+
+    def _part(self, ref: Ref) -> Ref:
+        """Have the loop keep a value; return what gives it to the gradient's body."""
+        assert self.item is not None
+        made = self.same[ref]
+        results = [self.loop.subgraphs[b].outputs[place] for b, place in self.results]
+        if made not in results:
+            self.loop.attrs["saved"] = self.loop.attrs.get("saved", 0) + 1
+            branch, place = self._end()
+            self.loop.subgraphs[branch].outputs.insert(place, made)
+            self.results = (*self.results, (branch, place))
+            results.append(made)
+        attrs = {"index": len(self.held) + results.index(made), "_spec": ref.spec}
+        node, rules = ref.producer, HISTORY_ITEM
+        part = Node(
+            node.name,
+            rules,
+            rules.kernel,
+            [Ref(self.item)],
+            attrs,
+            (ref.spec,),
+            op=node.op,
+            device=node.device,
+        )
+        return Ref(part)
+
+    def _end(self) -> tuple[int, int]:
+        """Return where the loop's body gives what is kept next: it was made room for."""
+        flow = _flow(self.loop)
+        assert flow is not None and flow.history is not None
+        return flow.history[2][-1]
+
+    def _widen(self, program: Program) -> None:
+        """Note in the loop, and in all that go through its history, what the history now has."""
+        old = self.loop.specs[self.output]
+        assert isinstance(old.shape, Held)
+        outputs = [self.loop.subgraphs[b].outputs[place] for b, place in self.results]
+        new = [ref.spec.shape for ref in outputs[len(old.shape.parts) - len(self.held) :]]
+        spec = Spec(old.dtype, Held([*old.shape.parts, *new]))
+        specs = list(self.loop.specs)
+        specs[self.output] = spec
+        self.loop.specs = tuple(specs)
+        self.loop.attrs["ranks"] = tuple(len(part or ()) for part in spec.shape.parts)
+        history = Ref(self.loop, self.output)
+        for node in program.nodes:
+            for branch in node.subgraphs:
+                for leaf in branch.leaves.values():
+                    if leaf.kind == PARAMETER and node.inputs[leaf.what] == history:
+                        leaf.specs = (spec,)
+
+
+def _changing(flow: Flow) -> set[int]:
+    """Return which inputs a body is not given as they are."""
+    return {i for _, i, _ in (*flow.carried, *flow.summed, *flow.joined)}
+
+
+def _identity(leaf: Leaf) -> Any:
+    """Return what a constant has in common with those of the same value."""
+    value = leaf.what
+    if leaf.kind != CONSTANT or not isinstance(value, numpy.ndarray) or value.dtype.hasobject:
+        return id(value)
+    if value.nbytes > MAX_COMPARED_BYTES:
+        return id(value)
+    return value.dtype, value.shape, value.tobytes()
+
+
+def _by_inputs(body: Program) -> tuple[dict[Any, list[Node]], dict[Ref, Ref]]:
+    """Return the nodes of a body by op and inputs, and what only gives on an input as it is."""
+    made: dict[Any, list[Node]] = {}
+    given_on: dict[Ref, Ref] = {}
+    for node in body.nodes:
+        inputs = tuple(given_on.get(ref, ref) for ref in node.inputs)
+        if isinstance(node.pattern, Opaque) and node.pattern.gives_on:
+            given_on[Ref(node)] = inputs[0]
+        made.setdefault((id(node.opdef), inputs), []).append(node)
+    return made, given_on
+
+
+def _is_same_call(a: Node, b: Node) -> bool:
+    """Return whether two nodes of one op and the same inputs are called in the same way."""
+    mine, others = ({k: v for k, v in n.attrs.items() if k[0] != "_"} for n in (a, b))
+    is_same = a.operands == b.operands and a.specs == b.specs and a.device == b.device
+    return is_same and is_alike(mine, others)
+
+
+def _is_cheap(node: Node) -> bool:
+    """Return whether a value takes no longer to be made than to be read."""
+    if isinstance(node.pattern, Movement):
+        return node.pattern.view and len(node.inputs) == 1
+    is_ufunc = isinstance(node.pattern, Elementwise) and isinstance(node.kernel, str)
+    return is_ufunc and len(node.inputs) == 2
