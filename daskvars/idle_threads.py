@@ -1,5 +1,5 @@
 """Threads that have nothing to do take part in what another computes: tiles of chains, pieces of
-kernels.
+kernels, what nobody waits for yet.
 
 They are those of this process that `share_among` allows, less those that have work of their own
 (`one_of_several`): more threads than cores would take the interpreter from one another. Into which
@@ -14,14 +14,21 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
-_threads = {"count": 1, "busy": 0}
+Given = TypeVar("Given")
+
+MAX_WAITING = 4  # calls begun and not ended: of more, what they take would be kept for long
+
+_threads = {"count": 1, "busy": 0, "lent": 0}
 _busy_lock = threading.Lock()
 _pool: list[ThreadPoolExecutor] = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.clear)  # the threads stay with the parent
+_in_turn: list[ThreadPoolExecutor] = []
+_waiting: list[Future[Any]] = []
+if hasattr(os, "register_at_fork"):  # the threads stay with the parent
+    for _made in (_pool, _in_turn, _waiting):
+        os.register_at_fork(after_in_child=_made.clear)
 
 
 def share_among(count: int) -> None:
@@ -31,7 +38,7 @@ def share_among(count: int) -> None:
 
 def num_available() -> int:
     """Return how many threads can work on something now, the caller among them."""
-    return 1 + max(_threads["count"] - max(_threads["busy"], 1), 0)
+    return 1 + max(_threads["count"] - max(_threads["busy"], 1) - _threads["lent"], 0)
 
 
 class _OneOfSeveral:
@@ -98,3 +105,30 @@ def slices(size: int, step: int) -> list[slice]:
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+
+
+def begun_in_turn(function: Callable[[], Given]) -> Future[Given] | None:
+    """Begin a call beside what the caller goes on with; those begun so run one after the other.
+
+    Returns:
+      What it will give; None where no thread is idle or enough is waiting: the caller calls it.
+    """
+    _waiting[:] = [other for other in list(_waiting) if not other.done()]
+    if len(_waiting) >= MAX_WAITING or (not _waiting and num_available() < 2):
+        return None
+    with _busy_lock:
+        if not _in_turn:
+            _in_turn.append(ThreadPoolExecutor(1, "daskvars-in-turn"))
+    found = _in_turn[0].submit(contextvars.copy_context().run, _lent, function)
+    _waiting.append(found)
+    return found
+
+
+def _lent(function: Callable[[], Given]) -> Given:
+    with _busy_lock:
+        _threads["lent"] += 1
+    try:
+        return function()
+    finally:
+        with _busy_lock:
+            _threads["lent"] -= 1

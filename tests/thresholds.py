@@ -26,6 +26,8 @@ LOWEST = {
     "daskvars.remote.regions.region_split": {"MIN_BYTES": 1},
     "daskvars.kernels.nn.normalization": {"BLOCK_ELEMENTS": 1},
     "daskvars.kernels.nn.windows.patches": {"PATCH_BYTES": 1, "PATCH_ROWS": 1, "BLOCK_BYTES": 1},
+    "daskvars.kernels.control.summed_products": {"ROWS": 1, "WORTH_HANDING_OVER": 0},
+    "daskvars.lowering.rewrites.keep_values": {"MAX_COMPARED_BYTES": 0},
     "daskvars.kernels.random.philox": {"TILE": 1, "SEEK_WORDS": 0},
     "daskvars.kernels.math.reduce": {"PRODUCT_ELEMENTS": 0},
     "daskvars.kernels.math.row_sums": {"MANY_ROWS": 0, "LONG_ROW": 2, "COLUMN_BLOCK": 1},

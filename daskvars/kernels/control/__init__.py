@@ -1,6 +1,7 @@
 """Branches, loops, lists, checks, and calls of Python.
 
 - ``flow``: a branch or a loop's body is a compiled region that is called here; so is its gradient.
+- ``summed_products``: products of which a loop's gradient needs the sum alone.
 - ``tensor_lists``: lists of arrays as values, what a TensorArray is made of.
 - ``checks``: what fails a run: an assertion that does not hold (its error's text), numbers that are
   not finite, weights whose shape does not fit, an op that should have been replaced by a value.

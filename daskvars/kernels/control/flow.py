@@ -22,6 +22,7 @@ from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError, OpError, UnimplementedError, kind_of
 from daskvars.kernels.control.printing import summarized
+from daskvars.kernels.control.summed_products import SummedProducts
 from daskvars.kernels.control.tensor_lists import History
 
 _TURN_BITS = (
@@ -118,37 +119,52 @@ def while_gradient(
     num_sums: int,
     num_rows: int = 0,
     keyed: Sequence[int],
+    products: Sequence[tuple[int, tuple[int, int]]] = (),
     **notes: Any,
 ) -> tuple:
     """Run the loop backward: ``branches[0]`` gives gradients of one iteration's inputs.
+
+    Of sums that are `products` (which, and the axes that these are summed over) it gives, after all
+    others, the factors; the next branches multiply them.
 
     `args` are the gradients of the loop's results (`num_grads`), zeros to sum the gradients of
     captured values into (`num_sums`), arrays without rows to put the rows of sparse gradients
     after (`num_rows`), the captured values, and random keys.
     """
-    (body,) = branches
+    body, *multiply = branches
     last = num_grads + num_sums
     first = last + num_rows
     grads, sums = list(args[:num_grads]), list(args[num_grads:last])
     empty, rest = args[last:first], list(args[first:])
     rows = [[array] for array in empty]
     keys = [args[k - 1] for k in keyed]
+    of_factors = {
+        place: SummedProducts(xp, product, axes)
+        for (place, axes), product in zip(products, multiply, strict=True)
+    }
+    others = [place for place in range(num_sums) if place not in of_factors]
+    end = num_grads + len(others)
     own = False
     for iteration in range(len(history.turns) - 1, -1, -1):
         for position, key in zip(keyed, keys, strict=True):
             rest[position - first - 1] = _advanced(key, iteration)
         results = body(history.turns[iteration], *grads, *sums, *empty, *rest)
         grads = list(results[:num_grads])
-        sums = [
+        for place, result in zip(others, results[num_grads:end], strict=True):
+            total = sums[place]
             # From the second turn on a sum is in memory of its own.
-            xp.add(s, r, out=s) if own and isinstance(s, xp.ndarray) else s + r
-            for s, r in zip(sums, results[num_grads:last], strict=True)
-        ]
-        for parts, part in zip(rows, results[last:], strict=True):
+            in_place = own and isinstance(total, xp.ndarray)
+            sums[place] = xp.add(total, result, out=total) if in_place else total + result
+        for parts, part in zip(rows, results[end:], strict=False):
             parts.append(part)
+        factors = iter(results[end + num_rows :])
+        for found in of_factors.values():
+            found.add(next(factors), next(factors))
         own = True
     if not own:
         grads, sums = [[_own(xp, value) for value in found] for found in (grads, sums)]
+    for place, found in of_factors.items():
+        sums[place] = found.total(sums[place])
     return (*grads, *sums, *(xp.concatenate(parts) for parts in rows))
 
 

@@ -2,7 +2,8 @@
 
 - ``emit`` (pass 10): the `Plan`: for each region its program, its blocks, and where each input
   comes from; ``overlap``: the order of a region's calls, Python functions beside each other;
-  ``row_kernels``: what a block calls where rows are cut.
+  ``summed_products``: what a loop's gradient only adds up; ``row_kernels``: what a block calls
+  where rows are cut.
 - ``stages``: for a cluster, the blocks of a plan that one worker computes between two exchanges, as
   one task.
 

@@ -33,6 +33,7 @@ from daskvars.lowering.emission.row_kernels import (
     own_rows_call,
     row_attrs,
 )
+from daskvars.lowering.emission.summed_products import Products, products_in, with_factors
 from daskvars.lowering.plan import (
     LeafInfo,
     OpPlacement,
@@ -328,13 +329,11 @@ class _RegionBuilder:
         """Return the attributes with the branches, and the register of what tells a block's."""
         attrs["used"] = tuple(Ref(node, i) in self.used for i in range(len(node.specs)))
         variants, table = block_branches(node)
+        products = products_in(node)
+        if products:
+            attrs["products"] = products
         found = [
-            {
-                **attrs,
-                "branches": tuple(
-                    _subgraph_program(node.name, branch, len(node.inputs)) for branch in branches
-                ),
-            }
+            {**attrs, "branches": _branch_programs(node, branches, products)}
             for branches in variants
         ]
         if len(found) == 1:
@@ -517,6 +516,20 @@ def _located(
             block_shapes.append(chunk_grid.block_shape(layout, at))
             offsets.append(chunk_grid.block_offset(layout, at))
     return tuple(block_shapes), tuple(offsets)
+
+
+def _branch_programs(
+    node: Node, branches: Sequence[Program], products: Products
+) -> tuple[RegionProgram, ...]:
+    """Return the programs of branches, and of the products that one of them leaves."""
+    count = len(node.inputs)
+    if not products:
+        return tuple(_subgraph_program(node.name, branch, count) for branch in branches)
+    body, multiply = with_factors(branches[0], node.attrs["num_grads"], products)
+    return (
+        _subgraph_program(node.name, body, count),
+        *(_subgraph_program(each.nodes[0].name, each, 2) for each in multiply),
+    )
 
 
 def _subgraph_program(name: str, subgraph: Program, num_inputs: int) -> RegionProgram:

@@ -233,15 +233,16 @@ class _Bodies:
 
     def _widen(self, program: Program) -> None:
         """Note in the loop, and in all that go through its history, what the history now has."""
-        old = self.loop.specs[self.output]
-        assert isinstance(old.shape, Held)
+        dtype, old = self.loop.specs[self.output]
+        assert isinstance(old, Held)
         outputs = [self.loop.subgraphs[b].outputs[place] for b, place in self.results]
-        new = [ref.spec.shape for ref in outputs[len(old.shape.parts) - len(self.held) :]]
-        spec = Spec(old.dtype, Held([*old.shape.parts, *new]))
+        new = [ref.spec.shape for ref in outputs[len(old.parts) - len(self.held) :]]
+        shape = Held([*old.parts, *new])
+        spec = Spec(dtype, shape)
         specs = list(self.loop.specs)
         specs[self.output] = spec
         self.loop.specs = tuple(specs)
-        self.loop.attrs["ranks"] = tuple(len(part or ()) for part in spec.shape.parts)
+        self.loop.attrs["ranks"] = tuple(len(part or ()) for part in shape.parts)
         history = Ref(self.loop, self.output)
         for node in program.nodes:
             for branch in node.subgraphs:

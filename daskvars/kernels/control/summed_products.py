@@ -1,0 +1,81 @@
+"""Products of which only the sum over the turns of a loop is needed: most gradients of weights.
+
+Nothing in the loop waits for them. So they are made where a thread has nothing else to do, beside
+the turns that follow. Factors of few rows come together first: a product that sums over the rows of
+several turns is the sum of theirs. How many come together depends on their shapes alone, and sums
+are added up in the order of the turns: so bits do not depend on threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+from daskvars import idle_threads
+from daskvars.backend import Array, ArrayModule
+
+ROWS = 512  # of which a product is made at once: of more, factors would be copied for nothing
+# Multiplications from which on another thread pays (0.1 ms): to hand them over takes 0.02.
+WORTH_HANDING_OVER = 4e6
+
+
+class SummedProducts:
+    """The sum of the products of two factors of each turn.
+
+    Args:
+      xp: the array namespace.
+      product: gives the product of two factors, in a tuple.
+      axes: of each factor the one that is summed over.
+    """
+
+    def __init__(
+        self, xp: ArrayModule, product: Callable[..., tuple], axes: tuple[int, int]
+    ) -> None:
+        self._xp, self._product, self._axes = xp, product, axes
+        self._waiting: list[tuple[Array, Array]] = []
+        self._rows = 0
+        self._sum: Any = None  # so far, or what will be that
+
+    def add(self, a: Array, b: Array) -> None:
+        """Add the product of the factors of a turn."""
+        self._waiting.append((a, b))
+        self._rows += a.shape[self._axes[0]]
+        if self._rows >= ROWS:
+            self._multiply()
+
+    def total(self, start: Array) -> Array:
+        """Return the sum of all products and of `start`, which it is if there are none."""
+        if self._waiting:
+            self._multiply()
+        found = _ended(self._sum)
+        return start if found is None else start + found
+
+    def _multiply(self) -> None:
+        """Add the products of the factors that wait."""
+        taken, rows = self._waiting, self._rows
+        self._waiting, self._rows = [], 0
+        a, b = taken[0]
+        work = float(a.size) * b.size * len(taken) ** 2 / max(rows, 1)
+        add = partial(self._added, self._sum, taken)
+        begun = None
+        if self._xp.__name__ == "numpy" and work >= WORTH_HANDING_OVER:
+            begun = idle_threads.begun_in_turn(add)
+        self._sum = add() if begun is None else begun
+
+    def _added(self, before: Any, taken: list[tuple[Array, Array]]) -> Any:
+        xp = self._xp
+        a, b = (
+            factors[0] if len(taken) == 1 else xp.concatenate(factors, axis=axis)
+            for factors, axis in zip(zip(*taken, strict=True), self._axes, strict=True)
+        )
+        (found,) = self._product(a, b)
+        total = _ended(before)
+        if total is None:
+            return found
+        return xp.add(total, found, out=total) if isinstance(total, xp.ndarray) else total + found
+
+
+def _ended(value: Any) -> Any:
+    return value.result() if isinstance(value, Future) else value
