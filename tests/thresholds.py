@@ -29,6 +29,8 @@ LOWEST = {
     "daskvars.kernels.control.summed_products": {"ROWS": 1, "WORTH_HANDING_OVER": 0},
     "daskvars.lowering.rewrites.keep_values": {"MAX_COMPARED_BYTES": 0},
     "daskvars.kernels.random.philox": {"TILE": 1, "SEEK_WORDS": 0},
+    "daskvars.kernels.math.scans": {"ROW_ELEMENTS": 0},
+    "daskvars.kernels.math.without_ufunc": {"LEAST_ELEMENTS": 2},
     "daskvars.kernels.math.reduce": {"PRODUCT_ELEMENTS": 0},
     "daskvars.kernels.math.row_sums": {"MANY_ROWS": 0, "LONG_ROW": 2, "COLUMN_BLOCK": 1},
     "daskvars.kernels.gather_scatter.gather": {"LEAST_ELEMENTS": 0},

@@ -401,8 +401,9 @@ def flat_index(xp: ArrayModule, indices: Array, shape: tuple, *, gathers: bool =
     """
     depth = indices.shape[-1]
     extents = xp.asarray(shape[:depth], np.int64)
-    wrong = ((indices < 0) | (indices >= extents)).any(axis=-1)
-    if wrong.any():
+    outside = (indices < 0) | (indices >= extents)
+    if outside.any():
+        wrong = outside.any(axis=-1)
         number = int(xp.flatnonzero(wrong)[0])
         place = np.unravel_index(number, wrong.shape)
         found = f"{indices[place].tolist()} does not index into"

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from daskvars.kernels.gather_scatter import partitioning
 from tests.kernels.numerical import frozen
@@ -16,3 +17,18 @@ def test_unique_keeps_the_order_of_first_occurrence():
         0,
         0,
     ]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+@pytest.mark.parametrize("size", [1, 5, 1000])
+def test_integers_near_one_another_are_told_apart_as_others_are(dtype, size):
+    info = np.iinfo(dtype)
+    rng = np.random.default_rng(size)
+    for low, high in ((0, 5), (max(-100, info.min), 100), (info.max - 20, info.max)):
+        x = rng.integers(low, high, size, dtype)
+        found = partitioning.unique(np, x)
+        _, first, place, count = np.unique(x, True, True, True)
+        order = np.argsort(first)
+        np.testing.assert_array_equal(found[0], x[first[order]], strict=True)
+        np.testing.assert_array_equal(found[1], np.argsort(order)[place].astype(np.int32))
+        np.testing.assert_array_equal(found[2], count[order].astype(np.int32))
