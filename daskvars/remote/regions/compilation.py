@@ -199,7 +199,7 @@ class _CodeWriter:
     def _chains(self, calls: Sequence[Call]) -> dict[int, int]:
         """Return start -> end of each run of calls that are made as one."""
         if self.xp is numpy:
-            return tiling.chains(calls)
+            return tiling.chains(calls, self.program.into)
         return device_chains.chains(calls, lambda call: is_fusible(call, self.xp))
 
     def _emit(self, text: str, index: int) -> None:
@@ -331,7 +331,7 @@ class _CodeWriter:
         free = dict.fromkeys(read)
         for number, call in enumerate(calls):
             out = call.outs[0]
-            if out in outputs and out not in into:
+            if out in outputs and out not in into and call.elementwise:
                 # What is read later would have to be copied over at the end of a tile.
                 done = [register for register in free if read[register] <= number]
                 reused = self.memory.reusable(call, done, start, group.end, self.last_use)

@@ -77,7 +77,6 @@ class _Recomputation:
     ) -> None:
         self._program, self._old, self._chains = program, old, chains
         self._chain_of = {n: start for start, end in chains.items() for n in range(start, end)}
-        self._number_of = {register: n for n, call in enumerate(old) for register in call.outs}
         self._fresh = {
             register
             for call in old
@@ -99,9 +98,10 @@ class _Recomputation:
     def calls(self) -> Sequence[Call]:
         """Return the calls, each chain's with what it makes again before them."""
         for start in sorted(self._chains, reverse=True):
-            makers = {call.outs[0]: call for call in self._old[start : self._chains[start]]}
-            for later, needed in self._taken_by_one(makers, self._chains[start]):
-                self._make_again(makers, needed, later)
+            end = self._chains[start]
+            makers = {call.outs[0]: call for call in self._old[start:end] if call.elementwise}
+            for later, needed in self._taken_by_one(makers, end):
+                self._make_again(makers, needed, later, end - 1)
         if not self._first:
             return self._old
         found: list[Call] = []
@@ -124,10 +124,11 @@ class _Recomputation:
             if later >= 0 and self._old[later].shapes == shapes:
                 yield later, registers
 
-    def _make_again(self, makers: Mapping[int, Call], needed: Sequence[int], later: int) -> None:
-        """Have a later chain make what it alone takes of this one, as far as that keeps less."""
+    def _make_again(
+        self, makers: Mapping[int, Call], needed: Sequence[int], later: int, end: int
+    ) -> None:
+        """Have a later chain make what it alone takes of one that has its last call at `end`."""
         given = {register for call in makers.values() for register in call.args}
-        end = max(self._number_of[register] for register in makers)
         taken = {register for register in makers if self._last_use(register) > end}
         base = ((given - makers.keys()) | taken) - set(needed) - self._unsteady
         ends = {r for r in base if self._is_large(r, needed[0]) and self._last_use(r) < later}

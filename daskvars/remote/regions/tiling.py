@@ -9,6 +9,11 @@ Values between calls live in buffers: tile-sized scratch arrays that a thread ma
 the tiles of outputs before their own values are written. Few buffers matter as much as small
 tiles do: Adam needs one beside its four arrays, where a fresh array per call would be six.
 
+Folds of each row (a sum over the last dimension, say) end a chain: what they fold is in the cache,
+and is not written unless somebody else takes it. A sum's last bits may depend on the tile that its
+row is in, and so on how large tiles are, but not on threads. (Squared distances of 20,000 points
+from 64 centres, of 16 coordinates: 45 ms as a chain and a sum, 12 as one.)
+
 How large a tile is, and from which size on arrays are tiled, say ``config.tile_elements`` and
 ``config.tile_min_elements``, whose documentation has the measurements. A single kernel that makes
 many temporaries goes through its block in pieces of its own, by a ``BLOCK_ELEMENTS`` measured for
@@ -19,13 +24,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy
 
 from daskvars import config
 from daskvars.idle_threads import num_available, run_together
+from daskvars.kernels.math.reduce import (
+    each_once,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_sum,
+)
 from daskvars.remote.regions.codegen import defined, name, names
 from daskvars.remote.regions.result_check import checked
 
@@ -84,13 +96,24 @@ def is_tiled(call: Any) -> bool:
     )
 
 
-def chains(calls: Sequence[Any]) -> dict[int, int]:
-    """Return start -> end of each run of calls that is worth running tile by tile."""
+def chains(calls: Sequence[Any], in_place: Collection[int] = ()) -> dict[int, int]:
+    """Return start -> end of each run of calls that is worth running tile by tile.
+
+    Folds of what a run makes are its end: they find it in the cache, and most often nobody else
+    takes it, so that it need not be written.
+
+    Args:
+      calls: of a region.
+      in_place: what is written into memory of inputs; a tile must not fold into what others read.
+    """
     found: dict[int, int] = {}
     i = 0
     while i < len(calls):
         end = i
         while end < len(calls) and is_tiled(calls[end]) and calls[end].shapes == calls[i].shapes:
+            end += 1
+        made = {call.outs[0] for call in calls[i:end]}
+        while i < end < len(calls) and _is_fold(calls[end], calls[i].shapes[0], made, in_place):
             end += 1
         if end > i:
             found[i] = end
@@ -98,11 +121,43 @@ def chains(calls: Sequence[Any]) -> dict[int, int]:
     return found
 
 
+_FOLDS = (reduce_sum, reduce_mean, reduce_max, reduce_min)
+
+
+def _is_fold(
+    call: Any, shape: tuple[int, ...], made: Collection[int], in_place: Collection[int]
+) -> bool:
+    """Return whether a call folds each row of a value of a chain for itself, and rows are short."""
+    return (
+        call.kernel in _FOLDS
+        and call.args[0] in made
+        and not call.operands
+        and call.block < 0
+        and call.outs[0] not in in_place
+        and math.prod(shape[1:]) <= config.get().tile_elements
+        and 0 not in _folded(call, len(shape))
+    )
+
+
+def _folded(call: Any, rank: int) -> set[int]:
+    """Return the dimensions that a call folds."""
+    axis = each_once(call.attrs.get("axis"), rank)
+    axes = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return {a % rank for a in axes}
+
+
+def _fold_shape(call: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that a fold gives of an array of some shape."""
+    folded = _folded(call, len(shape))
+    keeps = call.attrs.get("keepdims", False)
+    return tuple(1 if i in folded else n for i, n in enumerate(shape) if keeps or i not in folded)
+
+
 class Chain:
     """The function of one chain: ``function(*inputs) -> outputs``.
 
     Args:
-      calls: the calls of the chain, all of one output shape.
+      calls: the calls of the chain, all of one output shape, and folds of what they make.
       outputs: registers that are needed after the chain.
       into: output register -> input register whose memory it is written into; others are made
         fresh.
@@ -116,6 +171,7 @@ class Chain:
     ) -> None:
         self.calls = calls
         self.outputs = tuple(outputs)
+        self.folds = {call.outs[0]: call for call in calls if not call.elementwise}
         self.into = {out: into[out] for out in outputs if out in into}
         made = {call.outs[0] for call in calls}
         self.inputs = tuple(
@@ -144,15 +200,19 @@ class Chain:
         results = {
             register: given[self.into[register]]
             if register in self.into
-            else numpy.empty(shape, self.dtypes[register])
+            else numpy.empty(self._shape(register, shape), self.dtypes[register])
             for register in self.outputs
         }
         limit = config.get().tile_elements
         outs = [results[register] for register in self.outputs]
         full = [numpy.shape(a) == shape for a in inputs]
-        flat = all(f or numpy.size(a) == 1 for f, a in zip(full, inputs, strict=True)) and all(
-            a.flags.c_contiguous
-            for a in (*outs, *(a for f, a in zip(full, inputs, strict=True) if f))
+        flat = (
+            not self.folds
+            and all(f or numpy.size(a) == 1 for f, a in zip(full, inputs, strict=True))
+            and all(
+                a.flags.c_contiguous
+                for a in (*outs, *(a for f, a in zip(full, inputs, strict=True) if f))
+            )
         )
         if flat:
             size, step, cut = math.prod(shape), limit, full
@@ -174,6 +234,10 @@ class Chain:
             math.prod(shape) * len(self.calls),
         )
         return work, tuple(results[register] for register in self.outputs)
+
+    def _shape(self, register: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of an output, given that of the chain."""
+        return _fold_shape(self.folds[register], shape) if register in self.folds else shape
 
 
 class SideBySide:
@@ -221,7 +285,8 @@ class _TileWriter:
         body: list[str] = []
         postponed: list[str] = []  # writes into memory that the tile still reads
         for register in chain.outputs:
-            self.dtype_of[name(register, "o")] = chain.dtypes[register]
+            if register not in chain.folds:
+                self.dtype_of[name(register, "o")] = chain.dtypes[register]
         for i, call in enumerate(chain.calls):
             self._call(i, call, body, postponed)
         head = ["def tile(start, stop, views, cut, outs, scratch):"]
