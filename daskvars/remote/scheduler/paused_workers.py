@@ -1,4 +1,4 @@
-"""Workers that Dask has paused for their memory: told of, and never waited for in vain.
+"""Workers paused for their memory, or none at all: told of, and never waited for in silence.
 
 A worker above 80 % of its memory starts no more tasks until it is below. Mostly it spills what it
 has, which takes a moment, and goes on. If it has nothing more to spill (a leak, memory of another
@@ -25,6 +25,7 @@ from daskvars.remote.versions.shared_graphs import keepers
 
 TOPIC = "daskvars-paused"
 POLL_MS = 1_000
+NONE_S = 5.0  # without any worker, before that is told: a cluster that is closed has none for less
 STALLED_S = 15.0  # of pause without progress, before what waits fails
 MORE_ROOM = (
     "cut variables in more chunks (chunks=, a partitioner), or use more workers, or ones with more "
@@ -44,6 +45,7 @@ class PausedWorkers(SchedulerPlugin):
         self.scheduler = scheduler
         self.since: dict[Any, tuple[Any, float]] = {}  # worker -> what it had done, and when
         self.known: dict[str, Any] = {}  # address -> worker, as of the last look
+        self.last_s: float | None = time.monotonic()  # when there was one; None once that is told
         self.timer = PeriodicCallback(self.poll, POLL_MS)
         self.timer.start()
 
@@ -55,6 +57,7 @@ class PausedWorkers(SchedulerPlugin):
         """Look at all workers once."""
         now = time.monotonic()
         self.known = dict(self.scheduler.workers)
+        self._note_workers(now)
         paused = [w for w in self.known.values() if w.status.name == "paused"]
         for worker in self.since.keys() - set(paused):
             del self.since[worker]
@@ -73,6 +76,18 @@ class PausedWorkers(SchedulerPlugin):
         stalled = {w for w, (_, since) in self.since.items() if now > since + STALLED_S}
         if stalled:
             self._fail_waiting(stalled)
+
+    def _note_workers(self, now: float) -> None:
+        """Tell of it where there has been no worker for a while, once."""
+        if self.known:
+            self.last_s = now
+        elif self.last_s is not None and now > self.last_s + NONE_S:
+            self.last_s = None
+            text = (
+                f"the cluster has had no worker for {NONE_S:.0f} s: what is to run waits until there "
+                "is one"
+            )
+            self.scheduler.log_event(TOPIC, {"text": text, "is_gone": False})
 
     def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
         """Tell of a worker that is gone, if it had little memory left when it was last seen."""

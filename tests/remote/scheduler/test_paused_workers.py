@@ -1,11 +1,13 @@
 """Workers without memory are told of, and why one was lost is said with the error."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from daskvars.execution.cluster import reports
 from daskvars.execution.cluster.errors import unavailable
+from daskvars.remote.scheduler import paused_workers
 from daskvars.remote.scheduler.paused_workers import TOPIC, PausedWorkers
 
 LIMIT, ADDRESS = 1_000, "tcp://127.0.0.1:1"
@@ -26,7 +28,7 @@ def plugin(monkeypatch):
         "daskvars.remote.scheduler.paused_workers.run_unbound_tasks", lambda s: None
     )
     found = PausedWorkers()
-    found.since, found.known, events = {}, {}, []
+    found.since, found.known, found.last_s, events = {}, {}, time.monotonic(), []
     found.scheduler = SimpleNamespace(
         workers={}, log_event=lambda topic, message: events.append((topic, message))
     )
@@ -81,3 +83,18 @@ def test_the_error_of_what_is_lost_says_that_a_worker_had_no_memory(monkeypatch)
     assert error.message.endswith(f". {text}")
     clock.now += reports.RECENT_S
     assert reports.recent_memory_loss(client) == "", "what is long ago is no reason"
+
+
+def test_that_there_is_no_worker_is_told_once_each_time(plugin, monkeypatch):
+    watcher, events = plugin
+    now = time.monotonic()
+    monkeypatch.setattr(paused_workers, "time", SimpleNamespace(monotonic=lambda: now))
+    for _ in range(2):
+        watcher.scheduler.workers[ADDRESS] = Worker(100, "running")
+        watcher.poll()
+        del watcher.scheduler.workers[ADDRESS]
+        for after, told in ((4, 0), (2, 1), (60, 1)):
+            now += after
+            watcher.poll()
+            assert len(events) == told
+        assert "has had no worker for 5 s" in events.pop()[1]["text"]
