@@ -84,8 +84,8 @@ class PausedWorkers(SchedulerPlugin):
         elif self.last_s is not None and now > self.last_s + NONE_S:
             self.last_s = None
             text = (
-                f"the cluster has had no worker for {NONE_S:.0f} s: what is to run waits until there "
-                "is one"
+                f"the cluster has had no worker for {NONE_S:.0f} s: what is to run waits until "
+                "there is one"
             )
             self.scheduler.log_event(TOPIC, {"text": text, "is_gone": False})
 
