@@ -21,7 +21,7 @@ Given = TypeVar("Given")
 
 MAX_WAITING = 4  # calls begun and not ended: of more, what they take would be kept for long
 
-_threads = {"count": 1, "busy": 0, "lent": 0}
+_threads = {"count": 1, "busy": 0, "beside": 0}
 _busy_lock = threading.Lock()
 _pool: list[ThreadPoolExecutor] = []
 _in_turn: list[ThreadPoolExecutor] = []
@@ -38,22 +38,27 @@ def share_among(count: int) -> None:
 
 def num_available() -> int:
     """Return how many threads can work on something now, the caller among them."""
-    return 1 + max(_threads["count"] - max(_threads["busy"], 1) - _threads["lent"], 0)
+    elsewhere = _threads["beside"] + any(not call.done() for call in _waiting)
+    return 1 + max(_threads["count"] - max(_threads["busy"], 1) - elsewhere, 0)
 
 
-class _OneOfSeveral:
+class _Counted:
     """While a thread is inside, it has work of its own: others do not count on it."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
 
     def __enter__(self) -> None:
         with _busy_lock:
-            _threads["busy"] += 1
+            _threads[self._kind] += 1
 
     def __exit__(self, *_: object) -> None:
         with _busy_lock:
-            _threads["busy"] -= 1
+            _threads[self._kind] -= 1
 
 
-one_of_several = _OneOfSeveral()
+one_of_several = _Counted("busy")
+beside_a_run = _Counted("beside")  # a thread that none of those is which compute a run
 
 
 def run_together(run: Callable[[], None], count: int) -> None:
@@ -113,22 +118,12 @@ def begun_in_turn(function: Callable[[], Given]) -> Future[Given] | None:
     Returns:
       What it will give; None where no thread is idle or enough is waiting: the caller calls it.
     """
-    _waiting[:] = [other for other in list(_waiting) if not other.done()]
+    _waiting[:] = [call for call in list(_waiting) if not call.done()]
     if len(_waiting) >= MAX_WAITING or (not _waiting and num_available() < 2):
         return None
     with _busy_lock:
         if not _in_turn:
             _in_turn.append(ThreadPoolExecutor(1, "daskvars-in-turn"))
-    found = _in_turn[0].submit(contextvars.copy_context().run, _lent, function)
+    found = _in_turn[0].submit(contextvars.copy_context().run, function)
     _waiting.append(found)
     return found
-
-
-def _lent(function: Callable[[], Given]) -> Given:
-    with _busy_lock:
-        _threads["lent"] += 1
-    try:
-        return function()
-    finally:
-        with _busy_lock:
-            _threads["lent"] -= 1

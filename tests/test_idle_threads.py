@@ -52,3 +52,33 @@ def test_an_error_of_a_piece_is_raised():
 
     with pytest.raises(KeyError):
         idle_threads.for_each(work, range(10))
+
+
+def test_a_thread_that_does_something_else_is_not_idle():
+    with idle_threads.beside_a_run:
+        assert not met(0.01)
+
+
+def test_what_is_begun_in_turn_is_done_beside_the_caller_and_in_order():
+    goes_on, done = threading.Event(), []
+    first = idle_threads.begun_in_turn(lambda: goes_on.wait(60) and done.append(1))
+    second = idle_threads.begun_in_turn(lambda: done.append(2))
+    assert not met(0.01)  # the other thread is at it
+    goes_on.set()
+    first.result()
+    second.result()
+    assert done == [1, 2]
+
+
+def test_nothing_is_begun_where_no_thread_is_idle_or_enough_waits():
+    idle_threads.share_among(1)
+    assert idle_threads.begun_in_turn(lambda: None) is None
+    idle_threads.share_among(2)
+    goes_on = threading.Event()
+    begun = [
+        idle_threads.begun_in_turn(lambda: goes_on.wait(60))
+        for _ in range(idle_threads.MAX_WAITING)
+    ]
+    assert idle_threads.begun_in_turn(lambda: None) is None
+    goes_on.set()
+    assert all(each.result() for each in begun)

@@ -28,6 +28,7 @@ LOWEST = {
     "daskvars.kernels.nn.windows.patches": {"PATCH_BYTES": 1, "PATCH_ROWS": 1, "BLOCK_BYTES": 1},
     "daskvars.kernels.control.summed_products": {"ROWS": 1, "WORTH_HANDING_OVER": 0},
     "daskvars.lowering.rewrites.keep_values": {"MAX_COMPARED_BYTES": 0},
+    "daskvars.kernels.random.distributions": {"FEW_WORDS": 0},
     "daskvars.kernels.random.philox": {"TILE": 1, "SEEK_WORDS": 0},
     "daskvars.kernels.math.scans": {"ROW_ELEMENTS": 0},
     "daskvars.kernels.math.without_ufunc": {"LEAST_ELEMENTS": 2},

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy
 
+from daskvars import idle_threads
 from daskvars.data.nodes.elements import (
     ComponentSpec,
     DatasetSpec,
@@ -251,6 +253,10 @@ class Traced:
         parameters = [(t.spec.dtype.base_dtype, t.name) for t in self._parameters]
         executable, here = self._made(), self._here
         streams: dict[Operation, int] = {}
+        # What waits leaves its thread to others.
+        computing: AbstractContextManager[Any] = idle_threads.beside_a_run
+        if self.may_wait:
+            computing = nullcontext()
         dtypes = [t.spec.dtype.base_dtype for t in self.graph.results]
 
         def run(element: Element, number: int) -> list[Any]:
@@ -261,7 +267,8 @@ class Traced:
             here.draw = number, pass_.entropy, streams
             here.windows = [part for part in element if isinstance(part, Window)]
             try:
-                found = executable(arrays + captured)
+                with computing:
+                    found = executable(arrays + captured)
             finally:
                 del here.windows
             return [to_numpy(value, dtype) for value, dtype in zip(found, dtypes, strict=True)]

@@ -184,7 +184,9 @@ def split(xp: ArrayModule, x: Array, *, num_split: int, axis: int) -> tuple[Any,
 def split_sizes(xp: ArrayModule, x: Array, *, size_splits: Sizes, axis: int) -> tuple[Any, ...]:
     """Give parts of the given sizes along `axis`; one size may be -1 for what is left."""
     sizes = resolved_sizes(size_splits, x.shape[axis])
-    return tuple(xp.split(x, list(itertools.accumulate(sizes))[:-1], axis=axis))
+    before = (slice(None),) * (axis % x.ndim)
+    ends = itertools.accumulate(sizes)
+    return tuple([x[(*before, slice(end - n, end))] for n, end in zip(sizes, ends, strict=True)])
 
 
 def resolved_sizes(sizes: Sequence[int], total: int) -> list[int]:

@@ -19,10 +19,11 @@ from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.random.normal_quantile import normal_quantile
-from daskvars.kernels.random.philox import Key, block_words, random_bits
+from daskvars.kernels.random.philox import Key, block_words, first_word, random_bits
 
 # The probability of being within two standard deviations.
 WITHIN_TWO_SIGMA = math.erf(math.sqrt(2.0))
+FEW_WORDS = 8  # of so few Python's own integers are quicker than arrays (m)
 # Random bits of a uniform number: the significand of its dtype, so that 1 is never rounded to.
 UNIFORM_BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 
@@ -67,9 +68,12 @@ def random_uniform(
     if dtype.kind in "iu":
         return uniform_integers(xp, key, shape, dtype, int(minval), int(maxval), offset, full_shape)
     minval, maxval = float(minval), float(maxval)
-    out = xp.empty(math.prod(shape), dtype)
     bits, shift, signed, work = uniform_words(dtype)
     scale, low = work((maxval - minval) * 2.0**-bits), work(minval)
+    if xp is np and not shape:
+        number = work(first_word(key, signed.itemsize * 8) >> int(shift)) * scale
+        return np.asarray(number + low if low else number, dtype)
+    out = xp.empty(math.prod(shape), dtype)
     for part, words in block_words(xp, key, shape, offset, full_shape, signed.itemsize * 8):
         xp.right_shift(words, shift, out=words)
         numbers = out[part] if dtype.type is work else xp.empty(words.shape, work)
@@ -136,6 +140,8 @@ def integer_bounds(dtype: np.dtype) -> tuple[int, int]:
 
 def upper_product(words: Array, span: int) -> Array:
     """Return the upper 64 bits of the 128-bit products of uint64 ``words`` with ``span``."""
+    if isinstance(words, np.ndarray) and words.size <= FEW_WORDS:
+        return np.array([word * span >> 64 for word in words.tolist()], np.uint64)
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
     span_high, span_low = np.uint64(span >> 32), np.uint64(span & 0xFFFFFFFF)
     high, low = words >> half, words & mask

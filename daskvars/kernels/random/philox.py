@@ -50,8 +50,8 @@ class _Generator(threading.local):
             "uinteger": 0,
         }
 
-    def words(self, key: Key, block: int, count: int) -> np.ndarray:
-        """Return ``count`` words from counter block ``block`` on."""
+    def words(self, key: Key, block: int, count: int | None) -> Any:
+        """Return ``count`` words from counter block ``block`` on; for None one, as an integer."""
         self.counter[0] = block
         self.key[0], self.key[1] = key[0] & WORD_MASK, key[1] & WORD_MASK
         self.philox.state = self.state
@@ -103,6 +103,16 @@ def random_bits(xp: ArrayModule, key: Key, start: int, count: int) -> Array:
         words = generator.words(key, block, skip + count)
         return words[skip:] if skip else words
     return device_words(xp, key, block, skip + count)[skip:]
+
+
+def first_word(key: Key, width: int) -> int:
+    """Return the first word of 64 bits, or of 32, of a stream of the host's.
+
+    >>> first_word((1, 2), 64) == random_bits(np, (1, 2), 0, 1)[0]
+    np.True_
+    """
+    word: int = generator.words(key, 0, None)
+    return word & ((1 << width) - 1)
 
 
 def device_words(xp: ArrayModule, key: Key, block: int, count: int) -> Array:

@@ -90,6 +90,23 @@ def test_uniform_integers_are_even(dtype, low, high):
     assert abs(counts - 5000).max() < 6 * 5000**0.5 + (200 if dtype == "uint8" else 0)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_a_number_by_itself_is_the_first_of_several(dtype):
+    for bounds in ({}, {"minval": -0.3, "maxval": 1.7}):
+        for key in [(3, 0), (2**64 - 1, 2**63), (12345678901234, 7)]:
+            alone = random_uniform(np, key, shape=(), dtype=dtype, **bounds)
+            several = random_uniform(np, key, shape=(5,), dtype=dtype, **bounds)
+            assert isinstance(alone, np.ndarray)
+            np.testing.assert_array_equal(alone, several[0], strict=True)
+
+
+def test_few_upper_products_are_those_of_many():
+    words = random_bits(np, (1, 2), 0, 100)
+    for span in (1, 3, 2**31, 2**32 + 1, 2**64 - 1):
+        several = upper_product(words, span)
+        np.testing.assert_array_equal(upper_product(words[:3], span), several[:3], strict=True)
+
+
 def test_upper_products_are_exact():
     words = random_bits(np, KEY, 0, 200)
     for span in (1, 3, 10, 2**32 - 1, 2**32, 2**32 + 1, 2**63 + 12345, 2**64 - 1):
