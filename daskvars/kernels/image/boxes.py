@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter.segments import check_ids, segment_sum
+from daskvars.kernels.math.row_sums import as_matrix
 
 COLORS = (  # of TensorFlow's boxes, one after the other
     (1, 1, 0, 1),
@@ -45,13 +47,17 @@ def crop_and_resize(
     check_ids(xp, box_ind, size=image.shape[0], what="box_index")
     _check_sizes(image.shape[1:3], crop_size)
     given = image.astype(np.promote_types(dtype.np, np.float32), copy=False)
-    result: Any = 0
-    for rows, columns, weight in _corners(xp, boxes, image.shape, crop_size, method):
-        pixels = given[box_ind.reshape(-1, 1, 1), rows, columns]
-        pixels *= weight[..., None].astype(given.dtype)
-        result = result + pixels
-    outside = _outside(xp, boxes, image.shape, crop_size)
-    result = xp.where(outside[..., None], extrapolation_value, result)
+    corners = _corners(xp, boxes, image.shape, crop_size, method)
+    if xp is np:
+        matrix = _corner_matrix(corners, box_ind, image.shape, given.dtype)
+        result = (matrix @ as_matrix(given)).reshape(len(boxes), *crop_size, image.shape[3])
+    else:
+        result = 0
+        for rows, columns, weight in corners:
+            pixels = given[box_ind.reshape(-1, 1, 1), rows, columns]
+            pixels *= weight[..., None].astype(given.dtype)
+            result = result + pixels
+    result[_outside(xp, boxes, image.shape, crop_size)] = extrapolation_value
     return result.astype(dtype.np, copy=False)
 
 
@@ -70,16 +76,24 @@ def crop_and_resize_grad_image(
     channels = dy.shape[-1]
     check_ids(xp, box_ind, size=batch, what="box_index")
     inside = ~_outside(xp, boxes, image_size, dy.shape[1:3])
-    total: Any = 0
-    for rows, columns, weight in _corners(xp, boxes, image_size, dy.shape[1:3], method):
-        places = (box_ind.reshape(-1, 1, 1).astype(np.int64) * height + rows) * width + columns
-        values = dy * xp.where(inside, weight, 0)[..., None].astype(dy.dtype)
-        total = total + segment_sum(
-            xp,
-            values.reshape(-1, channels),
-            places.reshape(-1),
-            num_segments=batch * height * width,
-        )
+    corners = [
+        (rows, columns, xp.where(inside, weight, 0))
+        for rows, columns, weight in _corners(xp, boxes, image_size, dy.shape[1:3], method)
+    ]
+    if xp is np:
+        work = np.promote_types(dy.dtype, np.float32)
+        matrix = _corner_matrix(corners, box_ind, image_size, work)
+        total: Any = matrix.T @ as_matrix(dy.astype(work, copy=False))
+    else:
+        total = 0
+        for rows, columns, weight in corners:
+            places = (box_ind.reshape(-1, 1, 1).astype(np.int64) * height + rows) * width + columns
+            total = total + segment_sum(
+                xp,
+                as_matrix(dy * weight[..., None].astype(dy.dtype)),
+                places.reshape(-1),
+                num_segments=batch * height * width,
+            )
     return total.reshape(batch, height, width, channels).astype(dtype.np, copy=False)
 
 
@@ -114,6 +128,19 @@ def crop_and_resize_grad_boxes(
         parts.append(((moved * (limits[axis] - far)).sum(axis=1), (moved * far).sum(axis=1)))
     (y1, y2), (x1, x2) = parts
     return xp.stack([y1, x1, y2, x2], axis=1).astype(boxes.dtype, copy=False)
+
+
+def _corner_matrix(
+    corners: list[tuple[Any, Any, Any]], box_ind: Array, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    """Return what makes the pixels of all crops, as rows, of those of images of `shape`."""
+    batch, height, width = shape[:3]
+    first_rows = box_ind.reshape(-1, 1, 1).astype(np.int64) * height
+    places = np.stack([(first_rows + rows) * width + columns for rows, columns, _ in corners], -1)
+    weights = np.stack([weight for *_, weight in corners], -1).astype(dtype, copy=False)
+    starts = np.arange(0, places.size + 1, len(corners))
+    parts = weights.reshape(-1), places.reshape(-1), starts
+    return scipy.sparse.csr_array(parts, (len(starts) - 1, batch * height * width))
 
 
 def _check_sizes(given: tuple[int, ...], wanted: tuple[int, ...]) -> None:

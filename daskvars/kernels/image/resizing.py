@@ -28,6 +28,7 @@ Taps: TypeAlias = tuple[Array, Array]
 SINGLE = np.float32
 CUBIC, KEYS_CUBIC = -0.75, -0.5  # the free parameter of the cubic, without and with half pixels
 BLOCK_ELEMENTS = 1 << 17  # of the images that are gone through at once, in the cache
+FEW_CHANNELS = 8  # sums of fewer, pixel by pixel, are slow
 TABLE_SIZE = 1024  # TensorFlow reads the cubic's weights from a table
 
 
@@ -253,12 +254,57 @@ def _of(name: str, taps: Callable[..., Taps], how: str) -> tuple[Callable[..., A
 resize_bilinear, resize_bilinear_grad = _of("resize_bilinear", _linear_taps, "linear interpolation")
 resize_bicubic, resize_bicubic_grad = _of("resize_bicubic", _cubic_taps, "cubic interpolation")
 resize_area, resize_area_grad = _of("resize_area", _area_taps, "the mean of what a pixel covers")
-_, resize_nearest_grad = _of("resize_nearest", _nearest_taps, "taking the nearest pixel")
+_, _nearest_grad = _of("resize_nearest", _nearest_taps, "taking the nearest pixel")
 
 
 def resize_nearest(
     xp: ArrayModule, x: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
 ) -> Array:
     """Resize by taking the nearest pixel."""
-    rows, columns = _all_taps(xp, _nearest_taps, x.shape[1:3], size, where)
-    return xp.take(xp.take(x, rows[0][0], axis=1), columns[0][0], axis=2)
+    along = [taps[0][0] for taps in _all_taps(xp, _nearest_taps, x.shape[1:3], size, where)]
+    # What leaves fewer pixels to be taken one by one comes first.
+    for axis in (1, 2) if size[0] <= x.shape[1] else (2, 1):
+        x = xp.take(x, along[axis - 1], axis=axis)
+    return x
+
+
+def resize_nearest_grad(
+    xp: ArrayModule, dy: Array, *, size: tuple[int, int], dtype: DType, **where: Unpack[Places]
+) -> Array:
+    """Give the gradient of `resize_nearest` by images of `size` that became those of `dy`."""
+    times = _times(size, dy.shape[1:3], where)
+    if times is None or dy.shape[3] < FEW_CHANNELS:
+        return _nearest_grad(xp, dy, size=size, dtype=dtype, **where)
+    work = np.promote_types(dy.dtype, SINGLE)
+    out = xp.empty((len(dy), *size, dy.shape[3]), dtype.np)
+    most = BLOCK_ELEMENTS if xp is np else DEVICE_BLOCK_ELEMENTS
+    step = max(1, most // max(1, math.prod(dy.shape[1:])))
+    for some in idle_threads.slices(len(dy), step):
+        images = dy[some].astype(work, copy=False)
+        for axis in (1, 2):
+            each = images.reshape(*images.shape[:axis], size[axis - 1], times[axis - 1], -1)
+            images = _sum_of(xp, [each[..., i, :] for i in range(times[axis - 1])])
+        out[some] = images.reshape(out[some].shape)
+    return out
+
+
+def _times(
+    given: tuple[int, ...], wanted: tuple[int, ...], where: Places
+) -> tuple[int, int] | None:
+    """Return how often each row and column was repeated; None if not all were equally often."""
+    check_sizes(given, wanted)
+    times = wanted[0] // given[0], wanted[1] // given[1]
+    for n, m, each in zip(given, wanted, times, strict=True):
+        places = _nearest_taps(np, n, m, where)[0][0]
+        if n * each != m or (places != np.arange(m) // each).any():
+            return None
+    return times
+
+
+def _sum_of(xp: ArrayModule, parts: list[Array]) -> Array:
+    if len(parts) == 1:
+        return parts[0]
+    total = xp.add(parts[0], parts[1])
+    for part in parts[2:]:
+        xp.add(total, part, out=total)
+    return total

@@ -17,7 +17,10 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.row_sums import as_matrix
 from daskvars.kernels.nn.windows.convolving import by_filter, convolved
 from daskvars.kernels.nn.windows.patches import block_bytes, image_blocks, patch_blocks
+from daskvars.kernels.nn.windows.phases import PixelPhases
 from daskvars.kernels.nn.windows.sliding import WindowOptions, Windows, turned
+
+FEW_CHANNELS = 8  # fewer make a product of few columns, which is slow
 
 
 def conv2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]) -> Array:
@@ -136,18 +139,31 @@ def prefers_turned(windows: Windows, inputs: int, outputs: int) -> bool:
 
 
 def scatter_taps(xp: ArrayModule, w: Array, dy: Array, windows: Windows) -> Array:
-    """Return the image gradient as one product per tap, added where the tap looked."""
-    inputs = w.shape[2]
+    """Return the image gradient as products for the taps, added where each tap looked.
+
+    Pixels that are a stride apart lie side by side meanwhile, so that a tap adds to whole rows; of
+    images of a few channels each channel is apart, for a product's columns are to be many.
+    """
+    inputs, outputs = w.shape[2:]
     dx = xp.empty((len(dy), *windows.image, inputs), dy.dtype)
     rows, columns = windows.count
+    is_apart = inputs < FEW_CHANNELS
+    filters = w.reshape(len(windows.taps()), inputs, outputs)
     position_bytes = rows * columns * inputs * dy.dtype.itemsize
     for images in image_blocks(len(dy), position_bytes, block_bytes(xp) // 4):
-        count = images.stop - images.start
-        gradient = as_matrix(dy[images])
-        padded = xp.zeros((count, *windows.padded, inputs), dy.dtype)
-        product = xp.empty((len(gradient), inputs), dy.dtype)
-        for row, column, seen in windows.taps():
-            xp.matmul(gradient, w[row, column].T, out=product)
-            padded[seen] += product.reshape(count, rows, columns, inputs)
-        dx[images] = padded[windows.interior()]
+        gradient: Any = as_matrix(dy[images])
+        if is_apart:
+            products = xp.matmul(as_matrix(filters), gradient.T)
+        else:
+            products = xp.empty((1, len(gradient), inputs), dy.dtype)
+        size = images.stop - images.start, inputs
+        phases = PixelPhases(xp, windows, size, dy.dtype, is_apart=is_apart)
+        for number, (row, column, _) in enumerate(windows.taps()):
+            if is_apart:
+                product = products[number * inputs : (number + 1) * inputs]
+            else:
+                product = xp.matmul(gradient, filters[number].T, out=products[0])
+            seen = phases.seen(row, column)
+            seen += product.reshape(seen.shape)
+        phases.write(dx[images])
     return dx

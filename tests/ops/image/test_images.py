@@ -18,6 +18,24 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.image import png
 from tests.ops.image import cases
 
+# -- resized -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(8, 9), (4, 6), (4, 3), (5, 6), (2, 3)])
+@pytest.mark.parametrize("channels", [3, 8])
+def test_gradients_of_the_nearest_pixel_are_sums(size, channels):
+    x, weights = cases.floats(2, 4, 3, channels), cases.floats(2, *size, channels)
+    places = [np.arange(m) * n // m for n, m in zip((4, 3), size, strict=True)]
+    wanted = np.zeros_like(x)
+    np.add.at(wanted, (slice(None), places[0][:, None], places[1]), weights)
+    with tf.Graph().as_default(), tf.Session() as session:
+        images = tf.constant(x)
+        resized = tf.image.resize_nearest_neighbor(images, size)
+        (found,) = tf.gradients(resized, images, weights)
+        found = session.run(found)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
 # -- by chance ---------------------------------------------------------------------------------
 
 

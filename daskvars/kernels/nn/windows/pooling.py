@@ -1,16 +1,19 @@
 """Max and average pooling over image windows, and their gradients.
 
 A window's maximum (or sum) is taken along rows first, whose runs are long, and then along columns:
-a k x k window costs 2 (k - 1) passes rather than k * k - 1. Where a maximum occurs several times in
-a window its first place in row-major order takes the gradient, as in TensorFlow.
+a k x k window costs 2 (k - 1) passes rather than k * k - 1. Edges have no padding: there, a pass
+covers the windows that see the image. Where a maximum occurs several times in a window its first
+place in row-major order takes the gradient, as in TensorFlow.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Unpack
 
 import numpy as np
+import scipy.sparse
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
@@ -18,6 +21,7 @@ from daskvars.kernels.math.precision import lowest
 from daskvars.kernels.nn.windows.patches import (
     block_bytes,
     channels_last,
+    image_blocks,
     in_data_format,
     padded_blocks,
     working_dtype,
@@ -45,8 +49,8 @@ def max_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array
     x = channels_last(x, data_format)
     windows = pool_windows(x.shape[1:3], **options)
     y = xp.empty((len(x), *windows.count, x.shape[3]), x.dtype)
-    for images, padded in pool_blocks(xp, x, windows, lowest(x.dtype)):
-        y[images] = slide(xp.maximum, padded, windows)
+    for images in image_blocks(len(x), x[:1].nbytes, block_bytes(xp)):
+        y[images] = slide(xp, xp.maximum, x[images], windows, lowest(x.dtype))
     return in_data_format(xp, y, data_format)
 
 
@@ -67,6 +71,8 @@ def max_pool_grad(
     data_format = options.get("data_format", "NHWC")
     x, y, dy = (channels_last(array, data_format) for array in (x, y, dy))
     windows = pool_windows(x.shape[1:3], **options)
+    if xp is np and not windows.apart:
+        return in_data_format(xp, scatter_to_first(x, y, dy, windows), data_format)
     dx = xp.empty(x.shape, dy.dtype)
     for images, padded in pool_blocks(xp, x, windows, lowest(x.dtype)):
         gradient = dy[images]
@@ -132,8 +138,9 @@ def avg_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array
     work = working_dtype(xp, x.dtype)
     weights = window_weights(xp, windows, work)
     y = xp.empty((len(x), *windows.count, x.shape[3]), x.dtype)
-    for images, padded in pool_blocks(xp, x, windows, 0, work):
-        y[images] = slide(xp.add, padded, windows) * weights
+    for images in image_blocks(len(x), x[:1].nbytes, block_bytes(xp)):
+        pixels = x[images].astype(work, copy=False)
+        y[images] = slide(xp, xp.add, pixels, windows, 0) * weights
     return in_data_format(xp, y, data_format)
 
 
@@ -180,21 +187,81 @@ def pool_blocks(
     return padded_blocks(xp, x, windows, image_bytes, 2 * block_bytes(xp), fill, dtype)
 
 
-def slide(combine: Any, padded: Array, windows: Windows) -> Array:
-    """Combine each window's pixels, rows first."""
+def slide(xp: ArrayModule, combine: Any, x: Array, windows: Windows, fill: Any) -> Array:
+    """Combine each window's pixels, rows first; without any, a window has ``fill``."""
     for axis in (0, 1):
-        size, step, count = windows.size[axis], windows.stride[axis], windows.count[axis]
         before = (slice(None),) * (axis + 1)
-        parts = [
-            padded[(*before, slice(tap, tap + (count - 1) * step + 1, step))] for tap in range(size)
-        ]
-        if size == 1:
-            padded = parts[0]
-            continue
-        padded = combine(parts[0], parts[1])
-        for part in parts[2:]:
-            combine(padded, part, out=padded)
-    return padded
+        whole = slice(0, windows.count[axis])
+        places = (windows.inside(axis, place) for place in range(windows.size[axis]))
+        seen = [place for place in places if place is not None]
+        seen.sort(key=lambda place: place[1] != whole)  # those that all windows see first
+        parts = [(x[(*before, pixels)], which) for pixels, which in seen]
+        begun = sum(which == whole for _, which in parts[:2])
+        if begun == 2:
+            x = combine(parts[0][0], parts[1][0])
+        elif begun == 1:
+            x = parts[0][0].copy() if len(parts) > 1 else parts[0][0]
+        else:
+            x = xp.full((*x.shape[: axis + 1], whole.stop, *x.shape[axis + 2 :]), fill, x.dtype)
+        for part, which in parts[begun:]:
+            covered = x[(*before, which)]
+            combine(covered, part, out=covered)
+    return x
+
+
+def scatter_to_first(x: Array, y: Array, dy: Any, windows: Windows) -> Array:
+    """Return each window's gradient at its first maximum, where windows overlap.
+
+    It is a product with a sparse matrix that has a one for each window: a pass, instead of three
+    for each place of a window (m, 3x3, every second pixel of [16, 32, 32, 32]: 1.2 ms, not 2.0).
+    """
+    dx = np.empty(x.shape, dy.dtype)
+    work = np.promote_types(dy.dtype, np.float32)
+    for images in image_blocks(len(x), x[:1].nbytes, block_bytes(np)):
+        places, found = first_places(x[images], y[images], windows)
+        gradient = dy[images].astype(work, copy=False)
+        if not found.all():  # a window with NaN has no maximum
+            places[~found] = 0
+            gradient = np.where(found, gradient, 0)
+        parts = np.ones(places.size, work), places.ravel(), np.arange(places.size + 1)
+        spread = scipy.sparse.csc_array(parts, (dx[images].size, places.size))
+        dx[images] = (spread @ gradient.ravel()).reshape(dx[images].shape)
+    return dx
+
+
+def first_places(x: Array, y: Array, windows: Windows) -> tuple[Any, Any]:
+    """Return where in the images each window has its first maximum, and whether it has one."""
+    free = np.ones(y.shape, bool)
+    other = np.empty(y.shape, bool)
+    counts: Any = np.uint8 if math.prod(windows.size) < 256 else np.int32
+    # How many places of a window, and whole rows of it, come before its first maximum.
+    taps, rows = (np.zeros(y.shape, counts) for _ in range(2))
+    inside = {(tap.row, tap.column): tap for tap in windows.taps_inside()}
+    for row, column, _ in windows.taps():
+        if (tap := inside.get((row, column))) is not None:
+            np.not_equal(x[tap.pixels], y[tap.windows], out=other[tap.windows])
+            free[tap.windows] &= other[tap.windows]
+        taps += free.view(np.uint8)
+        if column == windows.size[1] - 1:
+            rows += free.view(np.uint8)
+    _, height, width, channels = x.shape
+    places: Any = rows.astype(np.int32 if x.size <= np.iinfo(np.int32).max else np.int64)
+    places *= width - windows.size[1]  # a window's next row is so many pixels after its end
+    places += taps
+    places += first_pixels(windows).astype(places.dtype)
+    places += (np.arange(len(x)) * (height * width)).reshape(-1, 1, 1, 1).astype(places.dtype)
+    places *= channels
+    places += np.arange(channels, dtype=places.dtype)
+    return places, ~free
+
+
+def first_pixels(windows: Windows) -> Array:
+    """Return the number of each window's first pixel in its image, [rows, columns, 1]."""
+    tops, lefts = (
+        np.arange(windows.count[axis]) * windows.stride[axis] - windows.before[axis]
+        for axis in (0, 1)
+    )
+    return (tops.reshape(-1, 1, 1) * windows.image[1]) + lefts.reshape(-1, 1)
 
 
 def first_maxima(xp: ArrayModule, padded: Array, y: Array, windows: Windows) -> Iterator[Any]:

@@ -211,7 +211,7 @@ class Windows:
 
     def taps_inside(self) -> list[Tap]:
         """Every place of the window that sees pixels of the image, in row-major order."""
-        along = [[self._inside(axis, place) for place in range(self.size[axis])] for axis in (0, 1)]
+        along = [[self.inside(axis, place) for place in range(self.size[axis])] for axis in (0, 1)]
         return [
             Tap(row, column, (slice(None), down[0], across[0]), (slice(None), down[1], across[1]))
             for row, down in enumerate(along[0])
@@ -219,7 +219,7 @@ class Windows:
             if down is not None and across is not None
         ]
 
-    def _inside(self, axis: int, place: int) -> tuple[slice, slice] | None:
+    def inside(self, axis: int, place: int) -> tuple[slice, slice] | None:
         """Return the pixels that a place sees along an axis, and by which windows; None: none."""
         step = self.stride[axis]
         origin = place * self.dilation[axis] - self.before[axis]  # what the first window sees

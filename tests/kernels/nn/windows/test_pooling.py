@@ -108,6 +108,14 @@ def test_an_infinite_gradient_stays_in_its_place():
     assert dx.ravel().tolist() == [0, 0, 0, np.inf]
 
 
+def test_a_window_without_a_maximum_gives_nothing():
+    attrs = attributes(((1, 2), (1, 1), "VALID"))
+    x = frozen(np.array([1.0, np.nan, 2.0, 3.0]).reshape(1, 1, 4, 1))
+    dy = frozen(np.array([np.inf, np.inf, 5.0]).reshape(1, 1, 3, 1))
+    dx = max_pool_grad(np, x, max_pool(np, x, **attrs), dy, **attrs)
+    assert dx.ravel().tolist() == [0, 0, 0, 5]
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
 def test_dtype_is_kept(dtype):
     x = frozen(np.arange(-40, 32).reshape(2, 6, 6, 1).astype(dtype))
