@@ -182,11 +182,10 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
 
 
 def _gauss(size: int, sigma: float) -> numpy.ndarray:
-    """Return the weights [size, size, 1, 1] of a Gaussian window, of sum 1."""
+    """Return the weights [size] of a Gaussian window along one dimension, of sum 1."""
     places = numpy.arange(size) - (size - 1) / 2
     weights = numpy.exp(-0.5 * (places / sigma) ** 2)
-    window = numpy.outer(weights, weights)
-    return (window / window.sum())[:, :, None, None]
+    return weights / weights.sum()
 
 
 def _similarity(
@@ -197,10 +196,11 @@ def _similarity(
         known = x.spec.shape
         if known is not None and any(n is not None and n < size for n in known[-3:-1]):
             raise ValueError(f"images must be {size} by {size} or larger, got shape {x.shape}")
-    kernel = constant(_gauss(size, sigma), float32)
+    weights = _gauss(size, sigma)
+    down, across = (constant(weights.reshape(n), float32) for n in ((-1, 1, 1, 1), (1, -1, 1, 1)))
 
-    def blurred(x: Tensor) -> Tensor:
-        return _of_batches(lambda images: _each_channel(images, kernel), x)
+    def blurred(x: Tensor) -> Tensor:  # the window is a product of two, of a line of pixels each
+        return _of_batches(lambda images: _each_channel(_each_channel(images, down), across), x)
 
     c1, c2 = (square(multiply(largest, k)) for k in (k1, k2))
     mean_a, mean_b = blurred(a), blurred(b)
