@@ -49,8 +49,8 @@ def max_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array
     x = channels_last(x, data_format)
     windows = pool_windows(x.shape[1:3], **options)
     y = xp.empty((len(x), *windows.count, x.shape[3]), x.dtype)
-    for images in image_blocks(len(x), x[:1].nbytes, block_bytes(xp)):
-        y[images] = slide(xp, xp.maximum, x[images], windows, lowest(x.dtype))
+    for images in image_blocks(len(x), x[:1].nbytes, 2 * block_bytes(xp)):
+        slide(xp, xp.maximum, x[images], windows, lowest(x.dtype), y[images])
     return in_data_format(xp, y, data_format)
 
 
@@ -138,9 +138,11 @@ def avg_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array
     work = working_dtype(xp, x.dtype)
     weights = window_weights(xp, windows, work)
     y = xp.empty((len(x), *windows.count, x.shape[3]), x.dtype)
-    for images in image_blocks(len(x), x[:1].nbytes, block_bytes(xp)):
+    for images in image_blocks(len(x), x[:1].nbytes, 2 * block_bytes(xp)):
         pixels = x[images].astype(work, copy=False)
-        y[images] = slide(xp, xp.add, pixels, windows, 0) * weights
+        total = y[images] if work == y.dtype else xp.empty(y[images].shape, work)
+        slide(xp, xp.add, pixels, windows, 0, total)
+        y[images] = xp.multiply(total, weights, out=total)
     return in_data_format(xp, y, data_format)
 
 
@@ -187,8 +189,8 @@ def pool_blocks(
     return padded_blocks(xp, x, windows, image_bytes, 2 * block_bytes(xp), fill, dtype)
 
 
-def slide(xp: ArrayModule, combine: Any, x: Array, windows: Windows, fill: Any) -> Array:
-    """Combine each window's pixels, rows first; without any, a window has ``fill``."""
+def slide(xp: ArrayModule, combine: Any, x: Array, windows: Windows, fill: Any, out: Array) -> None:
+    """Combine each window's pixels into ``out``, rows first; without any, a window has ``fill``."""
     for axis in (0, 1):
         before = (slice(None),) * (axis + 1)
         whole = slice(0, windows.count[axis])
@@ -197,16 +199,18 @@ def slide(xp: ArrayModule, combine: Any, x: Array, windows: Windows, fill: Any) 
         seen.sort(key=lambda place: place[1] != whole)  # those that all windows see first
         parts = [(x[(*before, pixels)], which) for pixels, which in seen]
         begun = sum(which == whole for _, which in parts[:2])
+        if axis == 0 and begun == 1 == len(parts):
+            x = parts[0][0]
+            continue
+        shape = (*x.shape[: axis + 1], whole.stop, *x.shape[axis + 2 :])
+        x = out if axis == 1 else xp.empty(shape, x.dtype)
         if begun == 2:
-            x = combine(parts[0][0], parts[1][0])
-        elif begun == 1:
-            x = parts[0][0].copy() if len(parts) > 1 else parts[0][0]
+            combine(parts[0][0], parts[1][0], out=x)
         else:
-            x = xp.full((*x.shape[: axis + 1], whole.stop, *x.shape[axis + 2 :]), fill, x.dtype)
+            x[...] = parts[0][0] if begun else fill
         for part, which in parts[begun:]:
             covered = x[(*before, which)]
             combine(covered, part, out=covered)
-    return x
 
 
 def scatter_to_first(x: Array, y: Array, dy: Any, windows: Windows) -> Array:
@@ -286,7 +290,12 @@ def keep(xp: ArrayModule, values: Array, mask: Array, out: Array) -> None:
 
 
 def window_weights(xp: ArrayModule, windows: Windows, dtype: np.dtype[Any]) -> Array:
-    """Return one over the number of image pixels in each window, [rows, columns, 1]."""
+    """Return one over the number of image pixels in each window, [rows, columns, 1].
+
+    Without padding it is the same for all: [1, 1, 1].
+    """
+    if not windows.pads:
+        return xp.full((1, 1, 1), 1.0 / math.prod(windows.size), dtype)
     counts = []
     for axis in (0, 1):
         starts = xp.arange(windows.count[axis]) * windows.stride[axis] - windows.before[axis]
