@@ -29,7 +29,7 @@ constructor makes, unless its scope was opened before: the eager program does no
 
 Rooms: ``scopes`` and ``partitions``. Files: ``variable``, its ``arguments``, the ``variable_def``
 by which a graph's is found again, ``chunks`` (as asked, or by default:
-at most `config.chunk_bytes`), ``updates`` and
+at most ``config.chunk_bytes``), ``updates`` and
 ``reading``; ``initializers``, ``convolution_initializers`` and ``initial_value``; ``regularizers``;
 ``collections``, ``colocation``; ``tracking``: objects that checkpoints know by their attributes;
 ``synchronization``, which is accepted.
