@@ -193,9 +193,7 @@ class Reduction(Pattern):
         if "axis" in attrs.get("operands", ()):  # known only in the run
             return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
         rank = len(inputs[0])
-        axis = attrs.get("axis")
-        axes = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
-        reduced = {a % rank for a in axes} if rank else set()
+        reduced = self.folded(attrs, rank)
         labels = tuple(
             None if i in reduced and self.combine is None else Dim(i) for i in range(rank)
         )
@@ -205,6 +203,12 @@ class Reduction(Pattern):
             out = tuple(Dim(i) for i in range(rank) if i not in reduced)
         others = tuple(map(_whole, inputs[1:]))
         return Access((labels, *others), (out,) * len(outputs), self.combine)
+
+    def folded(self, attrs: Attrs, rank: int) -> set[int]:
+        """Return which of so many dimensions are folded."""
+        axis = attrs.get("axis")
+        axes = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
+        return {a % rank for a in axes} if rank else set()
 
     def flops(self, inputs: RankedShapes, outputs: RankedShapes) -> float:
         return float(_size(inputs[0]))

@@ -322,6 +322,7 @@ class _RegionBuilder:
                 _promised(node),
                 node.opdef.trusted,
                 pieces_of(node),
+                _folds_rows(node),
             )
         )
 
@@ -432,6 +433,14 @@ def _is_fresh(node: Node, pattern: Any) -> bool:
     if isinstance(pattern, patterns.Source):
         return node.rules.trusted
     return isinstance(pattern, (Contraction, patterns.Gather, patterns.Reduction))
+
+
+def _folds_rows(node: Node) -> bool:
+    """Return whether a node folds each row of its only input, whatever the others are."""
+    pattern, shape = node.pattern, node.inputs[0].spec.shape if len(node.inputs) == 1 else None
+    if not isinstance(pattern, patterns.Reduction) or node.multiple or not shape:
+        return False
+    return 0 not in pattern.folded(node.attrs, len(shape))
 
 
 def _promised(node: Node) -> tuple[Any, ...]:

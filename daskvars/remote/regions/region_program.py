@@ -37,6 +37,7 @@ class Call(NamedTuple):
       promised: dtype and shape of each result of each block, as far as they are known.
       trusted: the kernel gives what is promised, wherever it is tested.
       pieces: along what its arrays may be cut where they are large; None if they are not to be.
+      by_rows: it folds each row of its only input to a row of the result.
     """
 
     kernel: Any
@@ -57,6 +58,7 @@ class Call(NamedTuple):
     promised: tuple[Promise, ...] = ()
     trusted: bool = True
     pieces: Pieces | None = None
+    by_rows: bool = False
 
 
 @dataclass(frozen=True, eq=False)

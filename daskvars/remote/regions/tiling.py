@@ -31,13 +31,6 @@ import numpy
 
 from daskvars import config
 from daskvars.idle_threads import num_available, run_together
-from daskvars.kernels.math.reduce import (
-    each_once,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_sum,
-)
 from daskvars.remote.regions.codegen import defined, name, names
 from daskvars.remote.regions.result_check import checked
 
@@ -121,36 +114,19 @@ def chains(calls: Sequence[Any], in_place: Collection[int] = ()) -> dict[int, in
     return found
 
 
-_FOLDS = (reduce_sum, reduce_mean, reduce_max, reduce_min)
-
-
 def _is_fold(
     call: Any, shape: tuple[int, ...], made: Collection[int], in_place: Collection[int]
 ) -> bool:
     """Return whether a call folds each row of a value of a chain for itself, and rows are short."""
     return (
-        call.kernel in _FOLDS
+        call.by_rows
         and call.args[0] in made
-        and not call.operands
         and call.block < 0
         and call.outs[0] not in in_place
+        and bool(call.shapes[0])
+        and None not in call.shapes[0]
         and math.prod(shape[1:]) <= config.get().tile_elements
-        and 0 not in _folded(call, len(shape))
     )
-
-
-def _folded(call: Any, rank: int) -> set[int]:
-    """Return the dimensions that a call folds."""
-    axis = each_once(call.attrs.get("axis"), rank)
-    axes = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
-    return {a % rank for a in axes}
-
-
-def _fold_shape(call: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that a fold gives of an array of some shape."""
-    folded = _folded(call, len(shape))
-    keeps = call.attrs.get("keepdims", False)
-    return tuple(1 if i in folded else n for i, n in enumerate(shape) if keeps or i not in folded)
 
 
 class Chain:
@@ -237,7 +213,9 @@ class Chain:
 
     def _shape(self, register: int, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of an output, given that of the chain."""
-        return _fold_shape(self.folds[register], shape) if register in self.folds else shape
+        if register not in self.folds:
+            return shape
+        return (shape[0], *self.folds[register].shapes[0][1:])
 
 
 class SideBySide:

@@ -20,7 +20,9 @@ KERNELS = [kernels.reduce_sum, kernels.reduce_mean, kernels.reduce_max, kernels.
 def fold(kernel, arg, out, axis, keepdims=False, shape=SHAPE):
     attrs = {"axis": axis, "keepdims": keepdims}
     given = np.broadcast_to(np.float32(0), shape).sum(axis=axis, keepdims=keepdims).shape
-    return Call(kernel, (arg,), (out,), attrs, shapes=(given,), dtypes=(FLOAT,), fresh=True)
+    axes = range(len(shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    is_by_rows = 0 not in {a % len(shape) for a in axes}
+    return Call(kernel, (arg,), (out,), attrs, shapes=(given,), dtypes=(FLOAT,), by_rows=is_by_rows)
 
 
 @pytest.fixture(params=[1, 2])
