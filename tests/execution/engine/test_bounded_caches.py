@@ -34,10 +34,12 @@ FEW = {
     "_pool",
     "bucket_limits",
     "device_kernel",
+    "integer_bounds",
     "item_bytes",
     "memory_dtype",
     "message_class",
     "_tell_once",
+    "uniform_words",
 }
 
 
