@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from daskvars.chunk_grid import split_evenly
-from daskvars.idle_threads import num_available, run_together
+from daskvars.idle_threads import for_each
 
 MAX_PIECES = 8
 # Of a kernel that is worth a second thread, which takes some 100 us to begin and to end (m: a
@@ -133,18 +133,16 @@ class InPieces:
     def _in_pieces(self, cut: Cut, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         given = _Given(cut)
         starts = tuple(itertools.accumulate(cut.sizes, initial=0))
-        numbers = itertools.count()  # next() on it is atomic
 
-        def run() -> None:
-            while (number := next(numbers)) < len(cut.sizes):
-                part = slice(starts[number], starts[number + 1])
-                taken = [
-                    array if dim == WHOLE else array[(slice(None),) * dim + (part,)]
-                    for array, dim in zip(inputs, cut.inputs, strict=True)
-                ]
-                given.take(number, part, self.kernel(*taken, **attrs))
+        def call(number: int) -> None:
+            part = slice(starts[number], starts[number + 1])
+            taken = [
+                array if dim == WHOLE else array[(slice(None),) * dim + (part,)]
+                for array, dim in zip(inputs, cut.inputs, strict=True)
+            ]
+            given.take(number, part, self.kernel(*taken, **attrs))
 
-        run_together(run, min(num_available(), len(cut.sizes)))
+        for_each(call, range(len(cut.sizes)))
         return given.result()
 
 
