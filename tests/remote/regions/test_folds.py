@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars import config, idle_threads
+from daskvars import config
 from daskvars.kernels.math import reduce as kernels
 from daskvars.remote.regions import tiling
 from daskvars.remote.regions.compilation import compiled
@@ -23,14 +23,6 @@ def fold(kernel, arg, out, axis, keepdims=False, shape=SHAPE):
     axes = range(len(shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
     is_by_rows = 0 not in {a % len(shape) for a in axes}
     return Call(kernel, (arg,), (out,), attrs, shapes=(given,), dtypes=(FLOAT,), by_rows=is_by_rows)
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request, monkeypatch):
-    monkeypatch.setattr(tiling, "THREAD_ELEMENTS", 1)
-    idle_threads.share_among(request.param)
-    yield
-    idle_threads.share_among(1)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

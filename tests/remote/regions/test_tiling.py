@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daskvars import config, idle_threads
+from daskvars import config
 from daskvars.remote.regions import tiling
 from daskvars.remote.regions.region_program import Call
 
@@ -38,14 +37,6 @@ def run(chain, inputs):
     given = {register: np.array(value) for register, value in inputs.items()}  # `into` changes them
     results = chain.function(*(given[register] for register in chain.inputs))
     return dict(zip(chain.outputs, results, strict=True)), given
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request, monkeypatch):
-    monkeypatch.setattr(tiling, "THREAD_ELEMENTS", 1)
-    idle_threads.share_among(request.param)
-    yield
-    idle_threads.share_among(1)
 
 
 @settings(max_examples=150)
