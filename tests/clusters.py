@@ -15,7 +15,10 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from distributed import Client, LocalCluster, Scheduler, SpecCluster
+from distributed.core import Status
 from distributed.utils import get_mp_context
+
+from tests.waiting import wait_until
 
 HERE = "127.0.0.1"
 
@@ -55,6 +58,26 @@ def running(num_workers: int = 2, set_as_default: bool = False, **options: Any) 
     """Give a client of a cluster, of options as for `local`; both end with the block."""
     with local(num_workers, **options) as cluster, connected(cluster, set_as_default) as client:
         yield client
+
+
+def kill_a_worker(client: Client) -> None:
+    """End the worker that holds most with SIGKILL, as the system would; its nanny starts another.
+
+    A nanny whose worker dies before the nanny knows that it runs gives up for good, while the
+    scheduler knows of a worker 50 ms before its nanny does: so all are waited for, then killed.
+    """
+    processes = [nanny.process for nanny in client.cluster.workers.values()]
+
+    def all_run() -> bool:
+        known = len(client.has_what()) == len(processes)
+        return known and all(process.status is Status.running for process in processes)
+
+    wait_until(all_run, "all workers run, and their nannies know it", within_s=60)
+    held = client.has_what()
+    victim = max(processes, key=lambda process: len(held[process.worker_address]))
+    pid = victim.pid
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: victim.pid != pid, "its nanny knows that it is gone")
 
 
 class Doomed:

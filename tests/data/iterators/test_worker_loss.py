@@ -1,8 +1,5 @@
 """Pipelines on clusters: the same bits on any number of workers, killed ones or restored ones."""
 
-import os
-import signal
-
 import dask.array as da
 import fsspec
 import numpy as np
@@ -11,7 +8,7 @@ import zarr
 
 import daskvars.v1 as tf
 from daskvars import config
-from tests.clusters import running
+from tests.clusters import kill_a_worker, running
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 ROWS, COLUMNS, WORDS, BATCH = 96, 6, 50, 16
@@ -126,13 +123,6 @@ def expected(place):
 def workers():
     with running(2) as client:
         yield client
-
-
-def kill_a_worker(client):
-    """End one with SIGKILL; its nanny starts another."""
-    client.wait_for_workers(2, timeout=60)
-    victim = sorted(client.run(os.getpid).values())[0]
-    os.kill(victim, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)

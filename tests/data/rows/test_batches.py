@@ -1,8 +1,8 @@
 """Batches: every row once an epoch, in the same order whenever asked for."""
 
 import os
-import signal
 import time
+from functools import partial
 
 import dask.array
 import numpy as np
@@ -228,11 +228,7 @@ def test_workers_read_the_rows_that_they_use(place, shuffle, count):
 def test_a_killed_worker_changes_no_row(place, shuffle):
     expected = stepped(place, shuffle)
     with clusters.running(2) as client, client.as_current():
-
-        def kill():
-            client.wait_for_workers(2, timeout=60)
-            os.kill(sorted(client.run(os.getpid).values())[0], signal.SIGKILL)
-
+        kill = partial(clusters.kill_a_worker, client)
         assert stepped(place, shuffle, kill) == expected
 
 

@@ -1,8 +1,5 @@
 """Sealing: a flat cost for ever, and exact values whatever workers die."""
 
-import os
-import signal
-
 import numpy as np
 import pytest
 
@@ -17,6 +14,7 @@ from daskvars.errors import (
 from daskvars.execution.cluster.results.remote_blocks import remote_blocks
 from daskvars.execution.engine import events
 from daskvars.state import ZarrStore
+from tests.clusters import kill_a_worker
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
@@ -32,13 +30,6 @@ def initialized():
     session = tf.Session()
     session.run(tf.global_variables_initializer())
     return session
-
-
-def kill_one(client):
-    """Kill a worker that holds something, as the system would: no goodbye."""
-    pids = client.run(os.getpid)
-    address = max(client.has_what().items(), key=lambda item: len(item[1]))[0]
-    os.kill(pids[address], signal.SIGKILL)
 
 
 def keys_of(session):
@@ -143,7 +134,7 @@ def test_a_killed_worker_does_not_change_the_numbers(mortal):
         for step in range(80):
             session.run(add)
             if step == 40:
-                kill_one(mortal)
+                kill_a_worker(mortal)
         found, sums = session.run([v, total])
         assert session.engine.acquire().sealer.version is not None
     np.testing.assert_array_equal(found, np.arange(400.0) + 80)
@@ -164,7 +155,7 @@ def test_lost_feeds_are_sent_again(mortal):
                 session.run(add, {x: np.full(10, float(step))})
                 if kills and step in (4, 7):
                     executor.sync()
-                    kill_one(mortal)
+                    kill_a_worker(mortal)
             results.append(session.run([v, drawn]))
     assert results[0] == results[1]
     assert results[0][0] == 360.0
