@@ -11,23 +11,21 @@ from __future__ import annotations
 
 import contextvars
 import itertools
+import math
 import os
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 Given = TypeVar("Given")
 
 MAX_WAITING = 4  # calls begun and not ended: of more, what they take would be kept for long
 
-_threads = {"count": 1, "busy": 0, "beside": 0}
-_busy_lock = threading.Lock()
-_pool: list[ThreadPoolExecutor] = []
-_in_turn: list[ThreadPoolExecutor] = []
-_waiting: list[Future[Any]] = []
+_threads = {"count": 1}
+_pools: dict[str, ThreadPoolExecutor] = {}
+_waiting: set[Future[Any]] = set()
 if hasattr(os, "register_at_fork"):  # the threads stay with the parent
-    for _made in (_pool, _in_turn, _waiting):
+    for _made in (_pools, _waiting):
         os.register_at_fork(after_in_child=_made.clear)
 
 
@@ -36,71 +34,76 @@ def share_among(count: int) -> None:
     _threads["count"] = count
 
 
-def num_available() -> int:
-    """Return how many threads can work on something now, the caller among them."""
-    elsewhere = _threads["beside"] + any(not call.done() for call in _waiting)
-    return 1 + max(_threads["count"] - max(_threads["busy"], 1) - elsewhere, 0)
-
-
-class _Counted:
+class _Inside:
     """While a thread is inside, it has work of its own: others do not count on it."""
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self) -> None:
+        self.threads: list[int] = []
 
     def __enter__(self) -> None:
-        with _busy_lock:
-            _threads[self._kind] += 1
+        self.threads.append(1)
 
     def __exit__(self, *_: object) -> None:
-        with _busy_lock:
-            _threads[self._kind] -= 1
+        self.threads.pop()
 
 
-one_of_several = _Counted("busy")
-beside_a_run = _Counted("beside")  # a thread that none of those is which compute a run
+one_of_several = _Inside()
+beside_a_run = _Inside()  # a thread that none of those is which compute a run
 
 
-def run_together(run: Callable[[], None], count: int) -> None:
-    """Call `run` on several threads at once, which share its work as it comes.
+def num_available() -> int:
+    """Return how many threads can work on something now, the caller among them."""
+    elsewhere = len(beside_a_run.threads) + any(not call.done() for call in tuple(_waiting))
+    return 1 + max(_threads["count"] - max(len(one_of_several.threads), 1) - elsewhere, 0)
 
-    The caller works too and takes whatever the others have not begun, so that a busy pool never
-    blocks.
+
+def for_each(function: Callable[[Any], Any], pieces: Sequence[Any], most: float = math.inf) -> None:
+    """Call a function of each piece, on several threads at once; none may need what another makes.
+
+    All of them should take a good part of a millisecond: another thread begins 0.1 ms later. The
+    caller takes what the others have not begun, so that a busy pool never blocks. Where pieces
+    fail, the error is that of the first of them, whatever threads there are, and nothing goes on
+    behind the caller's back: what they write into may be a variable's own memory.
 
     Args:
-      run: goes on until nothing is left to be done.
-      count: of threads, the caller among them.
-    """
-    if count <= 1:
-        run()
-        return
-    if not _pool:
-        _pool.append(ThreadPoolExecutor(thread_name_prefix="daskvars-tiles"))
-    # In a copy of the context, for NumPy's error state is part of it.
-    others = [_pool[0].submit(contextvars.copy_context().run, run) for _ in range(count - 1)]
-    run()
-    for other in others:
-        if not other.cancel():
-            other.result()
-
-
-def for_each(function: Callable[[Any], Any], pieces: Sequence[Any]) -> None:
-    """Call a function of each piece; none may need what another makes.
-
-    All of them should take a good part of a millisecond: another thread begins 0.1 ms later.
+      function: of a piece.
+      pieces: begun in their order.
+      most: threads that pay, the caller among them.
 
     >>> found = [0, 0]
     >>> for_each(lambda i: found.__setitem__(i, i + 1), [0, 1])
     >>> found
     [1, 2]
     """
+    threads = min(num_available(), len(pieces), most)
+    if threads <= 1:
+        for piece in pieces:
+            function(piece)
+        return
     numbers = itertools.count()  # next() on it is atomic
+    errors: dict[int, BaseException] = {}
 
     def run() -> None:
-        while (number := next(numbers)) < len(pieces):
-            function(pieces[number])
+        while not errors and (number := next(numbers)) < len(pieces):
+            try:
+                function(pieces[number])
+            except BaseException as error:  # noqa: BLE001 - raised below
+                errors[number] = error
 
-    run_together(run, min(num_available(), len(pieces)))
+    # In a copy of the context, for NumPy's error state is part of it.
+    others = [
+        _pool("tiles").submit(contextvars.copy_context().run, run) for _ in range(int(threads) - 1)
+    ]
+    run()
+    wait([other for other in others if not other.cancel()])
+    if errors:
+        raise errors[min(errors)]
+
+
+def _pool(name: str, size: int | None = None) -> ThreadPoolExecutor:
+    """Return the threads of a name; of two pools that are made at once both callers get one."""
+    found = _pools.get(name)
+    return found or _pools.setdefault(name, ThreadPoolExecutor(size, f"daskvars-{name}"))
 
 
 def slices(size: int, step: int) -> list[slice]:
@@ -118,12 +121,9 @@ def begun_in_turn(function: Callable[[], Given]) -> Future[Given] | None:
     Returns:
       What it will give; None where no thread is idle or enough is waiting: the caller calls it.
     """
-    _waiting[:] = [call for call in list(_waiting) if not call.done()]
     if len(_waiting) >= MAX_WAITING or (not _waiting and num_available() < 2):
         return None
-    with _busy_lock:
-        if not _in_turn:
-            _in_turn.append(ThreadPoolExecutor(1, "daskvars-in-turn"))
-    found = _in_turn[0].submit(contextvars.copy_context().run, function)
-    _waiting.append(found)
+    found = _pool("in-turn", 1).submit(contextvars.copy_context().run, function)
+    _waiting.add(found)
+    found.add_done_callback(_waiting.discard)
     return found

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from daskvars import idle_threads
+from tests.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +53,39 @@ def test_an_error_of_a_piece_is_raised():
 
     with pytest.raises(KeyError):
         idle_threads.for_each(work, range(10))
+
+
+def test_the_error_is_that_of_the_first_piece_that_fails_and_nothing_goes_on_behind_it():
+    both, inside = threading.Barrier(2), []
+
+    def work(number):
+        inside.append(number)
+        both.wait(60)
+        if number:
+            inside.remove(number)
+            raise KeyError(number)
+        wait_until(lambda: inside == [0], "the failure of the other piece")
+        inside.remove(number)
+        raise ValueError(number)
+
+    with pytest.raises(ValueError, match="0"):
+        idle_threads.for_each(work, range(10))
+    assert not inside
+
+
+def test_pieces_of_pieces_are_done_however_many_threads_are_busy():
+    idle_threads.share_among(64)  # of which a pool has fewer
+    done = []
+    idle_threads.for_each(
+        lambda i: idle_threads.for_each(lambda j: done.append((i, j)), range(8)), range(64)
+    )
+    assert sorted(done) == [(i, j) for i in range(64) for j in range(8)]
+
+
+def test_no_more_threads_begin_than_pay():
+    found = set()
+    idle_threads.for_each(lambda _: found.add(threading.get_ident()), range(100), most=1)
+    assert found == {threading.get_ident()}
 
 
 def test_a_thread_that_does_something_else_is_not_idle():

@@ -24,13 +24,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy
 
 from daskvars import config
-from daskvars.idle_threads import num_available, run_together
+from daskvars.idle_threads import for_each
 from daskvars.remote.regions.codegen import defined, name, names
 from daskvars.remote.regions.result_check import checked
 
@@ -63,17 +64,15 @@ def run_tiles(works: Sequence[Work]) -> None:
     """
     tiles = [(work, start) for work in works for start in range(0, work.size, work.step)]
     elements = sum(work.elements for work in works)
-    numbers = itertools.count()  # next() on it is atomic
+    own = threading.local()
 
-    def run() -> None:
-        working, scratch = None, None
-        while (number := next(numbers)) < len(tiles):
-            work, start = tiles[number]
-            if work is not working:
-                working, scratch = work, work.scratch()
-            work.tile(start, min(start + work.step, work.size), scratch)
+    def run(tile: tuple[Work, int]) -> None:
+        work, start = tile
+        if getattr(own, "work", None) is not work:
+            own.work, own.scratch = work, work.scratch()
+        work.tile(start, min(start + work.step, work.size), own.scratch)
 
-    run_together(run, min(num_available(), len(tiles), elements // THREAD_ELEMENTS))
+    for_each(run, tiles, most=elements // THREAD_ELEMENTS)
 
 
 def is_tiled(call: Any) -> bool:
