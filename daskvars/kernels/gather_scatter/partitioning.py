@@ -15,7 +15,7 @@ MAX_SPREAD = 16  # of integers that `unique` finds in a table: places of it for 
 def unique(
     xp: ArrayModule, x: Array, *, index_dtype: DTypeLike = "int32", axis: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """Return the distinct values of a vector in order of first occurrence.
+    """Return the distinct values of a vector in order of first occurrence; no two NaNs are equal.
 
     Args:
         x: [n] any ordered dtype; any shape, n along `axis`, where that is given.
@@ -35,7 +35,12 @@ def unique(
         return found
     compared, along = (x, None) if axis is None else (_rows(xp, x, axis), 0)
     _, first, place, count = xp.unique(
-        compared, return_index=True, return_inverse=True, return_counts=True, axis=along
+        compared,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+        axis=along,
+        equal_nan=False,
     )
     order = xp.argsort(first)
     rank = xp.empty_like(order)

@@ -18,6 +18,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter.rows import apply_rows, combine_rows, last_rows, put_rows
 from daskvars.kernels.math.precision import extremes, float_work
+from daskvars.kernels.math.without_ufunc import truncate_divide
 from daskvars.shapes import in_brackets
 
 # What each mode does with a row and an update of it.
@@ -148,11 +149,14 @@ def segment_min(
 
 
 def segment_mean(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:
-    """Return the mean of each segment's rows; zeros where a segment is empty."""
-    sums, counts = segment_sum(xp, data, ids, **rows), segment_counts(xp, ids, **rows)
-    counts = xp.maximum(counts, 1)
-    counts = counts.reshape(-1, *(1,) * (sums.ndim - 1)).astype(sums.dtype)
-    return sums // counts if sums.dtype.kind in "iu" else sums / counts
+    """Return the mean of each segment's rows, of integers cut off; zeros where one is empty."""
+    sums = segment_sum(xp, data.astype(float_work(data.dtype), copy=False), ids, **rows)
+    counts = xp.maximum(segment_counts(xp, ids, **rows), 1).reshape(-1, *(1,) * (sums.ndim - 1))
+    if data.dtype.kind in "iu":  # which may have too few bits for a count
+        wide = np.dtype(f"{data.dtype.kind}8")
+        return truncate_divide(xp, sums.astype(wide), counts.astype(wide)).astype(data.dtype)
+    sums /= counts.astype(sums.dtype)
+    return sums.astype(data.dtype, copy=False)
 
 
 def segment_counts(xp: ArrayModule, ids: Array, **rows: Unpack[Segments]) -> Array:

@@ -55,7 +55,8 @@ def _weighing(xp: ArrayModule, taps: Taps, size: int, dtype: Any) -> Callable[[A
 
     def weighted(x: Array) -> Array:
         parts = (
-            xp.take(x, i, axis=0) * w.reshape(-1, 1) for i, w in zip(places, weights, strict=True)
+            xp.where(w, xp.take(x, i, axis=0) * w, 0)
+            for i, w in zip(places, weights[..., None], strict=True)
         )
         return functools.reduce(lambda total, part: xp.add(total, part, out=total), parts)
 
@@ -78,7 +79,9 @@ def _sparse(taps: Taps, size: int, dtype: Any) -> Any:
     places, weights = taps
     count, out = places.shape
     parts = weights.transpose().reshape(-1).astype(dtype), places.transpose().reshape(-1)
-    return scipy.sparse.csr_array((*parts, np.arange(0, count * out + 1, count)), (out, size))
+    found = scipy.sparse.csr_array((*parts, np.arange(0, count * out + 1, count)), (out, size))
+    found.eliminate_zeros()  # times infinity they are NaN
+    return found
 
 
 def _each_along(

@@ -154,7 +154,7 @@ def _some(logs: np.ndarray, paths: _Paths, merge: bool) -> tuple[np.ndarray, np.
     reached = before + both
     last = reached[paths.lengths - 1, :, numbers]
     whole = np.logaddexp(*(last[numbers, paths.sizes - n] for n in (1, 2)))
-    is_possible = whole > LEAST
+    is_possible = ~(whole <= LEAST)  # of NaN as well: so is the loss then
     shares = np.ascontiguousarray(reached[..., batch:]).reshape(-1).take(turned)
     shares += before[..., :batch]
     shares -= np.where(is_possible, whole, 0)

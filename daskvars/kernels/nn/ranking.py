@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy
 import numpy as np
 
 from daskvars import idle_threads
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.gather_scatter.gather import argsort
 from daskvars.kernels.math import ordered_keys
 from daskvars.kernels.math.row_sums import as_matrix
 
@@ -46,10 +46,9 @@ def top_k(xp: ArrayModule, x: Array, *, k: int, sorted: bool = True) -> tuple[An
 
 
 def descending_indices(xp: ArrayModule, x: Array, k: int) -> Array:
-    """Return the places of the ``k`` largest entries of the last dimension, int64."""
+    """Return the places of the ``k`` largest entries of the last dimension; NaN is the largest."""
     if not ordered_keys.has_keys(x):
-        keys = ~x if x.dtype.kind in "iu" else -x
-        return xp.argsort(keys, axis=-1, kind="stable")[..., :k]
+        return argsort(xp, x, descending=True)[..., :k]
     if xp is not np or k <= 0 or _groups(k) * LEAST_GROUP > x.shape[-1]:
         return _least_places(xp, ordered_keys.keys_of(xp, x, descending=True), k)
     rows = as_matrix(x)
@@ -157,4 +156,4 @@ def top_k_grad(xp: ArrayModule, dy: Array, indices: Array, *, size: int) -> Arra
 
 def take_last(xp: ArrayModule, x: Array, indices: Array) -> Array:
     """Entries of the last dimension at `indices` [..., k]."""
-    return xp.take_along_axis(x, indices.astype(numpy.int64), axis=-1)
+    return xp.take_along_axis(x, indices.astype(np.int64), axis=-1)

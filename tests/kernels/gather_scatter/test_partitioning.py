@@ -32,3 +32,10 @@ def test_integers_near_one_another_are_told_apart_as_others_are(dtype, size):
         np.testing.assert_array_equal(found[0], x[first[order]], strict=True)
         np.testing.assert_array_equal(found[1], np.argsort(order)[place].astype(np.int32))
         np.testing.assert_array_equal(found[2], count[order].astype(np.int32))
+
+
+def test_no_two_nans_are_equal():
+    x = frozen(np.array([np.nan, 1, np.nan, 0.0, -0.0], "float32"))
+    values, places, counts = partitioning.unique(np, x)
+    np.testing.assert_array_equal(values, [np.nan, 1, np.nan, 0])
+    assert places.tolist() == [0, 1, 2, 3, 3] and counts.tolist() == [1, 1, 1, 2]

@@ -76,6 +76,22 @@ def test_means_and_counts():
     assert segment.segment_counts(np, ids, num_segments=4).tolist() == [1, 0, 2, 0]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64"])
+def test_means_of_integers_are_cut_off(dtype):
+    data, ids = np.zeros(901, dtype), np.repeat([0, 1], [300, 601])
+    data[:299], data[300:302] = (0, 127) if dtype[0] == "u" else (0, -64)
+    mean = segment.segment_mean(np, frozen(data), frozen(ids), num_segments=2)
+    assert mean.tolist() == [0, 0] and mean.dtype == dtype
+    odd = frozen(np.array([3, 4, 7] if dtype[0] == "u" else [-3, 0, 7], dtype))
+    mean = segment.segment_mean(np, odd, frozen([0, 0, 1]), num_segments=2)
+    assert mean.tolist() == [3 if dtype[0] == "u" else -1, 7]
+
+
+def test_means_of_half_precision_are_of_sums_that_it_has_no_number_for():
+    data, ids = frozen(np.full(3000, 100, "float16")), frozen(np.zeros(3000, "int64"))
+    assert segment.segment_mean(np, data, ids, num_segments=1).tolist() == [100]
+
+
 def test_half_precision_sums_in_single():
     data = frozen(np.full((4096, 1), 0.5, "float16"))
     ids = frozen(np.zeros(4096, "int64"))

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from daskvars.dtypes import as_dtype
 from daskvars.kernels.nn import ranking
 from tests.kernels.numerical import frozen
 
@@ -26,6 +27,15 @@ def test_top_k_breaks_ties_by_index(dtype, k):
         wanted = sorted(range(8), key=lambda place, row=row: (-row[place], place))[:k]
         assert places.tolist() == wanted
         assert got.tolist() == [row[place] for place in wanted]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("size", [4, 400])
+def test_nothing_is_above_nan(dtype, size):
+    x = np.zeros((2, size), as_dtype(dtype).np)
+    x[:, [1, 3]], x[:, 2] = np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        assert ranking.top_k(np, frozen(x), k=4)[1].tolist() == [[1, 3, 2, 0]] * 2
 
 
 def test_in_top_k():

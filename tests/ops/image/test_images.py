@@ -21,6 +21,17 @@ from tests.ops.image import cases
 # -- resized -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("size", [(4, 4), (2, 2), (8, 8)])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_pixels_go_into_the_area_that_they_cover_and_no_other(size, value):
+    x = np.ones((1, 4, 4, 1), np.float32)
+    x[0, 1, 2] = value
+    covered = np.kron(~np.isfinite(x[0, ..., 0]), np.ones((2, 2), bool))
+    covered = covered.reshape(size[0], 8 // size[0], size[1], 8 // size[1]).any((1, 3))
+    found = dv.image.resize_area(x, size).numpy()[0, ..., 0]
+    np.testing.assert_array_equal(found, np.where(covered, np.float32(value), 1))
+
+
 @pytest.mark.parametrize("size", [(8, 9), (4, 6), (4, 3), (5, 6), (2, 3)])
 @pytest.mark.parametrize("channels", [3, 8])
 def test_gradients_of_the_nearest_pixel_are_sums(size, channels):

@@ -14,6 +14,11 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.nn import ctc as kernels
 from tests.ops.nn import ctc_cases
 
+OPTIONS = {
+    "preprocess_collapse_repeated": False,
+    "ctc_merge_repeated": True,
+    "ignore_longer_outputs_than_inputs": True,
+}
 EXPECTED = json.loads(Path(__file__).with_name("ctc_results.json").read_text())
 
 
@@ -44,6 +49,16 @@ def test_what_cannot_be_is_refused_in_words(labels, lengths, words):
         loss(np.array(labels, np.int32), np.array(lengths, np.int32))
 
 
+def test_the_loss_of_nan_is_nan():
+    logits = np.zeros((3, 2, 3))
+    logits[1, 0, 2] = np.nan
+    labels = np.zeros((2, 1), np.int32)
+    with np.errstate(invalid="ignore"):
+        losses, slopes = kernels.ctc_loss(np, logits, labels, np.array([3, 3]), **OPTIONS)
+    assert np.isnan(losses).tolist() == [True, False]
+    assert np.isnan(slopes[:, 0]).any() and np.isfinite(slopes[:, 1]).all()
+
+
 def test_the_loss_is_cut_along_the_batch():
     places = [[n, 0] for n in range(4)]
     labels = tf.SparseTensorValue(places, np.array([1, 2, 0, 3], np.int32), [4, 1])
@@ -66,11 +81,7 @@ def test_sequences_side_by_side_are_as_each_alone(scale, merge):
     labels[np.arange(4) >= rng.integers(1, 5, 6)[:, None]] = -1
     lengths = rng.integers(0, 10, 6)
     x[np.arange(9)[:, None] >= lengths] = np.nan  # is not looked at
-    options = {
-        "preprocess_collapse_repeated": False,
-        "ctc_merge_repeated": merge,
-        "ignore_longer_outputs_than_inputs": True,
-    }
+    options = OPTIONS | {"ctc_merge_repeated": merge}
     with np.errstate(all="ignore"):
         losses, slopes = kernels.ctc_loss(np, x, labels, lengths, **options)
         for n in range(6):
