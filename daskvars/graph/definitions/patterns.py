@@ -28,8 +28,6 @@ from daskvars.shapes import RankedShape, Shape, is_known, merge
 Attrs = Mapping[str, Any]
 RankedShapes = Sequence[RankedShape]
 KnownShapes = Sequence[tuple[int, ...]]
-RankedShapes = RankedShapes
-KnownShapes = KnownShapes
 
 ASSEMBLE_ROWS = "assemble_rows"  # how partial results are merged that are rows with their places
 CONCATENATE_ROWS = "concatenate_rows"  # how they are where their places do not matter

@@ -107,9 +107,7 @@ def distinct(ids: Any) -> tuple[Any, Any]:
     """
     if not ids.size:
         return ids, np.zeros(0, np.int64)
-    order, ordered = sorted_order(np, ids)
-    edge = np.ones(ids.shape, bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=edge[1:])
+    order, ordered, edge = _segments(np, ids)
     places = np.empty(len(order), np.int64)
     places[order] = np.cumsum(edge) - 1
     return ordered[edge].astype(ids.dtype, copy=False), places

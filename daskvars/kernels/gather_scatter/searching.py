@@ -21,11 +21,11 @@ def searchsorted(
     if sequence.ndim == 1:
         return xp.searchsorted(sequence, values, side=side).astype(dtype.np)
     rows, wanted = as_matrix(sequence), as_matrix(values)
-    return _among_rows(xp, rows, wanted, right).reshape(values.shape).astype(dtype.np)
+    return places_in_rows(xp, rows, wanted, right=right).reshape(values.shape).astype(dtype.np)
 
 
-def _among_rows(xp: ArrayModule, rows: Array, wanted: Any, right: bool) -> Array:
-    """Search all rows at once, halving the steps."""
+def places_in_rows(xp: ArrayModule, rows: Array, wanted: Array, *, right: bool) -> Array:
+    """Return `searchsorted` of matrices, int64: all rows at once, halving the steps."""
     count = rows.shape[1]
     below = xp.zeros(wanted.shape, numpy.int64)
     step = 1 << count.bit_length()

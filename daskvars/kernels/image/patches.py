@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TypedDict, Unpack
 
 from daskvars.backend import Array, ArrayModule
+from daskvars.kernels.nn.windows.patches import window_view
 from daskvars.kernels.nn.windows.sliding import Windows, place_windows
 
 
@@ -32,8 +34,10 @@ def extract_image_patches(xp: ArrayModule, x: Array, **where: Unpack[Patches]) -
     windows = _windows(x.shape, where)
     padded = xp.zeros((len(x), *windows.padded, x.shape[3]), x.dtype)
     padded[windows.interior()] = x
-    parts = [padded[index] for _, _, index in windows.taps()]
-    return xp.concatenate(parts, axis=3)
+    if x.shape[3] == 1:  # runs are short else (m, 3x3 over 8 images of 64x64: 0.5 ms, not 0.2)
+        return xp.concatenate([padded[index] for _, _, index in windows.taps()], axis=3)
+    view = window_view(xp, padded, windows)
+    return xp.ascontiguousarray(view).reshape(*view.shape[:3], math.prod(view.shape[3:]))
 
 
 def extract_image_patches_grad(

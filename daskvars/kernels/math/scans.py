@@ -62,5 +62,5 @@ def cumulate(
         for i in range(1, len(rows)):
             combine(sums[i - 1], rows[i], out=sums[i, ...])
     else:
-        target[...] = getattr(xp, name)(source, axis=axis, dtype=x.dtype)
+        getattr(xp, name)(source, axis=axis, dtype=x.dtype, out=target)
     return out

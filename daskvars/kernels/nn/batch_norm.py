@@ -51,44 +51,8 @@ def batch_norm_inference(
     Returns:
         Like ``x``.
     """
-    rows = channel_rows(xp, x, data_format)
-    y = normalized(xp, rows, scale, offset, mean, variance, epsilon, float_work(x.dtype))
-    return unrowed(xp, y, x.shape, data_format)
-
-
-def normalized(
-    xp: ArrayModule,
-    rows: Array,
-    scale: Array,
-    offset: Array,
-    mean: Array,
-    variance: Array,
-    epsilon: float,
-    work: np.dtype[Any],
-) -> Array:
-    """Return the rows less their mean, over their deviation, scaled and shifted."""
     gain = scale / xp.sqrt(variance.astype(np.float64) + epsilon)
-    y = xp.empty(rows.shape, rows.dtype)
-    wide = [vector.astype(work) for vector in (mean, gain, offset)]
-    for block, line, (centre, factor, shift) in line_blocks(xp, rows, wide):
-        lines = xp.subtract(rows[block].reshape(-1, line), centre, dtype=work)
-        lines *= factor
-        xp.add(lines, shift, out=y[block].reshape(-1, line), casting="same_kind")
-    return y
-
-
-def slope_sums(
-    xp: ArrayModule, rows: Array, slopes: Array, mean: Array, work: np.dtype[Any]
-) -> tuple[Any, Any]:
-    """Return the sums over rows of dy (x - mean) and of dy, float64."""
-    along, alone = (xp.zeros(rows.shape[1], np.float64) for _ in range(2))
-    for block, line, (centre,) in line_blocks(xp, rows, [mean.astype(work)]):
-        slope = slopes[block].astype(work, copy=False)
-        centred = xp.subtract(rows[block].reshape(-1, line), centre, dtype=work)
-        centred *= slope.reshape(-1, line)
-        along += column_sums(xp, centred.reshape(slope.shape))
-        alone += column_sums(xp, slope)
-    return along, alone
+    return channel_affine(xp, x, mean, gain, offset, data_format=data_format)
 
 
 def line_blocks(xp: ArrayModule, rows: Array, vectors: list) -> Iterator[Any]:
@@ -151,7 +115,14 @@ def channel_sums(
 ) -> tuple[Any, Any]:
     """Sums over each channel of dy and of dy (x - centre), in the dtype of `centre`."""
     slopes, rows = (channel_rows(xp, array, data_format) for array in (dy, x))
-    along, alone = slope_sums(xp, rows, slopes, centre, float_work(x.dtype))
+    work = float_work(x.dtype)
+    along, alone = (xp.zeros(rows.shape[1], np.float64) for _ in range(2))
+    for block, line, (near,) in line_blocks(xp, rows, [centre.astype(work)]):
+        slope = slopes[block].astype(work, copy=False)
+        centred = xp.subtract(rows[block].reshape(-1, line), near, dtype=work)
+        centred *= slope.reshape(-1, line)
+        along += column_sums(xp, centred.reshape(slope.shape))
+        alone += column_sums(xp, slope)
     return alone.astype(centre.dtype), along.astype(centre.dtype)
 
 

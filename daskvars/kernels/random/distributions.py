@@ -17,6 +17,7 @@ import numpy as np
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.gather_scatter.searching import places_in_rows
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.random.normal_quantile import normal_quantile
 from daskvars.kernels.random.philox import Key, block_words, first_word, random_bits
@@ -251,21 +252,9 @@ def multinomial(
     weights -= weights.max(axis=1, keepdims=True)
     totals = xp.cumsum(xp.exp(weights, out=weights), axis=1)
     points *= totals[:, -1:]
-    return first_above(xp, totals, points).astype(as_dtype(dtype).np)
-
-
-def first_above(xp: ArrayModule, totals: Array, points: Array) -> Array:
-    """Return, per row, the first index whose running total exceeds each point."""
-    classes = totals.shape[1]
-    below = xp.zeros(points.shape, np.int64)
-    step = 1 << max(classes - 1, 0).bit_length()
-    while step:
-        probe = below + step
-        value = xp.take_along_axis(totals, xp.minimum(probe, classes) - 1, axis=1)
-        below = xp.where((probe <= classes) & (value <= points), probe, below)
-        step >>= 1
-    last = (totals < totals[:, -1:]).sum(axis=1)[:, None]
-    return xp.minimum(below, last)
+    above = places_in_rows(xp, totals, points, right=True)
+    last = (totals < totals[:, -1:]).sum(axis=1)[:, None]  # with a probability
+    return xp.minimum(above, last).astype(as_dtype(dtype).np)
 
 
 def random_shuffle(xp: ArrayModule, key: Key, x: Array) -> Array:

@@ -142,7 +142,7 @@ def avg_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array
         pixels = x[images].astype(work, copy=False)
         total = y[images] if work == y.dtype else xp.empty(y[images].shape, work)
         slide(xp, xp.add, pixels, windows, 0, total)
-        y[images] = xp.multiply(total, weights, out=total)
+        xp.multiply(total, weights, out=y[images], casting="same_kind")
     return in_data_format(xp, y, data_format)
 
 
