@@ -146,8 +146,8 @@ ACCEPTED = {
     ),
     "ignore_live_threads": Accepted("there are no queues and no threads"),
     "CheckpointSaverHook.steps_per_run": Accepted("the step is read after each run"),
-    "ProfilerHook.show_dataflow": Accepted("a trace has tasks, and what they wait for"),
-    "ProfilerHook.show_memory": Accepted("a trace has no memory", warns=True),
+    "show_dataflow": Accepted("a trace has tasks, and what they wait for"),
+    "show_memory": Accepted("a trace has no memory", warns=True),
     "SyncReplicasOptimizer.apply_gradients.name": Accepted("its operations have their own names"),
 }
 

@@ -24,7 +24,7 @@ import sys
 import types
 from typing import Any
 
-from daskvars.v1.names import graph_mode
+from daskvars.v1.names import graph_mode, inner_modules
 
 __version__ = graph_mode.VERSION
 __all__ = list(graph_mode.NAMES)
@@ -33,6 +33,7 @@ globals().update(graph_mode.NAMES)
 for _name, _value in graph_mode.NAMES.items():
     if isinstance(_value, types.ModuleType):
         sys.modules.setdefault(f"{__name__}.{_name}", _value)
+inner_modules.put_modules(sys.modules[__name__])
 
 
 def __getattr__(name: str) -> Any:

@@ -422,6 +422,35 @@ class ProfilerHook(SessionRunHook):
             self._writer.flush()
 
 
+class Timeline:
+    """The work of a run, to be looked at in Chrome (``chrome://tracing``).
+
+    Args:
+      step_stats: that of a `RunMetadata` which a run with a full trace has filled.
+
+    Source: TensorFlow 1.15, ``tensorflow.python.client.timeline``.
+
+    >>> import daskvars.v1 as tf
+    >>> from daskvars.v1.python.client import timeline
+    >>> told = tf.RunMetadata()
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     traced = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    ...     _ = sess.run(tf.constant([1.0]) + 1.0, options=traced, run_metadata=told)
+    >>> timeline.Timeline(told.step_stats).generate_chrome_trace_format()[:15]
+    '{"traceEvents":'
+    """
+
+    def __init__(self, step_stats: StepStats) -> None:
+        self._step_stats = step_stats
+
+    @accepts("show_dataflow", "show_memory")
+    def generate_chrome_trace_format(
+        self, show_dataflow: bool = True, show_memory: bool = False
+    ) -> str:
+        """Return the trace as JSON."""
+        return json.dumps(chrome_trace(self._step_stats))
+
+
 def chrome_trace(step_stats: StepStats) -> dict[str, Any]:
     """Return the work of a run as events of a Chrome trace: devices, and a lane per thread."""
     return {

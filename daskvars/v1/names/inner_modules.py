@@ -1,0 +1,215 @@
+"""The modules that TensorFlow's names come from: ``from daskvars.v1.python.ops import array_ops``.
+
+Programs import from ``tensorflow.python`` and ``tensorflow.contrib.layers.python`` what has a
+public name as well. The modules that they name are here, and in each of them the public names of
+where its own are; no file is behind one. What TensorFlow has there without a public name is here
+where `UNLISTED` says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from daskvars import shapes
+from daskvars.execution.config_proto import ConfigProto
+from daskvars.execution.session import Session
+from daskvars.graph.graph import Graph
+from daskvars.graph.interpreter import apply
+from daskvars.graph.scopes.default_graph import in_graph_of_inputs
+from daskvars.inspect_checkpoint import print_tensors_in_checkpoint_file
+from daskvars.ops.control.dependencies import with_dependencies
+from daskvars.ops.nn.activation import RELU_GRAD
+from daskvars.ops.rules.static_shapes import get_static_value
+from daskvars.train.checkpoints.reader import NewCheckpointReader
+from daskvars.train.optimizers.moving_averages import assign_moving_average
+from daskvars.v1 import switching
+from daskvars.v1.graphs.tensor_protos import make_ndarray
+from daskvars.v1.sessions.monitoring_hooks import Timeline
+
+# Folder of tensorflow.python -> its modules, with the namespaces, after a colon, that have their
+# names. Those at the top are in all of them.
+OF_PYTHON = {
+    "": "pywrap_tensorflow",
+    "client": "device_lib session timeline",
+    "data.ops": "dataset_ops:data iterator_ops:data",
+    "estimator": "estimator:estimator exporter:estimator model_fn:estimator run_config:estimator "
+    "training:estimator",
+    "feature_column": "feature_column:feature_column feature_column_lib:feature_column",
+    "framework": "constant_op device dtypes errors:errors errors_impl:errors graph_util:graph_util "
+    "graph_util_impl:graph_util importer ops random_seed sparse_tensor tensor_shape tensor_util "
+    "test_util:test",
+    "layers": "base:layers convolutional:layers core:layers layers:layers normalization:layers "
+    "pooling:layers",
+    "lib.io": "file_io:gfile python_io:python_io tf_record:python_io",
+    "ops": "array_ops bitwise_ops:bitwise candidate_sampling_ops:nn check_ops clip_ops "
+    "control_flow_ops ctc_ops:nn custom_gradient data_flow_ops:contrib.staging "
+    "embedding_ops:nn functional_ops gen_nn_ops gradients gradients_impl histogram_ops "
+    "image_ops:image image_ops_impl:image init_ops:initializers io_ops linalg_ops:linalg "
+    "logging_ops lookup_ops:contrib.lookup math_ops:math metrics:metrics "
+    "metrics_impl:metrics nn:nn nn_impl:nn nn_ops:nn parsing_ops partitioned_variables "
+    "random_ops:random resource_variable_ops rnn:nn rnn_cell:nn.rnn_cell "
+    "rnn_cell_impl:nn.rnn_cell script_ops sparse_ops:sparse special_math_ops "
+    "spectral_ops:spectral standard_ops state_ops string_ops:strings template "
+    "tensor_array_ops variable_scope variables",
+    "ops.distributions": "bernoulli:distributions categorical:distributions "
+    "distribution:distributions kullback_leibler:distributions normal:distributions "
+    "uniform:distributions",
+    "ops.losses": "losses:losses losses_impl:losses",
+    "platform": "app:app flags:flags gfile:gfile googletest:test test:test tf_logging:logging",
+    "saved_model": "builder:saved_model.builder constants:saved_model.constants "
+    "loader:saved_model.loader signature_constants:saved_model.signature_constants "
+    "signature_def_utils:saved_model.signature_def_utils "
+    "tag_constants:saved_model.tag_constants utils:saved_model.utils",
+    "summary": "summary:summary summary_iterator:train",
+    "summary.writer": "writer:summary writer_cache:summary",
+    "tools": "inspect_checkpoint",
+    "training": "adadelta:train adagrad:train adam:train basic_session_run_hooks:train "
+    "checkpoint_management:train checkpoint_utils:train coordinator:train ftrl:train "
+    "gradient_descent:train input:train learning_rate_decay:train momentum:train "
+    "monitored_session:train moving_averages:train optimizer:train queue_runner:train "
+    "queue_runner_impl:train rmsprop:train saver:train server_lib:train session_manager:train "
+    "session_run_hook:train supervisor:train training:train training_util:train",
+    "util": "compat:compat nest:nest",
+}
+# Namespace of tensorflow.contrib -> the modules under "python" in it. All have its names, and
+# those of the inner namespace after a colon.
+OF_CONTRIB = {
+    "crf": "ops.crf",
+    "framework": "framework.checkpoint_utils framework.tensor_util ops.arg_scope ops.variables",
+    "image": "ops.image_ops",
+    "layers": "layers.embedding_ops layers.encoders layers.initializers layers.layers "
+    "layers.normalization layers.optimizers layers.regularizers layers.summaries "
+    "layers.utils:utils",
+    "legacy_seq2seq": "ops.seq2seq",
+    "lookup": "lookup_ops",
+    "losses": "losses.loss_ops metric_learning.metric_loss_ops:metric_learning",
+    "metrics": "ops.metric_ops",
+    "opt": "training.adamax training.external_optimizer training.lazy_adam_optimizer "
+    "training.moving_average_optimizer training.nadam_optimizer training.weight_decay_optimizers",
+    "rnn": "ops.core_rnn ops.core_rnn_cell ops.gru_ops ops.lstm_ops ops.rnn ops.rnn_cell",
+    "seq2seq": "ops.attention_wrapper ops.basic_decoder ops.beam_search_decoder "
+    "ops.beam_search_ops ops.decoder ops.helper ops.loss",
+    "slim": "slim.evaluation:evaluation slim.learning:learning slim.model_analyzer:model_analyzer "
+    "slim.nets.alexnet:nets.alexnet slim.nets.inception:nets.inception "
+    "slim.nets.inception_v1:nets.inception slim.nets.inception_v3:nets.inception "
+    "slim.nets.resnet_utils:nets.resnet_utils slim.nets.resnet_v1:nets.resnet_v1 "
+    "slim.nets.resnet_v2:nets.resnet_v2 slim.nets.vgg:nets.vgg slim.summaries:summaries",
+    "training": "training.bucket_ops training.evaluation training.hparam training.training",
+}
+
+
+def _list_local_devices(session_config: ConfigProto | None = None) -> list[Any]:
+    with Session(graph=Graph(), config=session_config) as session:
+        return list(session.list_devices())
+
+
+def _merge(inputs: Any, name: str | None = None) -> Any:
+    return switching.Merge(inputs=inputs, name=name)
+
+
+def _relu_grad(gradients: Any, features: Any, name: str | None = None) -> Any:
+    return apply(RELU_GRAD, gradients, features, name=name)
+
+
+def _switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> Any:
+    return switching.Switch(data=data, pred=pred, name=name)
+
+
+# Module -> what is in it without a public name, or by another one.
+UNLISTED: dict[str, dict[str, Any]] = {
+    "python.client.device_lib": {"list_local_devices": _list_local_devices},
+    "python.client.timeline": {"Timeline": Timeline},
+    "python.framework.tensor_util": {
+        "MakeNdarray": make_ndarray,
+        "constant_value": get_static_value,
+    },
+    "python.framework.tensor_shape": {
+        name: getattr(shapes, name)
+        for name in ("as_dimension", "as_shape", "matrix", "scalar", "unknown_shape", "vector")
+    },
+    "python.ops.control_flow_ops": {
+        "merge": in_graph_of_inputs(_merge),
+        "switch": in_graph_of_inputs(_switch),
+        "with_dependencies": in_graph_of_inputs(with_dependencies),
+    },
+    "python.ops.gen_nn_ops": dict.fromkeys(
+        ("_relu_grad", "relu_grad"), in_graph_of_inputs(_relu_grad)
+    ),
+    "python.pywrap_tensorflow": {"NewCheckpointReader": NewCheckpointReader},
+    "python.tools.inspect_checkpoint": {
+        "print_tensors_in_checkpoint_file": print_tensors_in_checkpoint_file
+    },
+    "python.training.moving_averages": {
+        "assign_moving_average": in_graph_of_inputs(assign_moving_average)
+    },
+}
+
+
+class InnerModule(types.ModuleType):
+    """A module whose names are those of namespaces.
+
+    Args:
+      path: its place in `daskvars.v1`, as in "python.ops.nn_ops".
+      places: the namespaces, of which the first with a name gives it.
+    """
+
+    def __init__(self, path: str, places: Iterable[types.ModuleType]) -> None:
+        super().__init__(f"daskvars.v1.{path}", f"Names of TensorFlow's ``tensorflow.{path}``.")
+        self.__path__: list[str] = []  # it may have modules, though none in a file
+        self.__dict__.update(UNLISTED.get(path, {}))
+        self._places = tuple(places)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what has a name."""
+        for place in self._places if name[:2] != "__" else ():
+            if name in getattr(place, "__all__", vars(place)):
+                return getattr(place, name)
+        raise AttributeError(
+            f"{self.__name__} has no {name!r} here: use a public name, if it has one"
+        )
+
+
+def _modules() -> Iterator[tuple[str, list[str]]]:
+    """Yield each module's path, and the namespaces of its names; "" is the top."""
+    for folder, modules in OF_PYTHON.items():
+        for name, _, own in (module.partition(":") for module in modules.split()):
+            yield f"python.{folder}.{name}".replace("..", "."), [own, ""] if own else [""]
+    for outer, modules in OF_CONTRIB.items():
+        yield f"contrib.{outer}.python", [f"contrib.{outer}"]
+        for name, _, inner in (module.partition(":") for module in modules.split()):
+            first = [f"contrib.{outer}.{inner}"] if inner else []
+            yield f"contrib.{outer}.python.{name}", [*first, f"contrib.{outer}", ""]
+
+
+def _at(top: types.ModuleType, path: str) -> Any:
+    return functools.reduce(getattr, path.split(".") if path else (), top)
+
+
+def _put(top: types.ModuleType, path: str, places: list[types.ModuleType]) -> types.ModuleType:
+    """Return the module of a path, made importable with the folders that it is in.
+
+    Where the folder has a namespace of that name, this is the module; where it has a function, the
+    module is found by its path alone, as in TensorFlow.
+    """
+    folder, _, name = path.rpartition(".")
+    parent = _put(top, folder, places[-2:-1]) if folder else top
+    found = getattr(parent, name, None)
+    module = found if isinstance(found, types.ModuleType) else InnerModule(path, places)
+    if found is None:
+        setattr(parent, name, module)
+    sys.modules.setdefault(f"daskvars.v1.{path}", module)
+    return module
+
+
+def put_modules(top: types.ModuleType) -> None:
+    """Make the inner modules importable.
+
+    Args:
+      top: the module of `daskvars.v1`.
+    """
+    for path, namespaces in _modules():
+        _put(top, path, [_at(top, namespace) for namespace in namespaces])

@@ -1,0 +1,110 @@
+"""Modules that programs import from below ``tensorflow.python`` and ``tensorflow.contrib``."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import types
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from daskvars.v1.names import inner_modules
+
+PATHS = [path for path, _ in inner_modules._modules()]
+
+
+def test_every_module_is_importable_and_an_attribute_of_its_folder():
+    for path in PATHS:
+        module = importlib.import_module(f"daskvars.v1.{path}")
+        assert isinstance(module, types.ModuleType)
+        folder, _, name = path.rpartition(".")
+        assert getattr(importlib.import_module(f"daskvars.v1.{folder}"), name) is not None
+
+
+def test_every_module_has_the_names_of_the_namespaces_it_is_listed_with():
+    for path, namespaces in inner_modules._modules():
+        own = inner_modules._at(tf, namespaces[0])
+        module = importlib.import_module(f"daskvars.v1.{path}")
+        for name in getattr(own, "__all__", vars(own)):
+            if name[0] != "_" and name not in inner_modules.UNLISTED.get(path, {}):
+                assert getattr(module, name) is getattr(own, name), (path, name)
+
+
+IMPORTS = """
+from daskvars.v1.python.framework import ops, dtypes; ops.convert_to_tensor, ops.Tensor
+from daskvars.v1.python.ops import array_ops, math_ops, variable_scope; array_ops.concat
+from daskvars.v1.python.ops.array_ops import shape
+from daskvars.v1.python.ops.rnn_cell_impl import RNNCell, LSTMStateTuple
+from daskvars.v1.python.ops.gradients import gradients
+from daskvars.v1.python.platform import flags, gfile, tf_logging; gfile.FastGFile, flags.FLAGS
+from daskvars.v1.python.training import moving_averages; moving_averages.ExponentialMovingAverage
+from daskvars.v1.python.training.saver import Saver
+from daskvars.v1.python.layers.core import Dense
+from daskvars.v1.python.util import nest; nest.flatten
+from daskvars.v1.python import pywrap_tensorflow; pywrap_tensorflow.NewCheckpointReader
+import daskvars.v1.python.ops.nn_ops as nn_ops; nn_ops.relu
+from daskvars.v1.contrib.layers.python import layers; layers.batch_norm
+from daskvars.v1.contrib.layers.python.layers import utils; utils.collect_named_outputs
+from daskvars.v1.contrib.layers.python.layers.layers import conv2d
+from daskvars.v1.contrib.framework.python.ops import arg_scope, add_arg_scope; arg_scope([])
+from daskvars.v1.contrib.framework.python.ops.arg_scope import arg_scope
+from daskvars.v1.contrib.framework.python.ops.variables import get_or_create_global_step
+from daskvars.v1.contrib.rnn.python.ops import core_rnn_cell; core_rnn_cell.BasicLSTMCell
+from daskvars.v1.contrib.seq2seq.python.ops import helper; helper.TrainingHelper
+from daskvars.v1.contrib.slim.python.slim.nets import resnet_v1, vgg; resnet_v1.resnet_v1_50
+import daskvars.v1.contrib.slim.python.slim.nets.inception_v3 as nets; nets.inception_v3
+"""
+
+
+@pytest.mark.parametrize("line", IMPORTS.strip().splitlines())
+def test_programs_import_from_them(line):
+    exec(line, {})  # noqa: S102 -- an import is what is tested
+
+
+def test_what_is_not_there_is_refused_by_its_name():
+    from daskvars.v1.python.ops import nn_ops
+
+    with pytest.raises(AttributeError, match=r"python\.ops\.nn_ops has no 'no_such_op' here"):
+        _ = nn_ops.no_such_op
+    with pytest.raises(ModuleNotFoundError, match=r"'daskvars\.v1\.python\.ops\.no_such_ops'"):
+        importlib.import_module("daskvars.v1.python.ops.no_such_ops")
+    with pytest.raises(AttributeError):  # what a namespace's file imports is no name of it
+        from daskvars.v1.python.platform import gfile
+
+        _ = gfile.shutil
+
+
+def test_functions_without_a_public_name_compute():
+    from daskvars.v1.python.framework import tensor_shape, tensor_util
+    from daskvars.v1.python.ops import control_flow_ops, gen_nn_ops
+    from daskvars.v1.python.training.moving_averages import assign_moving_average
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        average = tf.get_variable("average", [], initializer=tf.constant_initializer(4.0))
+        moved = assign_moving_average(average, 8.0, 0.75, zero_debias=False)
+        seen = control_flow_ops.with_dependencies([moved], tf.constant(1.0))
+        small, large = control_flow_ops.switch(tf.constant(3.0), tf.constant(True))
+        merged, _ = control_flow_ops.merge([small, large + 1.0])
+        slope = gen_nn_ops.relu_grad([1.0, 2.0], [-1.0, 5.0])
+        session.run(tf.global_variables_initializer())
+        assert session.run(seen) == 1.0
+        assert session.run(average) == 5.0
+        assert session.run(merged) == 4.0
+        np.testing.assert_array_equal(session.run(slope), [0.0, 2.0])
+    assert tensor_shape.unknown_shape(2).as_list() == [None, None]
+    assert tensor_util.constant_value(tf.constant(2)) == 2
+
+
+def test_a_timeline_is_the_trace_of_a_run():
+    from daskvars.v1.python.client import device_lib, timeline
+
+    told = tf.RunMetadata()
+    with tf.Graph().as_default(), tf.Session() as session:
+        traced = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        x = tf.placeholder(tf.float32, [100])
+        session.run(tf.exp(x), {x: np.ones(100)}, options=traced, run_metadata=told)
+    text = timeline.Timeline(step_stats=told.step_stats).generate_chrome_trace_format()
+    assert json.loads(text)["traceEvents"]
+    assert "CPU" in [device.device_type for device in device_lib.list_local_devices()]
