@@ -315,6 +315,7 @@ def test_a_pass_that_breaks_a_promise_is_named(step, breach, message, monkeypatc
     assert raised.value.args[0].startswith(f"after {step}: ") or breach is bad_slots
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(programs, layouts, layouts, layouts)
 def test_layouts_do_not_change_the_numbers(steps, for_x, for_y, for_w):

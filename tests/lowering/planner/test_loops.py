@@ -467,6 +467,7 @@ STEPS_OF_A_TURN = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.lists(st.sampled_from(sorted(STEPS_OF_A_TURN)), min_size=1, max_size=4),

@@ -117,6 +117,7 @@ def test_errors_of_runs_say_what_was_wrong():
 # -- eager, and against dense tensors ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10_000), rank=st.integers(1, 3))
 @settings(max_examples=60)
 def test_functions_agree_with_those_of_dense_tensors(seed, rank):

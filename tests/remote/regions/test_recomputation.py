@@ -47,6 +47,7 @@ def kept(program):
     return written, calls
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.data())
 def test_any_region_has_the_same_bits(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def run(chain, inputs):
     return dict(zip(chain.outputs, results, strict=True)), given
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data())
 def test_any_chain(data):

@@ -182,6 +182,7 @@ def changes_of_a_save(objects: dict, step: int, num_writes: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_each_change_of_the_store_may_be_the_last() -> None:
     start: dict = {}
     assert changes_of_a_save(start, 1, 1000)

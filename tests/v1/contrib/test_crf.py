@@ -65,6 +65,7 @@ def test_one_step_is_a_softmax():
     np.testing.assert_array_equal(tags, POTENTIALS[:, :1].argmax(2))
 
 
+@pytest.mark.slow
 def test_a_tagger_learns_its_transitions():
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(0)

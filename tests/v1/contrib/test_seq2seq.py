@@ -17,6 +17,7 @@ def values_of(fetches):
         return session.run(fetches)
 
 
+@pytest.mark.slow
 def test_a_translator_learns_and_its_variables_have_tensorflows_names():
     names, losses, (greedy, (beams, alignments)) = translation.run(30)
     cells = [f"nmt/bidirectional_rnn/{way}/basic_lstm_cell/" for way in ("fw", "bw")]

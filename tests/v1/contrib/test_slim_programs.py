@@ -74,6 +74,7 @@ def data():
     return images.astype("float32"), labels
 
 
+@pytest.mark.slow
 def test_a_residual_network_is_trained_restored_and_fine_tuned(graph, tmp_path):
     images, labels = data()
     with slim.arg_scope(residual_arg_scope(is_training=True)):

@@ -5,6 +5,7 @@ import pytest
 
 import daskvars.v1 as tf
 
+pytestmark = pytest.mark.slow
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.normal(size=(64, 2)).astype("float32")
 WORDS = RNG.choice(["a", "b", "c"], 64)

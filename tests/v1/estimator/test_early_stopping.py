@@ -58,6 +58,7 @@ def test_a_training_ends_at_a_threshold(estimator):
     assert step < 40 and min(found["loss"] for found in losses.values()) < 0.1
 
 
+@pytest.mark.slow
 def test_a_training_goes_on_where_nothing_is_wrong(estimator):
     """For each of them: any one would end it, and says so."""
     hooks = [

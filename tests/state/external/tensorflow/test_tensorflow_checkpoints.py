@@ -244,6 +244,7 @@ def all_values(prefix):
     return {name: load_variable(str(prefix), name) for name in source.records}
 
 
+@pytest.mark.slow
 def test_any_altered_byte_is_noticed(tmp_path):
     for file in GOLDEN.glob("partitioned*"):
         shutil.copy(file, tmp_path)
