@@ -503,7 +503,7 @@ INSTEAD = {
     "layers.real_valued_column": "the numbers themselves",
     "layers.sparse_column_with_hash_bucket": "tf.string_to_hash_bucket_fast",
     "learn": _ESTIMATOR,
-    "learn.datasets": "numpy: load the files, and feed arrays",
+    "learn.datasets": "numpy, or tf.examples.tutorials.mnist.input_data: feed arrays",
     "lite": "tf.train.export_meta_graph",
     "lookup.MutableDenseHashTable": "tf.contrib.lookup.MutableHashTable",
     "lookup.index_to_string": "tf.contrib.lookup.index_to_string_table_from_tensor",

@@ -26,7 +26,7 @@ from daskvars.ops.nn.activation import RELU_GRAD
 from daskvars.ops.rules.static_shapes import get_static_value
 from daskvars.train.checkpoints.reader import NewCheckpointReader
 from daskvars.train.optimizers.moving_averages import assign_moving_average
-from daskvars.v1 import switching
+from daskvars.v1 import handwritten_digits, switching
 from daskvars.v1.graphs.tensor_protos import make_ndarray
 from daskvars.v1.sessions.monitoring_hooks import Timeline
 
@@ -100,6 +100,12 @@ OF_CONTRIB = {
     "slim.nets.resnet_v2:nets.resnet_v2 slim.nets.vgg:nets.vgg slim.summaries:summaries",
     "training": "training.bucket_ops training.evaluation training.hparam training.training",
 }
+
+# Where the digits are that programs to learn from begin with.
+OF_DIGITS = (
+    "examples.tutorials.mnist.input_data",
+    "contrib.learn.python.learn.datasets.mnist",
+)
 
 
 def _list_local_devices(session_config: ConfigProto | None = None) -> list[Any]:
@@ -211,5 +217,7 @@ def put_modules(top: types.ModuleType) -> None:
     Args:
       top: the module of `daskvars.v1`.
     """
+    for path in OF_DIGITS:
+        _put(top, path, [handwritten_digits])
     for path, namespaces in _modules():
         _put(top, path, [_at(top, namespace) for namespace in namespaces])
