@@ -12,6 +12,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.state.assign import assign
 from daskvars.ops.state.checkpoints import restore_v2
 from daskvars.shapes import TensorShape
+from daskvars.state.stores.addresses import local_path
 from daskvars.train.checkpoints.reader import CheckpointReader, checkpoint_path
 from daskvars.variables.colocation import building_in, owner
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
@@ -130,6 +131,7 @@ def _problems(
 
 def set_initializer(variable: Variable, path: str, name: str) -> None:
     """Let a variable of a graph begin with a checkpoint's value; one of eager code is set."""
+    path = local_path(path)  # a worker that reads it may have begun in another folder
     info = variable._get_save_slice_info()
     text = "" if info is None else info.spec
     shape = variable.handle.spec.shape if info is None else info.full_shape

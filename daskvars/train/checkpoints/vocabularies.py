@@ -15,6 +15,7 @@ from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import where_v2
 from daskvars.ops.state.checkpoints import restore_v2
+from daskvars.state.stores.addresses import local_path
 from daskvars.train.checkpoints.initializers import begin_with
 from daskvars.train.checkpoints.reader import CheckpointReader, checkpoint_path
 from daskvars.variables.variable import Variable
@@ -63,7 +64,7 @@ def begin_with_words(
         not fit.
       NotFoundError: there is no checkpoint.
     """
-    path = checkpoint_path(ckpt_dir_or_file)
+    path = local_path(checkpoint_path(ckpt_dir_or_file))  # workers begin in folders of their own
     shapes = CheckpointReader(path).get_variable_to_shape_map()
     if name not in shapes:
         raise ValueError(

@@ -122,6 +122,15 @@ def test_an_unknown_variable_is_taken_for_a_scope(saved):
             tf.train.init_from_checkpoint(saved, {"a": "kernal"})
 
 
+def test_a_path_is_from_the_folder_of_the_program_whoever_reads_it(saved, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with tf.Graph().as_default():
+        a = tf.get_variable("a", [2])
+        tf.train.init_from_checkpoint("m", {"a": a})
+        monkeypatch.chdir("/")  # a worker begins in a folder of its own
+        assert initialized()["a"] == [1, 2]
+
+
 def test_eager_variables_are_set_at_once(saved):
     v = dv.Variable([0.0, 0.0], name="test_init_from_checkpoint/v")
     dv.train.init_from_checkpoint(saved, {"a": v})
