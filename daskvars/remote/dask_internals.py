@@ -332,6 +332,20 @@ def take_data(worker: Any, data: dict[str, Any]) -> dict[str, int] | None:
     return worker.update_data(data)["nbytes"]
 
 
+def unsubscribe(client: Client, topic: str) -> None:
+    """Hear no more of a topic.
+
+    Dask keeps the handler in spite of its word, and so all that the handler belongs to. Events may
+    be on their way still, so that there must be one.
+    """
+    client.unsubscribe_topic(topic)
+    client._event_handlers[topic] = _pass_over
+
+
+def _pass_over(event: Any) -> None:
+    """Handle an event that nobody wants any more."""
+
+
 def before_close(client: Client, call: Callable[[], None]) -> None:
     """Have something called before a client is closed or shut down in order, while it still works.
 

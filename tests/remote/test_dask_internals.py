@@ -4,9 +4,11 @@ Each test says one thing that is relied on; where a new Dask breaks one, only th
 """
 
 import asyncio
+import gc
 import inspect
 import os
 import pickle as standard_pickle
+import weakref
 from contextlib import contextmanager
 from functools import partial
 from operator import add, getitem
@@ -193,7 +195,26 @@ def test_an_event_reaches_the_client_it_is_sent_to(client):
     until(client, lambda scheduler: heard)
     ((stamp, told),) = heard
     assert told == {"n": 1} and stamp > 1e9
-    client.unsubscribe_topic("daskvars-test")
+    internals.unsubscribe(client, "daskvars-test")
+
+
+def test_an_event_that_nobody_wants_any_more_is_passed_over(client, caplog):
+    class Hearer(list):
+        """A list that can be referred to weakly."""
+
+    given_up, later = Hearer(), []
+    client.subscribe_topic("daskvars-test", given_up.append)
+    client.subscribe_topic("daskvars-later", later.append)
+    internals.unsubscribe(client, "daskvars-test")
+    gone = weakref.ref(given_up)
+    del given_up
+    gc.collect()
+    assert gone() is None
+    for topic in "daskvars-test", "daskvars-later":
+        on_scheduler(client, internals.send_event, client.id, topic, topic)
+    until(client, lambda scheduler: later)
+    assert [told for _, told in later] == ["daskvars-later"] and not caplog.records
+    internals.unsubscribe(client, "daskvars-later")
 
 
 def test_scheduler_and_workers_and_clients_tell_each_other_things(client):

@@ -88,6 +88,7 @@ from daskvars.remote.dask_internals import (
     pickle,
     register_on_workers,
     send_promptly,
+    unsubscribe,
 )
 from daskvars.remote.exchange import Exchanges
 from daskvars.remote.task_keys import new_token, outputs_key, read_key
@@ -813,6 +814,7 @@ class ClusterExecutor:
         finally:
             if self.users <= 0:
                 self._leave()
+                self.lost_runs.abandon()  # what they were fed with need not be kept any more
                 self.sealer.close()
 
     def _leave(self) -> None:
@@ -821,7 +823,7 @@ class ClusterExecutor:
             bound.release()
         if not self.is_closed:
             self.call_scheduler("leave", session=self.token)
-            self.client.unsubscribe_topic(topic(self.token))
+            unsubscribe(self.client, topic(self.token))
             reports.ignore_losses(self.client, self.token)
         forget_executor(self)
 

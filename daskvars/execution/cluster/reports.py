@@ -15,6 +15,7 @@ from typing import Any
 from distributed import Client
 
 from daskvars.execution.engine import events
+from daskvars.remote.dask_internals import unsubscribe
 from daskvars.remote.scheduler import loss_reporter, paused_workers
 
 logger = logging.getLogger("daskvars")
@@ -32,7 +33,7 @@ def listen_to_losses(client: Client, token: str) -> None:
 def ignore_losses(client: Client, token: str) -> None:
     """Hear no more of the losses of an executor."""
     if client.status == "running":
-        client.unsubscribe_topic(loss_reporter.topic(token))
+        unsubscribe(client, loss_reporter.topic(token))
 
 
 def listen_to_pauses(client: Client) -> None:

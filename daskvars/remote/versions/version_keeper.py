@@ -415,6 +415,7 @@ class VersionKeeper(SchedulerPlugin):
         state = self.states.get(name)
         if state is not None:
             state.versions.reset({}, state.versions.durable)  # what comes then follows it
+            state.release_retained()
             state.sealed = {}
             self._flush(state)
 

@@ -1,6 +1,8 @@
 """The cluster's executor: what the local one does, with values on workers and runs in flight."""
 
+import gc
 import warnings
+import weakref
 
 import dask.array as da
 import numpy as np
@@ -25,6 +27,7 @@ from daskvars.execution.engine.engine import Engine
 from daskvars.execution.local.executor import LocalExecutor
 from daskvars.remote.exchange import Exchanges
 from daskvars.remote.task_keys import has_outputs, outputs_key
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
@@ -349,6 +352,28 @@ def test_sessions_are_private_unless_they_share_a_name(cluster):
             two.run(add)
         one.close()
         assert two.run(v) == 10.0
+
+
+def test_a_closed_session_leaves_nothing_behind(cluster):
+    x = tf.placeholder(tf.float32, [None, 4])
+    v = tf.Variable(np.zeros(4, "f4"))
+    add = tf.group(v.assign_add(tf.reduce_sum(x, 0)))
+
+    def left(dask_scheduler):
+        return [str(key) for key in dask_scheduler.tasks if token in str(key)]
+
+    large = np.ones((2 * config.get().feed_scatter_bytes // 16, 4), "f4")
+    with tf.Session() as session:
+        session.run(v.initializer)
+        for _ in range(3):  # as many runs that would be repeated on a loss, with what they were fed
+            session.run(add, {x: large})
+        executor = weakref.ref(session.engine.acquire())
+        token = executor().token
+        assert cluster.run_on_scheduler(left)
+    del session
+    gc.collect()
+    assert executor() is None
+    wait_until(lambda: not cluster.run_on_scheduler(left), "the scheduler forgets all that it had")
 
 
 def test_checkpoints_are_written_and_read_by_workers(cluster, tmp_path):
