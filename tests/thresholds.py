@@ -37,7 +37,12 @@ LOWEST = {
     "daskvars.kernels.gather_scatter.gather": {"LEAST_ELEMENTS": 0},
     "daskvars.kernels.gather_scatter.rows": {"ROUNDS": 1, "NARROW_ROW": 0, "FEW_ELEMENTS": 0},
     "daskvars.kernels.math.special": {"BLOCK_ELEMENTS": 1},
-    "daskvars.remote.regions.pieces": {"MIN_FLOPS": 0, "PIECE_FLOPS": 1, "MAX_REPEATED": 1e9},
+    "daskvars.remote.regions.pieces": {
+        "MIN_FLOPS": 0,
+        "MIN_FLOPS_PER_BYTE": 0,
+        "PIECE_FLOPS": 1,
+        "MAX_REPEATED": 1e9,
+    },
     "daskvars.remote.regions.tiling": {"THREAD_ELEMENTS": 1},
     "daskvars.lowering.emission.stages": {"SPLIT_BYTES": 0},
     "daskvars.remote.exchange": {"SMALL_BYTES": 0, "THREAD_BYTES": 0},

@@ -243,10 +243,16 @@ class Node:
         if self.subgraphs:
             return self.turns * sum(inner.flops for each in self.subgraphs for inner in each.nodes)
         pattern = self.pattern
-        if not isinstance(pattern, Contraction) or not is_known(given := self.specs[0].shape):
+        if not isinstance(pattern, Contraction):
             return 0.0
-        taken = [shape for shape in (ref.spec.shape for ref in self.inputs) if is_known(shape)]
-        return pattern.flops(taken, [given]) if len(taken) == len(self.inputs) else 0.0
+        taken = [shape for ref in self.inputs if is_known(shape := ref.spec.shape)]
+        given = [shape for spec in self.specs if is_known(shape := spec.shape)]
+        if len(taken) < len(self.inputs) or len(given) < len(self.specs):
+            return 0.0
+        access = self.access
+        if access is UNLABELLED:  # of a node in a branch that is not cut
+            access = pattern.access(taken, given, self.rule_attrs)
+        return pattern.flops(taken, given, access)
 
 
 _FIELDS = attrgetter(*Node.__slots__)  # in the order of `__init__`

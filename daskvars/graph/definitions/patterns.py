@@ -44,6 +44,7 @@ class Dim(NamedTuple):
 
 Dims = tuple[Dim | None, ...]
 Cut = dict[int, tuple[int, ...]]  # label -> its chunks
+Sizes = tuple[tuple[int, int], ...]  # of (operand, dimension): the result is operand -1
 Merge = str | Callable[..., Any]  # a function of the array namespace, or of `daskvars.kernels`
 
 
@@ -133,7 +134,7 @@ class Pattern:
         """Return the labels for these shapes; what only the run can tell of them is None."""
         raise NotImplementedError
 
-    def flops(self, inputs: RankedShapes, outputs: RankedShapes) -> float:
+    def flops(self, inputs: RankedShapes, outputs: RankedShapes, access: Access) -> float:
         """Return a rough count of floating-point operations, to weigh work against overhead."""
         return float(sum(_size(shape) for shape in outputs))
 
@@ -208,7 +209,7 @@ class Reduction(Pattern):
         axes = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
         return {a % rank for a in axes} if rank else set()
 
-    def flops(self, inputs: RankedShapes, outputs: RankedShapes) -> float:
+    def flops(self, inputs: RankedShapes, outputs: RankedShapes, access: Access) -> float:
         return float(_size(inputs[0]))
 
 
@@ -251,15 +252,14 @@ class Contraction(Pattern):
     """A sum of products over the labels that the output lacks.
 
     `subscripts` is the notation of this module's docstring, or a function of (input shapes,
-    attrs) that gives it. `work` says how many multiplications it takes, where that is not the
-    product of all labels: of which (operand, dimension) the sizes are multiplied, the result being
-    the last operand. `takes_any_batch` says that the kernel goes by its arrays' first dimension,
-    whatever an attribute says of it.
+    attrs) that gives it. `work` says how many multiplications it takes, where these are not as many
+    as there are combinations of all labels. `takes_any_batch` says that the kernel goes by its
+    arrays' first dimension, whatever an attribute says of it.
     """
 
     subscripts: str | Callable[[RankedShapes, Attrs], str]
     combine: str | None = "add"
-    work: tuple[tuple[int, int], ...] = ()
+    work: Sizes = ()
     takes_any_batch: bool = False
 
     def access(self, inputs: RankedShapes, outputs: RankedShapes, attrs: Attrs) -> Access:
@@ -271,12 +271,24 @@ class Contraction(Pattern):
         ins = tuple(_drop_broadcast(d, s, outs, outputs) for d, s in zip(ins, inputs, strict=True))
         return Access(ins, outs, self.combine)
 
-    def flops(self, inputs: RankedShapes, outputs: RankedShapes) -> float:
-        if self.work:
-            operands = (*inputs[:2], outputs[0])
-            return 2.0 * math.prod(operands[operand][dim] or 1 for operand, dim in self.work)
-        # sqrt(|A| |B| |C|) is m k n for a matrix product, and near enough for the others.
-        return 2.0 * math.sqrt(float(math.prod(_size(s) for s in (*inputs[:2], outputs[0]))))
+    def flops(self, inputs: RankedShapes, outputs: RankedShapes, access: Access) -> float:
+        operands = (*inputs, outputs[0])
+        return 2.0 * math.prod(operands[which][dim] or 1 for which, dim in self.multiplied(access))
+
+    def multiplied(self, access: Access) -> Sizes:
+        """Return of what the sizes are multiplied, which is how many multiplications it takes."""
+        return self.work or _each_label(access.inputs, access.outputs[0])
+
+
+@lru_cache(maxsize=4096)
+def _each_label(inputs: tuple[Dims, ...], output: Dims) -> Sizes:
+    """Return one dimension of each label, and those of the first input that have none."""
+    found: dict[Any, tuple[int, int]] = {}
+    for which, dims in (*enumerate(inputs), (-1, output)):
+        for place, dim in enumerate(dims):
+            if dim is not None or which == 0:
+                found.setdefault((None, place) if dim is None else dim.label, (which, place))
+    return tuple(found.values())
 
 
 def _drop_broadcast(

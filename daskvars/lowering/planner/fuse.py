@@ -277,4 +277,4 @@ def _work(node: Node) -> float:
         [tuple(n or 1 for n in spec.shape or ()) for spec in specs]
         for specs in ([ref.spec for ref in node.inputs], node.specs)
     )
-    return 1.0 + pattern.flops(shapes or out, out)
+    return 1.0 + pattern.flops(shapes or out, out, node.access)

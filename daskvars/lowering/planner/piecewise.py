@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from daskvars.graph.definitions.patterns import Contraction, Dims
 from daskvars.lowering.program import Node, concrete
 from daskvars.remote.regions.pieces import WHOLE, Pieces, cut_of, with_result
@@ -27,12 +25,11 @@ def pieces_of(node: Node) -> Pieces | None:
     has_block_attrs = node.opdef.block is not None
     if has_block_attrs and not pattern.takes_any_batch:
         return None
-    terms = (*access.inputs, access.outputs[0])
     found = Pieces(
         tuple(map(_labels, access.inputs)),
         _labels(access.outputs[0]),
         access.combine_of(0) == "add",
-        pattern.work or tuple(_work(terms)),
+        pattern.multiplied(access),
         has_block_attrs,
         tuple(result),
     )
@@ -46,13 +43,3 @@ def pieces_of(node: Node) -> Pieces | None:
 
 def _labels(dims: Dims) -> tuple[int, ...]:
     return tuple(WHOLE if dim is None or dim.factor != 1 else dim.label for dim in dims)
-
-
-def _work(terms: tuple[Dims, ...]) -> Iterator[tuple[int, int]]:
-    """Yield (operand, dimension) of one dimension of each label."""
-    seen = set()
-    for operand, dims in enumerate(terms):
-        for number, dim in enumerate(dims):
-            if dim is not None and dim.label not in seen:
-                seen.add(dim.label)
-                yield operand, number

@@ -31,6 +31,9 @@ MAX_PIECES = 8
 # Of a kernel that is worth a second thread, which takes some 100 us to begin and to end (m: a
 # product of 0.67 ms takes 0.44 in two pieces, one of 5.6 ms 3.0); of a piece, if there are more.
 MIN_FLOPS, PIECE_FLOPS = 4e7, 2e8
+# For each byte that it takes and gives: what makes less of them is as fast as memory, and what its
+# pieces give is copied (m: a softmax of 20M, 39 ms, takes 52 in two pieces).
+MIN_FLOPS_PER_BYTE = 1
 MAX_REPEATED = 0.03  # bytes for each flop that pieces read again or add up: a third of their time
 WHOLE = -1
 
@@ -44,8 +47,8 @@ class Pieces(NamedTuple):
       inputs: label of each dimension of each input, WHOLE for one that is not cut.
       output: those of the result.
       adds: the results of pieces along a label that the result lacks are added up.
-      work: (operand, dimension), the result being the last operand: the product of these sizes is
-        how many multiplications the kernel makes.
+      work: (operand, dimension), the result being operand -1: the product of these sizes is how
+        many multiplications the kernel makes.
       leading: only along the first dimension of some input: attributes tell of the others.
       shape: of the result, None for sizes that only the run knows.
     """
@@ -80,7 +83,7 @@ def cut_of(pieces: Pieces, shapes: Shapes, itemsize: int) -> Cut | None:
       shapes: of the inputs and the result.
       itemsize: the bytes of an element.
 
-    >>> work = ((0, 0), (0, 1), (2, 1))
+    >>> work = ((0, 0), (0, 1), (-1, 1))
     >>> product = Pieces(((0, 1), (1, 2)), (0, 2), True, work, False, (None, None))
     >>> cut_of(product, ((64, 512), (512, 512), (64, 512)), 4)
     >>> cut_of(product, ((256, 2048), (2048, 4096), (256, 4096)), 4)
@@ -88,7 +91,7 @@ def cut_of(pieces: Pieces, shapes: Shapes, itemsize: int) -> Cut | None:
     """
     nbytes = [itemsize * math.prod(shape) for shape in shapes]
     flops = 2.0 * math.prod(shapes[operand][dim] for operand, dim in pieces.work)
-    if flops < MIN_FLOPS:
+    if flops < max(MIN_FLOPS, MIN_FLOPS_PER_BYTE * sum(nbytes)):
         return None
     found: list[tuple[int, int, int, list[int]]] = []
     for label in dict.fromkeys(itertools.chain(pieces.output, *pieces.inputs)):
@@ -195,5 +198,5 @@ def are_sound(pieces: Any, num_inputs: int) -> bool:
         return False
     ranks = [len(labels) for labels in (*pieces.inputs, pieces.output)]
     return len(pieces.shape) == len(pieces.output) and all(
-        0 <= operand < len(ranks) and 0 <= dim < ranks[operand] for operand, dim in pieces.work
+        -1 <= operand < len(ranks) and 0 <= dim < ranks[operand] for operand, dim in pieces.work
     )

@@ -79,3 +79,27 @@ def test_reductions_label_what_they_fold_only_if_parts_can_be_merged():
 def test_subscripts_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="rank 3"):
         Contraction("mk,kn->mn").access([(2, 3, 4), (4, 5)], [(2, 5)], {})
+
+
+@pytest.mark.parametrize(
+    "pattern, inputs, output, multiplications",
+    [
+        (Contraction("...mk,...kn->...mn"), [(2, 3), (3, 4)], (2, 4), 24),
+        (Contraction("...mk,...kn->...mn"), [(7, 2, 3), (7, 3, 4)], (7, 2, 4), 168),
+        (Contraction("...mk,...kn->...mn"), [(7, 2, 3), (1, 3, 4)], (7, 2, 4), 168),
+        (Contraction("...mk,...kn->...mn"), [(None, 3), (3, 4)], (None, 4), 12),
+        (Contraction("..._->..._", None), [(5, 9)], (5, 9), 45),
+        (Contraction("n__c->n__c", None), [(2, 8, 8, 3)], (2, 4, 4, 3), 384),
+        (
+            Contraction("n_,____->n_", work=((1, 0), (-1, 0), (-1, 1))),
+            [(2, 3), (4,) * 4],
+            (2, 5),
+            40,
+        ),
+    ],
+)
+def test_multiplications_are_as_many_as_combinations_of_labels(
+    pattern, inputs, output, multiplications
+):
+    access = pattern.access(inputs, [output], {})
+    assert pattern.flops(inputs, [output], access) == 2 * multiplications

@@ -18,7 +18,9 @@ PRODUCT = Pieces(((0, 1), (1, 2)), (0, 2), True, WORK, False, (None, None))
 
 @pytest.fixture(params=[1, 2, 3])
 def threads(request, monkeypatch):
-    for name, value in (("MIN_FLOPS", 1.0), ("PIECE_FLOPS", 100.0), ("MAX_REPEATED", 1e9)):
+    for name in ("MIN_FLOPS", "MIN_FLOPS_PER_BYTE"):
+        monkeypatch.setattr(pieces, name, 0)
+    for name, value in (("PIECE_FLOPS", 100.0), ("MAX_REPEATED", 1e9)):
         monkeypatch.setattr(pieces, name, value)
     idle_threads.share_among(request.param)
     yield request.param
@@ -124,3 +126,10 @@ def test_what_came_as_data_is_checked():
 def test_small_products_are_not_worth_a_thread():
     assert cut_of(PRODUCT, ((64, 256), (256, 256), (64, 256)), 4) is None
     assert len(cut_of(PRODUCT, ((1024, 1024), (1024, 1024), (1024, 1024)), 4).sizes) == 8
+
+
+def test_what_is_as_fast_as_memory_is_left_whole():
+    assert cut_of(PRODUCT, ((9000, 9000), (9000, 1), (9000, 1)), 4) is None
+    assert cut_of(PRODUCT, ((9000, 9000), (9000, 16), (9000, 16)), 4) is not None
+    softmax = Pieces(((0, -1),), (0, -1), False, ((0, 0), (0, 1)), False, (None, None))
+    assert cut_of(softmax, ((9000, 9000), (9000, 9000)), 4) is None

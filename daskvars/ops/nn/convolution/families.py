@@ -103,8 +103,7 @@ class Convolution:
 
         # For each element of the result the filter's window, and all inputs if it mixes them.
         mixes = self.letters[1][-2:] == "io"
-        operands = left, right, out
-        filter, result = operands.index(1), operands.index(2)
+        filter, result = (-1 if n == out else (left, right).index(n) for n in (1, 2))
         taps = [(filter, dim) for dim in range(self.rank - (1 if mixes else 2))]
         work = (*taps, *((result, dim) for dim in range(self.rank)))
         return Contraction(subscripts, work=work, takes_any_batch=True)
