@@ -72,8 +72,7 @@ def crop_and_resize_grad_image(
     dtype: DType,
 ) -> Array:
     """Give the gradient by the images, of `image_size`."""
-    batch, height, width, channels = image_size
-    channels = dy.shape[-1]
+    batch, height, width = image_size[:3]
     check_ids(xp, box_ind, size=batch, what="box_index")
     inside = ~_outside(xp, boxes, image_size, dy.shape[1:3])
     corners = [
@@ -94,7 +93,7 @@ def crop_and_resize_grad_image(
                 places.reshape(-1),
                 num_segments=batch * height * width,
             )
-    return total.reshape(batch, height, width, channels).astype(dtype.np, copy=False)
+    return total.reshape(batch, height, width, dy.shape[3]).astype(dtype.np, copy=False)
 
 
 def crop_and_resize_grad_boxes(

@@ -46,7 +46,8 @@ def extract_image_patches_grad(
     """Give the gradient by images: each pixel's sum over the patches that it is in."""
     windows = _windows(input_shape, where)
     channels = dy.shape[3] // len(windows.taps())
-    padded = xp.zeros((len(dy), *windows.padded, channels), dy.dtype)
-    for number, (_, _, index) in enumerate(windows.taps()):
-        padded[index] += dy[..., number * channels : (number + 1) * channels]
-    return padded[windows.interior()].copy()
+    dx = xp.zeros((len(dy), *windows.image, channels), dy.dtype)
+    for tap in windows.taps_inside():
+        first = (tap.row * windows.size[1] + tap.column) * channels
+        dx[tap.pixels] += dy[tap.windows][..., first : first + channels]
+    return dx

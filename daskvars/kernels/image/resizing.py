@@ -20,6 +20,7 @@ from daskvars import idle_threads
 from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.nn.windows.phases import copy_pixels
 from daskvars.surface.signatures import named
 
 # (places [taps, out], weights [taps, out]): pixel j is the sum over i of weights[i, j] times the
@@ -107,7 +108,7 @@ def _each_along(
         if is_rows_first:
             images = _first(xp, rows, images.transpose(1, 0, 2, 3))
             images = _first(xp, columns, images.transpose(2, 1, 0, 3))
-            out[some] = _items(xp, images.transpose(1, 2, 0, 3))
+            out[some] = _ordered(xp, images.transpose(1, 2, 0, 3))
         else:
             images = _first(xp, columns, images.transpose(2, 0, 1, 3))
             images = _first(xp, rows, images.transpose(2, 1, 0, 3))
@@ -121,17 +122,18 @@ def _each_along(
 
 def _first(xp: ArrayModule, function: Callable[[Array], Array], x: Array) -> Array:
     """Return a function of [n, m] of an array [n, ...] of which the last dimension is pixels."""
-    x = _items(xp, x)
+    x = _ordered(xp, x)
     made = function(x.reshape(len(x), math.prod(x.shape[1:])))
     return made.reshape(len(made), *x.shape[1:])
 
 
-def _items(xp: ArrayModule, x: Array) -> Array:
-    """Return an array in C order; pixels that are moved are moved as single items."""
-    if xp is not np or x.flags.c_contiguous or not x.size or x.strides[-1] != x.itemsize:
-        return xp.ascontiguousarray(x)
-    pixels = x.view(np.dtype((np.void, x.shape[-1] * x.itemsize)))
-    return np.ascontiguousarray(pixels).view(x.dtype)
+def _ordered(xp: ArrayModule, x: Array) -> Array:
+    """Return an array in C order."""
+    if x.flags.c_contiguous:
+        return x
+    out = xp.empty(x.shape, x.dtype)
+    copy_pixels(xp, x, out)
+    return out
 
 
 # -- the weights -------------------------------------------------------------------------------

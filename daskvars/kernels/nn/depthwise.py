@@ -179,7 +179,7 @@ def repeated_blocks(
     """Yield (images, padded images) with every channel repeated ``multiplier`` times."""
     height, width = windows.padded
     image_bytes = height * width * x.shape[3] * multiplier * work.itemsize
-    for images, padded in padded_blocks(xp, x, windows, image_bytes, block_bytes(xp), dtype=work):
+    for images, padded in padded_blocks(xp, x, windows, image_bytes, block_bytes(xp), work):
         yield images, padded if multiplier == 1 else xp.repeat(padded, multiplier, axis=3)
 
 

@@ -173,13 +173,8 @@ class _Split:
         """Return the check of a moved call, on inputs that exist before the updates."""
         if call.check is None:
             return None
-        args = []
-        for register in call.args:
-            while register in self.maker and register in self.pairs:
-                register = self.pairs[register][
-                    1
-                ]  # of a new value, the check sees the old one's shape
-            args.append(register)
+        # In place of a new value the check sees the old one, which has its shape.
+        args = [self.pairs[r][1] if r in self.pairs else r for r in call.args]
         return call._replace(
             kernel=call.check, args=tuple(args), outs=(), in_place=None, check=None, promised=()
         )

@@ -12,6 +12,7 @@ from typing import Unpack
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.precision import lowest
 from daskvars.kernels.nn.windows.patches import block_bytes, image_blocks, working_dtype
+from daskvars.kernels.nn.windows.pooling import first_maxima
 from daskvars.kernels.nn.windows.sliding import Tap, WindowOptions, Windows, place_windows
 
 
@@ -121,9 +122,5 @@ def _first_maxima(
     for images in _blocks(xp, x):
         image = x[images]
         y = dilation2d(xp, image, w, **options)
-        free = xp.ones(y.shape, bool)
-        for tap in windows.taps_inside():
-            first = image[tap.pixels] + w[tap.row, tap.column] == y[tap.windows]
-            first &= free[tap.windows]
+        for tap, first in first_maxima(xp, image, y, windows, w):
             yield images, tap, first
-            free[tap.windows] &= ~first

@@ -23,10 +23,15 @@ from daskvars.kernels.nn.windows.patches import (
     channels_last,
     image_blocks,
     in_data_format,
-    padded_blocks,
     working_dtype,
 )
-from daskvars.kernels.nn.windows.sliding import PoolOptions, Windows, place_windows, spatial
+from daskvars.kernels.nn.windows.sliding import (
+    PoolOptions,
+    Tap,
+    Windows,
+    place_windows,
+    spatial,
+)
 
 
 def max_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array:
@@ -73,21 +78,16 @@ def max_pool_grad(
     windows = pool_windows(x.shape[1:3], **options)
     if xp is np and not windows.apart:
         return in_data_format(xp, scatter_to_first(x, y, dy, windows), data_format)
-    dx = xp.empty(x.shape, dy.dtype)
-    for images, padded in pool_blocks(xp, x, windows, lowest(x.dtype)):
-        gradient = dy[images]
-        spread = xp.empty(padded.shape, dy.dtype) if windows.pads else dx[images]
-        if not windows.tile:
-            spread[...] = 0
-        share = gradient if windows.apart else xp.empty_like(gradient)
-        for seen, first in first_maxima(xp, padded, y[images], windows):
+    dx = (xp.empty if windows.tile else xp.zeros)(x.shape, dy.dtype)
+    for images in image_blocks(len(x), x[:1].nbytes, 2 * block_bytes(xp)):
+        for tap, first in first_maxima(xp, x[images], y[images], windows):
+            gradient, seen = dy[images][tap.windows], dx[images][tap.pixels]
             if windows.apart:
-                keep(xp, gradient, first, spread[seen])
+                keep(xp, gradient, first, seen)
             else:
+                share = xp.empty_like(gradient)
                 keep(xp, gradient, first, share)
-                spread[seen] += share
-        if windows.pads:
-            dx[images] = spread[windows.interior()]
+                seen += share
     return in_data_format(xp, dx, data_format)
 
 
@@ -107,18 +107,9 @@ def max_pool_grad_grad(
     x, y, ddx = (channels_last(array, data_format) for array in (x, y, ddx))
     windows = pool_windows(x.shape[1:3], **options)
     ddy = xp.empty(y.shape, ddx.dtype)
-    sources = zip(
-        pool_blocks(xp, x, windows, lowest(x.dtype)),
-        pool_blocks(xp, ddx, windows, 0),
-        strict=True,
-    )
-    for (images, padded), (_, gradient) in sources:
-        total = xp.zeros(y[images].shape, ddx.dtype)
-        share = xp.empty_like(total)
-        for seen, first in first_maxima(xp, padded, y[images], windows):
-            keep(xp, gradient[seen], first, share)
-            total += share
-        ddy[images] = total
+    for images in image_blocks(len(x), x[:1].nbytes, block_bytes(xp)):
+        places, found = first_places(xp, x[images], y[images], windows)
+        ddy[images] = xp.where(found, ddx[images].reshape(-1)[places], 0)
     return in_data_format(xp, ddy, data_format)
 
 
@@ -164,29 +155,18 @@ def avg_pool_grad(
     windows = pool_windows(spatial(tuple(input_shape), data_format), **options)
     work = working_dtype(xp, dy.dtype)
     share = dy * window_weights(xp, windows, work)
-    make = xp.empty if windows.tile else xp.zeros
-    spread = make((len(dy), *windows.padded, dy.shape[3]), work)
-    for _, _, seen in windows.taps():
+    dx = (xp.empty if windows.tile else xp.zeros)((len(dy), *windows.image, dy.shape[3]), work)
+    for tap in windows.taps_inside():
         if windows.apart:
-            spread[seen] = share
+            dx[tap.pixels] = share[tap.windows]
         else:
-            spread[seen] += share
-    dx = xp.ascontiguousarray(spread[windows.interior()]).astype(dy.dtype, copy=False)
-    return in_data_format(xp, dx, data_format)
+            dx[tap.pixels] += share[tap.windows]
+    return in_data_format(xp, dx.astype(dy.dtype, copy=False), data_format)
 
 
 def pool_windows(image: tuple, *, ksize: tuple, **options: Any) -> Windows:
     """Return the placing of pooling windows. See `PoolOptions`."""
     return place_windows(image, spatial(ksize, options.get("data_format", "NHWC")), **options)
-
-
-def pool_blocks(
-    xp: ArrayModule, x: Array, windows: Windows, fill: Any, dtype: np.dtype[Any] | None = None
-) -> Iterator[Any]:
-    """Yield (images, padded images) that stay in the outer cache over a few passes."""
-    height, width = windows.padded
-    image_bytes = height * width * x.shape[3] * x.dtype.itemsize
-    return padded_blocks(xp, x, windows, image_bytes, 2 * block_bytes(xp), fill, dtype)
 
 
 def slide(xp: ArrayModule, combine: Any, x: Array, windows: Windows, fill: Any, out: Array) -> None:
@@ -222,10 +202,9 @@ def scatter_to_first(x: Array, y: Array, dy: Any, windows: Windows) -> Array:
     dx = np.empty(x.shape, dy.dtype)
     work = np.promote_types(dy.dtype, np.float32)
     for images in image_blocks(len(x), x[:1].nbytes, block_bytes(np)):
-        places, found = first_places(x[images], y[images], windows)
+        places, found = first_places(np, x[images], y[images], windows)
         gradient = dy[images].astype(work, copy=False)
-        if not found.all():  # a window with NaN has no maximum
-            places[~found] = 0
+        if not found.all():
             gradient = np.where(found, gradient, 0)
         parts = np.ones(places.size, work), places.ravel(), np.arange(places.size + 1)
         spread = scipy.sparse.csc_array(parts, (dx[images].size, places.size))
@@ -233,17 +212,19 @@ def scatter_to_first(x: Array, y: Array, dy: Any, windows: Windows) -> Array:
     return dx
 
 
-def first_places(x: Array, y: Array, windows: Windows) -> tuple[Any, Any]:
-    """Return where in the images each window has its first maximum, and whether it has one."""
-    free = np.ones(y.shape, bool)
-    other = np.empty(y.shape, bool)
+def first_places(xp: ArrayModule, x: Array, y: Array, windows: Windows) -> tuple[Any, Any]:
+    """Return where in flattened images the first maximum of each window is, and if there is one.
+
+    In a window with NaN there is none: what is said of its place is 0.
+    """
+    free, other = xp.ones(y.shape, bool), xp.empty(y.shape, bool)
     counts: Any = np.uint8 if math.prod(windows.size) < 256 else np.int32
     # How many places of a window, and whole rows of it, come before its first maximum.
-    taps, rows = (np.zeros(y.shape, counts) for _ in range(2))
+    taps, rows = (xp.zeros(y.shape, counts) for _ in range(2))
     inside = {(tap.row, tap.column): tap for tap in windows.taps_inside()}
     for row, column, _ in windows.taps():
         if (tap := inside.get((row, column))) is not None:
-            np.not_equal(x[tap.pixels], y[tap.windows], out=other[tap.windows])
+            xp.not_equal(x[tap.pixels], y[tap.windows], out=other[tap.windows])
             free[tap.windows] &= other[tap.windows]
         taps += free.view(np.uint8)
         if column == windows.size[1] - 1:
@@ -252,31 +233,39 @@ def first_places(x: Array, y: Array, windows: Windows) -> tuple[Any, Any]:
     places: Any = rows.astype(np.int32 if x.size <= np.iinfo(np.int32).max else np.int64)
     places *= width - windows.size[1]  # a window's next row is so many pixels after its end
     places += taps
-    places += first_pixels(windows).astype(places.dtype)
-    places += (np.arange(len(x)) * (height * width)).reshape(-1, 1, 1, 1).astype(places.dtype)
+    tops, lefts = (
+        xp.arange(windows.count[axis]) * windows.stride[axis] - windows.before[axis]
+        for axis in (0, 1)
+    )
+    images = xp.arange(len(x)).reshape(-1, 1, 1, 1) * height
+    places += ((images + tops.reshape(-1, 1, 1)) * width + lefts.reshape(-1, 1)).astype(
+        places.dtype
+    )
     places *= channels
-    places += np.arange(channels, dtype=places.dtype)
+    places += xp.arange(channels, dtype=places.dtype)
+    if free.any():
+        places[free] = 0
     return places, ~free
 
 
-def first_pixels(windows: Windows) -> Array:
-    """Return the number of each window's first pixel in its image, [rows, columns, 1]."""
-    tops, lefts = (
-        np.arange(windows.count[axis]) * windows.stride[axis] - windows.before[axis]
-        for axis in (0, 1)
-    )
-    return (tops.reshape(-1, 1, 1) * windows.image[1]) + lefts.reshape(-1, 1)
+def first_maxima(
+    xp: ArrayModule, x: Array, y: Array, windows: Windows, w: Array | None = None
+) -> Iterator[tuple[Tap, Array]]:
+    """Yield (tap, which of the windows that it sees pixels of have their first maximum there).
 
-
-def first_maxima(xp: ArrayModule, padded: Array, y: Array, windows: Windows) -> Iterator[Any]:
-    """Yield (pixels seen, mask of the windows whose first maximum is there) tap by tap."""
-    free = xp.ones(y.shape, bool)
-    first = xp.empty(y.shape, bool)
-    for _, _, seen in windows.taps():
-        xp.equal(padded[seen], y, out=first)
-        xp.logical_and(first, free, out=first)
-        yield seen, first
-        xp.greater(free, first, out=free)
+    Args:
+        x: the images.
+        y: the maxima.
+        w: [height, width, channels], what was added to what windows see.
+    """
+    free, buffer = xp.ones(y.shape, bool), xp.empty(y.shape, bool)
+    for tap in windows.taps_inside():
+        left, first = free[tap.windows], buffer[tap.windows]
+        seen = x[tap.pixels] if w is None else x[tap.pixels] + w[tap.row, tap.column]
+        xp.equal(seen, y[tap.windows], out=first)
+        xp.logical_and(first, left, out=first)
+        yield tap, first
+        xp.greater(left, first, out=left)
 
 
 def keep(xp: ArrayModule, values: Array, mask: Array, out: Array) -> None:
@@ -308,22 +297,10 @@ def max_pool_with_argmax(
     xp: ArrayModule, x: Array, *, dtype: DType, **options: Any
 ) -> tuple[Any, Any]:
     """Maximum of each window and the place of its first one, (row width + column) channels + c."""
-    x = channels_last(x, "NHWC")
     windows = pool_windows(x.shape[1:3], **options)
-    width, channels = x.shape[2], x.shape[3]
-    y = xp.empty((len(x), *windows.count, channels), x.dtype)
-    places = xp.zeros(y.shape, dtype.np)
-    tops = xp.arange(windows.count[0])[:, None, None] * windows.stride[0] - windows.before[0]
-    lefts = xp.arange(windows.count[1])[:, None] * windows.stride[1] - windows.before[1]
-    origin = (tops * width + lefts) * channels + xp.arange(channels)
-    for images, padded in pool_blocks(xp, x, windows, lowest(x.dtype)):
-        seen = [padded[index] for _, _, index in windows.taps()]
-        best = seen[0].copy()
-        for pixels in seen[1:]:
-            xp.maximum(best, pixels, out=best)
-        y[images] = best
-        taps = zip(windows.taps(), first_maxima(xp, padded, best, windows), strict=True)
-        for (row, column, _), (_, first) in taps:
-            shift = (row * width + column) * channels
-            places[images] += xp.where(first, origin + shift, 0).astype(dtype.np)
+    y = max_pool(xp, x, **options)
+    places = xp.empty(y.shape, dtype.np)
+    for images in image_blocks(len(x), x[:1].nbytes, block_bytes(xp)):
+        found, _ = first_places(xp, x[images], y[images], windows)
+        places[images] = found % math.prod(x.shape[1:])  # in its own image
     return y, places

@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
+from daskvars.dtypes import as_dtype
 from daskvars.kernels.nn.windows.pooling import (
     avg_pool,
     avg_pool_grad,
     max_pool,
     max_pool_grad,
     max_pool_grad_grad,
+    max_pool_with_argmax,
 )
 from daskvars.kernels.nn.windows.sliding import place_windows
 from tests.kernels.numerical import assert_gradient, frozen, normal
@@ -98,6 +100,20 @@ def test_ties_go_to_the_first_place(case):
             down, across = np.unravel_index(flat.argmax(), flat.shape)
             wanted[image, top + down, left + across, channel] += dy[image, row, column, channel]
     np.testing.assert_allclose(max_pool_grad(np, x, y, dy, **attrs), wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("case", [*CASES, ((3, 3), (3, 3), "SAME"), ((4, 5), (2, 2), "SAME")])
+def test_padding_is_no_maximum_where_all_is_as_low_as_can_be(case, dtype):
+    x = frozen(np.full((2, 7, 6, 3), 0 if dtype == "uint8" else -np.inf, dtype))
+    attrs = attributes(case)
+    y, places = max_pool_with_argmax(np, x, dtype=as_dtype("int64"), **attrs)
+    assert (y == x[0, 0, 0, 0]).all()
+    ones, wanted = np.ones(y.shape, "float32"), np.zeros(x.shape, "float32")
+    for row, column, top, left, _ in each_window(x, case):
+        assert places[:, row, column].tolist() == [[(top * 6 + left) * 3 + c for c in range(3)]] * 2
+        wanted[:, top, left] += 1
+    np.testing.assert_array_equal(max_pool_grad(np, x, y, ones, **attrs), wanted)
 
 
 def test_an_infinite_gradient_stays_in_its_place():
