@@ -87,7 +87,7 @@ COPY_THREADS = 2
 ROW_BYTES = 64  # at least, of a row of a table that is elsewhere, whose shape nobody here knows
 TIMEOUT_S = 300.0  # of one answer, of some megabytes
 CHECK_S = 1.0  # between questions whether who was asked still has it
-LOOK_S, LOOK_PAUSE_S = 1.0, 0.05  # how long, and how often, what moved is looked for
+LOOK_S, LOOK_PAUSE_S = 1.0, 0.05  # how long what moved is looked for, and the pause before it
 ENDS = ("memory", "error", "released", "forgotten", "rescheduled")  # of a task's life here
 RELEASE_DELAY_S = 0.5  # that the scheduler may hear later of data that was let go
 PATIENCE_S = 60.0  # that a task is given back again and again
@@ -125,6 +125,8 @@ class Exchanges(NamedPlugin):
         self.suspended: dict[Any, Any] = {}  # tasks that were given back -> what goes on with them
         kept = kept_bytes(limit_of_process(worker))
         self.buffers, self.lent = SharedBuffers(kept), LentBuffers(kept)
+        self.sought: set[Any] = set()  # keys that the next question to the scheduler is for
+        self._search: asyncio.Future[dict[Any, list[str] | None]] | None = None
         self._is_sweeping = self._is_due = False
         self._threads: ThreadPoolExecutor | None = None
         self.copying = ThreadPoolExecutor(COPY_THREADS, thread_name_prefix="daskvars-exchange")
@@ -431,8 +433,6 @@ class Exchanges(NamedPlugin):
                 until = time.monotonic() + LOOK_S
             elif time.monotonic() > until:
                 raise Reschedule
-            else:
-                await asyncio.sleep(LOOK_PAUSE_S)
             moved = await self._located({group[i].output.key for i in missing})
             for i in missing:
                 there = moved[group[i].output.key]
@@ -503,12 +503,29 @@ class Exchanges(NamedPlugin):
         return [(part[0].within(memory),) if _is_placed(part) else part for part in found]
 
     async def _located(self, keys: set[Any]) -> dict[Any, list[str]]:
-        request = pickle.dumps(("locate", {"keys": list(keys)}))
-        found = pickle.loads(await ask_scheduler(self.worker, OPERATION, request))
-        gone = sorted(str(key) for key, there in found.items() if there is None)
-        if gone:
+        """Return which workers have each key, by one question for all pulls that ask at that time.
+
+        If each asked for itself, a slow exchange would fill the scheduler with questions: that of
+        64 workers 4,000 a second.
+
+        Raises:
+          LostKeysError: one is lost.
+        """
+        self.sought.update(keys)
+        if self._search is None:
+            self._search = asyncio.ensure_future(self._found())
+        found = await asyncio.shield(self._search)
+        there = {key: at for key in keys if (at := found[key]) is not None}
+        if len(there) < len(keys):
+            gone = sorted(str(key) for key in keys - there.keys())
             raise LostKeysError(f"{', '.join(gone)} are lost")
-        return found
+        return there
+
+    async def _found(self) -> dict[Any, list[str] | None]:
+        await asyncio.sleep(LOOK_PAUSE_S)
+        keys, self.sought, self._search = list(self.sought), set(), None
+        request = pickle.dumps(("locate", {"keys": keys}))
+        return pickle.loads(await ask_scheduler(self.worker, OPERATION, request))
 
     def give_back(self, key: Any, run: Any = None) -> None:
         """Raise what has Dask run a task again, once what it takes is there again.

@@ -131,7 +131,9 @@ class SharedBuffers:
     def __init__(self, kept: int = KEPT_BYTES) -> None:
         self._kept = kept
         self._turns: dict[str, asyncio.Semaphore] = {}
-        self._idle: list[tuple[str, SharedBuffer]] = []  # the one that is idle longest first
+        # Each with who had it and its bytes, the one that is idle longest first.
+        self._idle: list[tuple[str, int, SharedBuffer]] = []
+        self._idle_bytes = 0
         self._failed: set[str] = set()
         self._num_in_use = 0
         self._is_closed = False
@@ -175,16 +177,16 @@ class SharedBuffers:
         None where the process may have no more.
         """
         fitting = [
-            (buffer.nbytes, -i)
-            for i, (borrower, buffer) in enumerate(self._idle)
-            if borrower == address and nbytes <= buffer.nbytes <= MOST_SPARE * nbytes
+            (size, -i)
+            for i, (borrower, size, _) in enumerate(self._idle)
+            if borrower == address and nbytes <= size <= MOST_SPARE * nbytes
         ]
         if fitting:
-            return self._idle.pop(-min(fitting)[1])[1]
+            return self._pop(-min(fitting)[1])
         if self._num_in_use + len(self._idle) >= MOST_BUFFERS:
             if not self._idle:
                 return None
-            self._idle.pop(0)[1].close()
+            self._pop(0).close()
         try:
             return SharedBuffer(nbytes)
         except OSError:  # the process may open no more files: frames need none
@@ -200,16 +202,25 @@ class SharedBuffers:
 
     def _keep(self, address: str, buffer: SharedBuffer) -> None:
         self._num_in_use -= 1
-        self._idle.append((address, buffer))
+        nbytes = buffer.nbytes
+        self._idle.append((address, nbytes, buffer))
+        self._idle_bytes += nbytes
+        self._shrink()
+
+    def _shrink(self) -> None:
         most = 0 if self._is_closed else self._kept
-        while sum(idle.nbytes for _, idle in self._idle) > most:
-            self._idle.pop(0)[1].close()
+        while self._idle and self._idle_bytes > most:
+            self._pop(0).close()
+
+    def _pop(self, number: int) -> SharedBuffer:
+        _, nbytes, buffer = self._idle.pop(number)
+        self._idle_bytes -= nbytes
+        return buffer
 
     def close(self) -> None:
         """Give back what is idle, and the rest when it is."""
         self._is_closed = True
-        while self._idle:
-            self._idle.pop()[1].close()
+        self._shrink()
 
 
 def own(value: Any) -> Any:
@@ -237,6 +248,7 @@ class LentBuffers:
     def __init__(self, kept: int = KEPT_BYTES) -> None:
         self._kept = kept
         self._mapped: OrderedDict[Ticket, mmap.mmap] = OrderedDict()
+        self._mapped_bytes = 0
         self._lock = threading.Lock()
 
     def placed(
@@ -267,22 +279,21 @@ class LentBuffers:
     def _memory(self, ticket: Ticket, nbytes: int) -> mmap.mmap | None:
         with self._lock:
             memory = self._mapped.pop(ticket, None)
+            self._mapped_bytes -= 0 if memory is None else len(memory)
             if memory is None or len(memory) < nbytes:
                 memory = _mapped(ticket, nbytes)
             if memory is not None:
                 self._mapped[ticket] = memory
-                while self._is_too_much():
-                    self._mapped.popitem(last=False)
+                self._mapped_bytes += len(memory)
+                while self._mapped_bytes > self._kept or len(self._mapped) > MOST_BUFFERS:
+                    self._mapped_bytes -= len(self._mapped.popitem(last=False)[1])
             return memory
-
-    def _is_too_much(self) -> bool:
-        nbytes = sum(map(len, self._mapped.values()))
-        return nbytes > self._kept or len(self._mapped) > MOST_BUFFERS
 
     def close(self) -> None:
         """Let go of all; of one that is being filled, when it is."""
         with self._lock:
             self._mapped.clear()
+            self._mapped_bytes = 0
 
 
 def _mapped(ticket: Ticket, nbytes: int) -> mmap.mmap | None:

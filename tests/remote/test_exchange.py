@@ -34,6 +34,7 @@ def exchanges(monkeypatch):
     found.worker = SimpleNamespace(address="tcp://127.0.0.1:3")
     found.tracer, found.buffers = None, SharedBuffers()
     found.num_received, found.received_bytes, found.received_s = 0, 0, 0.0
+    found.sought, found._search = set(), None
     return found
 
 
