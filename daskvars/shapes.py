@@ -198,6 +198,8 @@ class TensorShape:
         """The dimensions, or None when the rank is unknown."""
         return None if self._tuple is None else [Dimension(d) for d in self._tuple]
 
+    _dims = dims  # programs have copies of Keras' functions, which ask for it
+
     @property
     def ndims(self) -> int | None:
         """The rank, or None."""

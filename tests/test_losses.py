@@ -131,3 +131,14 @@ def test_total_loss():
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         assert sess.run([total, alone, tf.losses.get_regularization_loss()]) == [17.0, 11.0, 6.0]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float64", "bool"])
+def test_softmax_cross_entropy_casts_labels(dtype):
+    """As in TensorFlow: programs have classes as integers, each a row with a one."""
+    of_floats, logits = dv.constant([[1.0, 0.0], [0.0, 1.0]]), dv.constant([[2.0, 0.0], [1.0, 1.0]])
+    labels = dv.cast(of_floats, dtype)
+    functions = dv.nn.softmax_cross_entropy_with_logits_v2, dv.nn.softmax_cross_entropy_with_logits
+    for function in functions:
+        found = function(labels=labels, logits=logits)
+        assert found.numpy().tolist() == function(labels=of_floats, logits=logits).numpy().tolist()

@@ -11,6 +11,10 @@ from daskvars.ops.linalg.decompositions import matrix_triangular_solve as triang
 from daskvars.ops.linalg.decompositions import self_adjoint_eig as eigh
 from daskvars.ops.linalg.decompositions import self_adjoint_eigvals as eigvalsh
 from daskvars.ops.linalg.einsum import einsum
+from daskvars.ops.linalg.linear_operators import (
+    LinearOperator, LinearOperatorDiag, LinearOperatorFullMatrix, LinearOperatorIdentity,
+    LinearOperatorLowerTriangular, LinearOperatorScaledIdentity,
+)
 from daskvars.ops.linalg.matrix_forms import adjoint, logdet, normalize, slogdet
 from daskvars.ops.linalg.matrix_forms import matrix_solve_ls as lstsq
 from daskvars.ops.linalg.matrix_functions import (
@@ -29,6 +33,8 @@ from daskvars.ops.math.clip import global_norm
 from daskvars.ops.nn.normalization.moments import l2_normalize
 
 __all__ = [
+    "LinearOperator", "LinearOperatorDiag", "LinearOperatorFullMatrix", "LinearOperatorIdentity",
+    "LinearOperatorLowerTriangular", "LinearOperatorScaledIdentity",
     "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",
     "eigh", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "l2_normalize", "logdet",
     "logm", "lstsq", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "matmul",

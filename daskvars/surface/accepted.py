@@ -43,6 +43,7 @@ IN_TURN = Accepted("iterations run one after another", warns=True)
 IN_PLACE = Accepted("nothing is moved to another memory between iterations", warns=True)
 CHECKED = Accepted("indices are always checked")
 DENSE = Accepted("the product is that of dense matrices", warns=True)
+OF_TPUS = Accepted("it is for TPUs, of which there are none here")
 OF_THE_OP = Accepted("the op says it")
 FED = Accepted("the handle that is fed says which tensor it is")
 AS_WRITTEN = Accepted("a file has all attributes and nothing else")
@@ -83,6 +84,14 @@ ACCEPTED = {
     "LMDBReader.options": Accepted("there are none"),
     "Session.reset.config": Accepted("a reset takes no options"),
     "tuple_.name": Accepted("each result is named by its tensor"),
+    "CrossShardOptimizer.group_assignment": Accepted("a batch has one shard here"),
+    "CrossShardOptimizer.reduction": Accepted("a batch has one shard here"),
+    "TPUEstimator.batch_axis": OF_TPUS,
+    "TPUEstimator.embedding_config_spec": OF_TPUS,
+    "TPUEstimator.eval_on_tpu": OF_TPUS,
+    "TPUEstimator.export_saved_model_api_version": OF_TPUS,
+    "TPUEstimator.export_to_cpu": OF_TPUS,
+    "TPUEstimator.export_to_tpu": OF_TPUS,
     # -- graphs and files
     "add_shapes": Accepted("static shapes are always there"),
     "as_text": Accepted("a file is always text", warns=True),

@@ -11,9 +11,10 @@ from daskvars.errors import did_you_mean
 # Module -> what only TensorFlow 1 has under its name. A test compares it with `daskvars.v1`.
 NAMES_OF_V1 = {
     "daskvars": """
-        ConditionalAccumulator ConditionalAccumulatorBase Event FIFOQueue
-        FixedLengthRecordReader GraphDef HistogramProto IdentityReader LMDBReader MetaGraphDef
-        NodeDef PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase SessionLog
+        COMPILER_VERSION ConditionalAccumulator ConditionalAccumulatorBase Event FIFOQueue
+        FixedLengthRecordReader GIT_VERSION GraphDef HistogramProto IdentityReader LMDBReader
+        MetaGraphDef NodeDef PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase
+        SessionLog
         SparseConditionalAccumulator Summary SummaryMetadata TFRecordReader TextLineReader VERSION
         WholeFileReader all_variables app arg_max arg_min compat contrib
         convert_to_tensor_or_sparse_tensor delete_session_tensor dequantize
@@ -39,7 +40,7 @@ NAMES_OF_V1 = {
         sparse_slice sparse_softmax sparse_split sparse_tensor_dense_matmul
         sparse_tensor_to_dense sparse_to_indicator sparse_transpose spectral
         tables_initializer test to_bfloat16 to_complex128 to_complex64 to_double to_float
-        to_int32 to_int64 variable_op_scope
+        to_int32 to_int64 variable_op_scope tpu version
     """,
     "daskvars.nn": """
         all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler

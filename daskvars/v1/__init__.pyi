@@ -5,6 +5,7 @@ __all__: list[str]
 from daskvars import AUTO_REUSE as AUTO_REUSE
 from daskvars import AggregationMethod as AggregationMethod
 from daskvars import Assert as Assert
+COMPILER_VERSION: str
 from daskvars.v1.queues.accumulators import ConditionalAccumulator as ConditionalAccumulator
 from daskvars.v1.queues.accumulators import ConditionalAccumulatorBase as ConditionalAccumulatorBase
 from daskvars import ConfigProto as ConfigProto
@@ -16,6 +17,7 @@ from daskvars.v1.queues.queue_ops import FIFOQueue as FIFOQueue
 from daskvars import FixedLenFeature as FixedLenFeature
 from daskvars import FixedLenSequenceFeature as FixedLenSequenceFeature
 from daskvars.v1.queues.readers import FixedLengthRecordReader as FixedLengthRecordReader
+GIT_VERSION: str
 from daskvars import GPUOptions as GPUOptions
 from daskvars import Graph as Graph
 from daskvars.graph.records.graph_def import GraphDef as GraphDef
@@ -194,6 +196,7 @@ from daskvars import div as div
 from daskvars import div_no_nan as div_no_nan
 from daskvars import divide as divide
 from daskvars import double as double
+from daskvars.v1 import dtypes as dtypes
 from daskvars import dynamic_partition as dynamic_partition
 from daskvars import dynamic_stitch as dynamic_stitch
 from daskvars import edit_distance as edit_distance
@@ -560,6 +563,7 @@ from daskvars.v1.names.old_names import to_double as to_double
 from daskvars.v1.names.old_names import to_float as to_float
 from daskvars.v1.names.old_names import to_int32 as to_int32
 from daskvars.v1.names.old_names import to_int64 as to_int64
+from daskvars.v1 import tpu as tpu
 from daskvars import trace as trace
 from daskvars.v1 import train as train
 from daskvars import trainable_variables as trainable_variables
@@ -593,6 +597,7 @@ from daskvars import variables_initializer as variables_initializer
 from daskvars import variance_scaling_initializer as variance_scaling_initializer
 from daskvars import variant as variant
 from daskvars import verify_tensor_all_finite as verify_tensor_all_finite
+from daskvars.v1 import version as version
 from daskvars import weighted_moments as weighted_moments
 from daskvars import where as where
 from daskvars import where_v2 as where_v2

@@ -191,3 +191,23 @@ def test_what_is_not_there_elsewhere(bucket, call):
 def test_schemes_that_nobody_knows():
     with pytest.raises(errors.UnimplementedError, match=r"zzz://x .*Protocol not known"):
         gfile.Exists("zzz://x")
+
+
+def test_tensorflow_2_s_names_are_in_io(tmp_path):
+    files, top = tf.io.gfile, str(tmp_path / "a")
+    files.makedirs(os.path.join(top, "b"))
+    files.mkdir(os.path.join(top, "c"))
+    with files.GFile(os.path.join(top, "x.txt"), "w") as file:
+        file.write("words")
+    files.copy(os.path.join(top, "x.txt"), os.path.join(top, "y.txt"))
+    files.rename(os.path.join(top, "y.txt"), os.path.join(top, "z.txt"))
+    assert files.exists(top) and files.isdir(top) and not files.isdir(f"{top}/x.txt")
+    assert files.listdir(top) == ["b", "c", "x.txt", "z.txt"]
+    assert files.glob(f"{top}/*.txt") == [f"{top}/x.txt", f"{top}/z.txt"]
+    assert files.stat(f"{top}/z.txt").length == 5
+    assert next(files.walk(top)) == (top, ["b", "c"], ["x.txt", "z.txt"])
+    files.remove(f"{top}/x.txt")
+    files.rmtree(top)
+    told = []
+    assert list(files.walk(top, onerror=told.append)) == [] and len(told) == 1
+    assert not files.exists(top)

@@ -38,6 +38,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.execution.engine.executors import active_client
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensorValue
+from daskvars.kernels.control.flow import scalar_or_array
 from daskvars.remote.tasks.element_tasks import gathered_rows
 from daskvars.remote.tasks.row_tasks import Pick
 from daskvars.shapes import compatible, show
@@ -346,7 +347,7 @@ class Generated(Node):
         self.structure, self.operands, self._function = structure, operands, function
 
     def elements(self, pass_: Pass) -> Elements:
-        given = [pass_.value(operand) for operand in self.operands]
+        given = [scalar_or_array(pass_.value(operand)) for operand in self.operands]
         return InTurn(map(self._component, iter(self._function(*given))))
 
     def _component(self, item: Any) -> Element:

@@ -209,13 +209,14 @@ def run_number(xp: ArrayModule, key: tuple[int, int]) -> Array:
 def call_python(xp: ArrayModule, *args: Any, function: Callable, dtypes: Sequence[Any]) -> tuple:
     """Call a Python function on arrays; its results are converted to `dtypes`.
 
-    It may write into its arguments and keep them, and what it returns: they are copies.
+    A scalar is a NumPy scalar, or bytes, as in TensorFlow: programs have them as keys of dicts. The
+    function may write into its arguments and keep them, and what it returns: they are copies.
 
     Raises:
       OpError: what the function raises, as the class that TensorFlow has for it.
     """
     try:
-        results = function(*[_own(xp, value) for value in args])
+        results = function(*[scalar_or_array(_own(xp, value)) for value in args])
     except OpError:
         raise
     except Exception as error:
@@ -256,6 +257,15 @@ def finish_python(xp: ArrayModule, begun: Future, *others: Future) -> tuple:
 
 
 PYTHON_BESIDE = begin_python, finish_python
+
+
+def scalar_or_array(value: Any) -> Any:
+    """Return an array as Python functions of a graph are given it: one of no dimension as a scalar.
+
+    >>> scalar_or_array(numpy.array(b"text", object)), scalar_or_array(numpy.ones(2))
+    (b'text', array([1., 1.]))
+    """
+    return value if value.ndim else value[()]
 
 
 def _result(result: Any, dtype: DType) -> Array:

@@ -273,7 +273,8 @@ def py_func(
     """Call a Python function on the values of tensors.
 
     Args:
-      func: takes NumPy arrays, returns arrays of the dtypes `Tout`. On a cluster it runs on a
+      func: takes NumPy arrays, and scalars (bytes for text), returns arrays of the dtypes `Tout`.
+        On a cluster it runs on a
         worker, where it may run more than once (after the loss of a worker). Functions of one run
         that need nothing of each other, by inputs or control dependencies, run at the same time.
       inp: the tensors.

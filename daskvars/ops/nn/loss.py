@@ -24,6 +24,7 @@ from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.array.reshaping import expand_dims, stop_gradient
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.math.arithmetic import add, multiply, negative, number, subtract
+from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater_equal, less_equal, logical_and, where_v2
 from daskvars.ops.math.scans import static_axis
 from daskvars.ops.math.transcendental import exp, log, softplus
@@ -126,7 +127,7 @@ def softmax_cross_entropy_with_logits_v2(
     """Return the cross entropy between labels and softmax(logits), one number per row.
 
     Args:
-      labels: [..., classes, ...] of the dtype of `logits`, each row a distribution.
+      labels: [..., classes, ...] cast to the dtype of `logits`, each row a distribution.
       logits: [..., classes, ...] floating.
       dim: the old name of `axis`.
       name: name of the operation, by default "softmax_cross_entropy_with_logits".
@@ -147,7 +148,7 @@ def softmax_cross_entropy_with_logits_v2(
     axis = either(axis, dim, "axis", "dim")
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype.base_dtype, name="labels")
+        labels = cast(convert_to_tensor(labels, name="labels"), logits.dtype.base_dtype)
         axis = static_axis(-1 if axis is None else axis, logits)
         rank = None if logits.spec.shape is None else len(logits.spec.shape)
         if rank is not None and axis != rank - 1:
@@ -169,7 +170,7 @@ def softmax_cross_entropy_with_logits(
     """Return the cross entropy between labels and softmax(logits); labels get no gradient.
 
     Args:
-      labels: [...] of the dtype of `logits`: probabilities along the axis.
+      labels: [...] cast to the dtype of `logits`: probabilities along the axis.
       logits: [...] floating, unnormalised log-probabilities.
       dim: the old name of `axis`, by default the last.
       name: name of the operation, by default "softmax_cross_entropy_with_logits_sg".
@@ -189,7 +190,7 @@ def softmax_cross_entropy_with_logits(
     axis = dim if axis is None else axis
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype.base_dtype, name="labels")
+        labels = cast(convert_to_tensor(labels, name="labels"), logits.dtype.base_dtype)
         labels = stop_gradient(labels, name="labels_stop_gradient")
         return softmax_cross_entropy_with_logits_v2(
             labels=labels, logits=logits, axis=axis, name=scope

@@ -16,6 +16,7 @@ from daskvars.ops.array import constant, ranges
 from daskvars.ops.array.joining import concat as dense_concat
 from daskvars.ops.array.joining import stack
 from daskvars.ops.array.repeating import broadcast_to
+from daskvars.ops.array.reshaping import ensure_shape
 from daskvars.ops.array.reshaping import reshape as dense_reshape
 from daskvars.ops.array.slicing import size_along
 from daskvars.ops.checks.assertions import assert_equal, assert_less_equal
@@ -64,6 +65,8 @@ def retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
     sp = as_sparse(sp_input)
     with name_scope(None, "SparseRetain", [*parts(sp), to_retain]):
         mask = convert_to_tensor(to_retain, dtypes.bool)
+        if mask.spec.shape is None:
+            mask = ensure_shape(mask, [None])
         mask.get_shape()[:1].assert_is_compatible_with(sp.values.get_shape()[:1])
         return SparseTensor(*_kept(sp, mask), sp.dense_shape)
 

@@ -23,7 +23,7 @@ from daskvars.shapes import ShapeLike
 
 
 def placeholder(
-    dtype: DTypeLike, shape: ShapeLike | None = None, name: str | None = None
+    dtype: DTypeLike, shape: ShapeLike | Tensor | None = None, name: str | None = None
 ) -> SparseTensor:
     """Return a sparse tensor whose value is given with ``feed_dict`` when something is run.
 
@@ -32,7 +32,8 @@ def placeholder(
 
     Args:
       dtype: of the values.
-      shape: the shape of the whole; None, or sizes of None, where it is fed as well.
+      shape: the shape of the whole, a [rank] int64 tensor too; None, or sizes of None, where it is
+        fed as well.
       name: prefix of the names of its parts.
 
     Returns:
@@ -51,16 +52,21 @@ def placeholder(
     ...     session.run(dv.sparse.to_dense(sp), {sp: value}).tolist()
     [[0.0, 5.0], [0.0, 0.0]]
     """
-    sizes = shapes.as_tuple(shape)
+    sizes = shapes.as_tuple(None if isinstance(shape, Tensor) else shape)
     prefix = None if name is None else f"{name}/"
     rank = None if sizes is None else len(sizes)
+    if isinstance(shape, Tensor):
+        rank = shape.spec.shape[0] if shape.spec.shape else None
 
     def part(kind: DTypeLike, of: Any, what: str) -> Tensor:
         return dense_placeholder(kind, of, None if prefix is None else prefix + what)
 
     values = part(dtype, [None], "values")
     indices = part(int64, [None, rank], "indices")
-    if shapes.is_known(sizes):
+    whole: Any
+    if isinstance(shape, Tensor):
+        whole = shape
+    elif shapes.is_known(sizes):
         whole = constant.constant(sizes, int64, name=None if prefix is None else f"{prefix}shape")
     else:
         whole = part(int64, [rank], "shape")

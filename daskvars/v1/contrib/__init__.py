@@ -14,6 +14,7 @@ What is more than a name is here:
 - ``old_summaries``: summaries whose tags are given;
 - ``images``: turned, moved and projected;
 - ``texts``: documents as numbers of words;
+- ``streaming_metrics``: correlations, and the best F1;
 - ``model_analyzer``: how large a model is; ``predictors``: a saved model as a function.
 
 `daskvars.v1` fills this package with namespaces such as ``tf.contrib.slim``, in graph mode.

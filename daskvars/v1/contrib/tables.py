@@ -56,6 +56,7 @@ from daskvars.v1.contrib import (
     predictors,
     random_fields,
     restoring,
+    streaming_metrics,
     texts,
     transformations,
 )
@@ -91,9 +92,12 @@ from daskvars.v1.contrib.trainings import (
     training_steps,
 )
 from daskvars.v1.estimator import early_stopping
+from daskvars.v1.estimator import tpu as tpu_estimators
+from daskvars.v1.estimator.specs import ModeKeys
 from daskvars.v1.lookup import buckets, vocabularies
 from daskvars.v1.lookup import initializers as table_initializers
 from daskvars.v1.lookup import tables as lookup_tables
+from daskvars.v1.names import tpu
 from daskvars.v1.queues import buckets as queue_buckets
 from daskvars.v1.queues.staging import StagingArea
 from daskvars.v1.servers import device_setter
@@ -268,6 +272,7 @@ _METRICS = {
     "accuracy": accuracy,
     "aggregate_metric_map": aggregate_metric_map,
     "aggregate_metrics": aggregate_metrics,
+    **_of(streaming_metrics, " ".join(streaming_metrics.__all__)),
     "streaming_percentage_less": metrics.percentage_below,
     "streaming_sparse_average_precision_at_k": _predictions_first(metrics.average_precision_at_k),
     "streaming_sparse_precision_at_k": _predictions_first(metrics.precision_at_k),
@@ -275,8 +280,23 @@ _METRICS = {
 }
 _CELLS = {name: getattr(rnn_cell, name) for name in rnn_cell.__all__}
 
+
+class _LearnModeKeys(ModeKeys):
+    """What a model is built for: `tf.estimator.ModeKeys`, of which one is called ``INFER``.
+
+    Source: TensorFlow 1.15, ``tf.contrib.learn.ModeKeys``.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.contrib.learn.ModeKeys.INFER
+    'infer'
+    """
+
+    INFER = ModeKeys.PREDICT
+
+
 # Namespace of tf.contrib -> its names; an inner namespace is a dict.
 NAMESPACES: dict[str, dict[str, Any]] = {
+    "cluster_resolver": {},
     "crf": _of(
         random_fields,
         "CrfDecodeBackwardRnnCell CrfDecodeForwardRnnCell CrfForwardRnnCell crf_binary_score "
@@ -295,6 +315,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         ),
         **_of(transformations, "batch_and_drop_remainder padded_batch_and_drop_remainder"),
         **_of(dataset, "Dataset FixedLengthRecordDataset TFRecordDataset TextLineDataset"),
+        "AUTOTUNE": experimental.AUTOTUNE,
         "Iterator": Iterator,
     },
     "deprecated": {
@@ -321,7 +342,10 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "create_partitioned_variables": create_partitioned_variables,
         "init_from_checkpoint": init_from_checkpoint,
         "is_tensor": is_tensor,
-        "nest": _of(nest, "assert_same_structure flatten is_nested map_structure pack_sequence_as"),
+        "nest": {
+            **_of(nest, "assert_same_structure flatten is_nested map_structure pack_sequence_as"),
+            "is_sequence": nest.is_nested,
+        },
         "list_variables": list_variables,
         "load_checkpoint": load_checkpoint,
         "load_variable": load_variable,
@@ -339,6 +363,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "utils": _UTILS,
     },
     "learn": {
+        "ModeKeys": _LearnModeKeys,
         "preprocessing": _of(
             texts, "ByteProcessor CategoricalVocabulary VocabularyProcessor tokenizer"
         ),
@@ -464,6 +489,10 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "stateless_random_uniform": stateless.stateless_uniform,
         "stateless_truncated_normal": stateless.stateless_truncated_normal,
     },
+    "tpu": {
+        **_of(tpu_estimators, " ".join(tpu_estimators.__all__)),
+        **_of(tpu, " ".join(tpu.__all__)),
+    },
     "training": {
         **_EVALUATION,
         **_GRADIENTS,
@@ -485,6 +514,7 @@ INSTEAD = {
     "": "the name itself in layers, nn, train or at the top level, if the core has it",
     "batching": _DATA,
     "bayesflow": "tf.distributions",
+    "cluster_resolver": "tf.train.ClusterSpec",
     "cmake": "pip",
     "compiler": "nothing: plans are compiled, and fused, always",
     "copy_graph": "tf.import_graph_def, of the graph's as_graph_def()",
@@ -541,8 +571,8 @@ def why_missing(namespace: str, name: str) -> str:
       namespace: as in "slim.learning"; "" for ``tf.contrib`` itself.
       name: the name.
 
-    >>> why_missing("", "tpu")
-    "tf.contrib has no 'tpu' here: use workers with GPUs, or CPUs"
+    >>> why_missing("", "cmake")
+    "tf.contrib has no 'cmake' here: use pip"
     """
     path = f"{namespace}.{name}" if namespace else name
     place = f"tf.contrib.{namespace}" if namespace else "tf.contrib"

@@ -7,11 +7,12 @@
   ``exporters``: which models are exported while it is trained;
 - ``canned``: models that are there already, and their ``heads``: what their logits mean;
 - ``early_stopping``: hooks that end a training by its evaluations, ``experimental`` for 1.15;
+- ``tpu``: estimators of programs for TPUs, which run without them;
 - ``training``: training and evaluation in turns; ``inputs``: functions that give batches of arrays.
 """
 
 from daskvars.train.checkpoints.vocabularies import VocabInfo
-from daskvars.v1.estimator import experimental, export, inputs
+from daskvars.v1.estimator import experimental, export, inputs, tpu
 from daskvars.v1.estimator.canned import (
     BaselineClassifier,
     BaselineRegressor,
@@ -32,11 +33,32 @@ from daskvars.v1.estimator.exporters import (
 from daskvars.v1.estimator.run_config import RunConfig
 from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys, WarmStartSettings
 from daskvars.v1.estimator.training import EvalSpec, TrainSpec, train_and_evaluate
+from daskvars.v1.sessions import (
+    CheckpointSaverHook,
+    CheckpointSaverListener,
+    FeedFnHook,
+    FinalOpsHook,
+    GlobalStepWaiterHook,
+    LoggingTensorHook,
+    NanLossDuringTrainingError,
+    NanTensorHook,
+    ProfilerHook,
+    SecondOrStepTimer,
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+    StepCounterHook,
+    StopAtStepHook,
+    SummarySaverHook,
+)
 
 __all__ = [
     "BaselineClassifier",
     "BaselineRegressor",
     "BestExporter",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
     "DNNClassifier",
     "DNNLinearCombinedClassifier",
     "DNNLinearCombinedRegressor",
@@ -45,17 +67,33 @@ __all__ = [
     "EstimatorSpec",
     "EvalSpec",
     "Exporter",
+    "FeedFnHook",
     "FinalExporter",
+    "FinalOpsHook",
+    "GlobalStepWaiterHook",
     "LatestExporter",
     "LinearClassifier",
     "LinearRegressor",
+    "LoggingTensorHook",
     "ModeKeys",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "ProfilerHook",
     "RunConfig",
+    "SecondOrStepTimer",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
     "TrainSpec",
     "VocabInfo",
     "WarmStartSettings",
     "experimental",
     "export",
     "inputs",
+    "tpu",
     "train_and_evaluate",
 ]

@@ -426,7 +426,10 @@ class Estimator(ShownByArguments):
         return input_fn(**{name: value for name, value in given.items() if name in names})
 
     def _call(self, features: Any, labels: Any, mode: str, config: RunConfig) -> Any:
-        given = {"labels": labels, "mode": mode, "params": self.params, "config": config}
+        return self._model(features, labels, mode, config, self.params)
+
+    def _model(self, features: Any, labels: Any, mode: str, config: RunConfig, params: Any) -> Any:
+        given = {"labels": labels, "mode": mode, "params": params, "config": config}
         if labels is not None and "labels" not in self._names:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
         named = {name: value for name, value in given.items() if name in self._names}

@@ -52,6 +52,9 @@ from daskvars.v1.graphs import graph_util, tensor_protos
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
 from daskvars.v1.names import (
+    dtypes as dtype_names,
+)
+from daskvars.v1.names import (
     io,
     manip,
     not_here,
@@ -62,17 +65,19 @@ from daskvars.v1.names import (
     spectral,
     switches,
     text,
+    tpu,
+    version,
 )
 from daskvars.v1.queues import pipelines
 from daskvars.v1.sessions import session_tensors
 from daskvars.variables.collections import tables_initializer
 
 PACKAGE = "daskvars.v1"
-# The version of TensorFlow whose names and rules these are: what programs compare it with is old.
-VERSION = "1.15.0"
+VERSION = version.VERSION
 
 # Context managers enter the default graph for the length of their block.
 _CONTEXTS = {
+    "bfloat16_scope",
     "colocate_with",
     "container",
     "control_dependencies",
@@ -162,6 +167,7 @@ NAMESPACES = (
 )
 # Namespaces that are no module of this package's, and what each is made of.
 MADE_OF: tuple[tuple[types.ModuleType, ...], ...] = (
+    (dtype_names,),
     (graph_util,),
     (io,),
     (manip,),
@@ -170,6 +176,8 @@ MADE_OF: tuple[tuple[types.ModuleType, ...], ...] = (
     (raw_ops,),
     (spectral,),
     (summary, summary_writers),
+    (tpu,),
+    (version,),
     (train, examples, graphs, optimizers, pipelines, servers, sessions),
 )
 COMPAT_TOO = ("dimension_at_index", "dimension_value")  # what is in `tf.compat` besides text
@@ -279,9 +287,12 @@ V1_ONLY = {
     "SessionLog": records.SessionLog,
     "Summary": records.Summary,
     "SummaryMetadata": records.SummaryMetadata,
+    "COMPILER_VERSION": version.COMPILER_VERSION,
+    "GIT_VERSION": version.GIT_VERSION,
     "VERSION": VERSION,
     "app": app,
     "compat": _compat(),
+    "dtypes": _namespace(dtype_names),
     "contrib": _contrib(),
     "feature_column": _namespace(feature_column),
     "flags": flags,
@@ -301,6 +312,8 @@ V1_ONLY = {
     "spectral": _namespace(spectral),
     "tables_initializer": _tables_initializer,
     "test": test,
+    "tpu": _namespace(tpu),
+    "version": _namespace(version),
     **{name: getattr(switches, name) for name in switches.__all__},
     **{
         name: _graph_mode(name, getattr(room, name))

@@ -79,6 +79,9 @@ OF_PYTHON = {
 # those of the inner namespace after a colon.
 OF_CONTRIB = {
     "crf": "ops.crf",
+    "data": "ops.batching ops.grouping ops.interleave_ops ops.readers ops.shuffle_ops",
+    "distributions": "ops.bijectors:bijectors",
+    "estimator": "estimator.early_stopping",
     "framework": "framework.checkpoint_utils framework.tensor_util ops.arg_scope ops.variables",
     "image": "ops.image_ops",
     "layers": "layers.embedding_ops layers.encoders layers.initializers layers.layers "
@@ -90,7 +93,8 @@ OF_CONTRIB = {
     "metrics": "ops.metric_ops",
     "opt": "training.adamax training.external_optimizer training.lazy_adam_optimizer "
     "training.moving_average_optimizer training.nadam_optimizer training.weight_decay_optimizers",
-    "rnn": "ops.core_rnn ops.core_rnn_cell ops.gru_ops ops.lstm_ops ops.rnn ops.rnn_cell",
+    "rnn": "ops.core_rnn ops.core_rnn_cell ops.core_rnn_cell_impl ops.gru_ops "
+    "ops.lstm_ops ops.rnn ops.rnn_cell",
     "seq2seq": "ops.attention_wrapper ops.basic_decoder ops.beam_search_decoder "
     "ops.beam_search_ops ops.decoder ops.helper ops.loss",
     "slim": "slim.evaluation:evaluation slim.learning:learning slim.model_analyzer:model_analyzer "
@@ -98,6 +102,7 @@ OF_CONTRIB = {
     "slim.nets.inception_v1:nets.inception slim.nets.inception_v3:nets.inception "
     "slim.nets.resnet_utils:nets.resnet_utils slim.nets.resnet_v1:nets.resnet_v1 "
     "slim.nets.resnet_v2:nets.resnet_v2 slim.nets.vgg:nets.vgg slim.summaries:summaries",
+    "tpu": "tpu.tpu_config tpu.tpu_estimator tpu.tpu_optimizer",
     "training": "training.bucket_ops training.evaluation training.hparam training.training",
 }
 

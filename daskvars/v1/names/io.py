@@ -42,7 +42,7 @@ from daskvars.ops.sparse.serializing import (
     serialize_tensor,
 )
 from daskvars.ops.string_coding import decode_base64, encode_base64
-from daskvars.v1 import gfile
+from daskvars.v1.names import file_functions as gfile
 
 __all__ = [
     "FixedLenFeature",

@@ -18,7 +18,7 @@ NOT_HERE = {
         distribute extract_volume_patches fingerprint
         lite load_file_system_library load_library load_op_library profiler
         quantized_concat ragged resource_loader sysconfig
-        timestamp tpu user_ops vectorized_map wrap_function xla
+        timestamp user_ops vectorized_map wrap_function xla
     """,
     "image": """
         non_max_suppression_with_scores
@@ -27,12 +27,10 @@ NOT_HERE = {
         decode_proto encode_proto parse_sequence_example
     """,
     "linalg": """
-        LinearOperator LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorCirculant
+        LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorCirculant
         LinearOperatorCirculant2D LinearOperatorCirculant3D LinearOperatorComposition
-        LinearOperatorDiag LinearOperatorFullMatrix LinearOperatorHouseholder
-        LinearOperatorIdentity LinearOperatorInversion LinearOperatorKronecker
-        LinearOperatorLowRankUpdate LinearOperatorLowerTriangular LinearOperatorScaledIdentity
-        LinearOperatorToeplitz LinearOperatorZeros
+        LinearOperatorHouseholder LinearOperatorInversion LinearOperatorKronecker
+        LinearOperatorLowRankUpdate LinearOperatorToeplitz LinearOperatorZeros
     """,
     "math": "nextafter",
     "nn": """

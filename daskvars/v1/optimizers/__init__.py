@@ -9,6 +9,7 @@ notation of its paper:
 - ``sync_replicas``: an optimizer around another one, which applies the mean of several replicas'
   gradients. A run is a transaction, and so replicas need not wait for one another: each adds to
   sums that are variables, and the one that brings the last applies them;
+- ``cross_shard``: an optimizer around another one, for the shards of a batch on TPUs;
 - ``wrapped``: what an optimizer around another one gives out of it.
 
 A new optimizer belongs to `daskvars.train.optimizers`, unless only TensorFlow 1 knows it.

@@ -251,3 +251,15 @@ def test_edit_distances_have_the_larger_sizes():
         2,
         3,
     ]
+
+
+def test_a_shape_and_a_mask_may_be_known_only_in_the_run():
+    """As programs of graph networks drop features out: the mask's shape is fed."""
+    value = ([[0, 1], [2, 0]], [5.0, 7.0], [3, 2])
+    with tf.Graph().as_default(), tf.Session() as session:
+        sp = tf.sparse_placeholder(tf.float32, shape=tf.constant([3, 2], tf.int64))
+        assert sp.get_shape().as_list() == [3, 2] and sp.indices.shape.as_list() == [None, 2]
+        count = tf.placeholder(tf.int32)
+        kept = tf.sparse_retain(sp, tf.random_uniform(count) < 2.0)
+        found = session.run(tf.sparse.to_dense(kept), {sp: value, count: (2,)})
+        assert found.tolist() == [[0.0, 5.0], [0.0, 0.0], [7.0, 0.0]]

@@ -192,3 +192,35 @@ def test_datasets_and_distributions_of_contrib_are_those_of_the_core():
         assert session.run(tf.contrib.distributions.kl_divergence(normal, normal)) == 0
     with pytest.raises(AttributeError, match="use a method of tf"):
         tf.contrib.data.sliding_window_batch  # noqa: B018
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 0.0, 3.0, 1.0]])
+def test_correlations_over_batches_are_those_of_all(graph, weights):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=15).astype("f4") + 1000.0
+    y = x + rng.normal(size=15).astype("f4")
+    predictions, labels = tf.placeholder(tf.float32, [5]), tf.placeholder(tf.float32, [5])
+    metrics = contrib.metrics
+    pairs = [
+        f(predictions, labels, weights)
+        for f in (metrics.streaming_covariance, metrics.streaming_pearson_correlation)
+    ]
+    values, updates = zip(*pairs, strict=True)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert np.isnan(session.run(values)).all()
+        for i in range(0, 15, 5):
+            found = session.run(updates, {predictions: x[i : i + 5], labels: y[i : i + 5]})
+        of_all = np.cov(x.astype("f8"), y.astype("f8"), fweights=np.tile(weights or [1] * 5, 3))
+        r = of_all[0, 1] / np.sqrt(of_all[0, 0] * of_all[1, 1])
+        np.testing.assert_allclose(found, [of_all[0, 1], r], rtol=1e-3)
+        np.testing.assert_array_equal(session.run(values), found)
+
+
+def test_f1_is_that_of_the_best_threshold(graph):
+    labels, scores = [1, 0, 1, 1, 0, 0], [0.9, 0.8, 0.7, 0.4, 0.35, 0.1]
+    value, update = contrib.metrics.f1_score(labels, scores)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        np.testing.assert_allclose(session.run(update), 6 / 7, rtol=1e-5)  # above 0.375
+        assert session.run(value) == session.run(update)

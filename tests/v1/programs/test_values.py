@@ -152,3 +152,24 @@ def test_a_layer_computes_what_numpy_computes(initialized):
     assert model.shape.as_list() == [None, 5]
     wanted = np.maximum(inputs @ weights + biases, 0)
     np.testing.assert_allclose(initialized().run(model, {x: inputs}), wanted, atol=1e-5)
+
+
+def test_python_functions_are_given_scalars_as_such(sess):
+    """As in TensorFlow: bytes for text, NumPy's for numbers, which are keys of dicts."""
+    names = {b"a": 1, 2: 10}
+    inputs = [tf.constant("a"), tf.constant(2), tf.constant([3, 4])]
+
+    def total(name, n, more):
+        return np.int64(names[name] + names[n] + more[0])
+
+    assert sess.run(tf.py_func(total, inputs, tf.int64)) == 14
+    assert sess.run(
+        tf.py_func(lambda *given: [type(x).__name__ for x in given], inputs, [tf.string] * 3)
+    ) == [b"bytes", b"int32", b"ndarray"]
+
+    def lines(path, count, sizes):
+        yield from (path.decode() + str(n) for n in range(count * len(sizes)))
+
+    data = tf.data.Dataset.from_generator(lines, tf.string, [], args=("a", 1, [7, 7]))
+    line = data.make_one_shot_iterator().get_next()
+    assert [sess.run(line) for _ in range(2)] == [b"a0", b"a1"]

@@ -1,0 +1,168 @@
+"""Metrics that only ``tf.contrib.metrics`` has: covariances, correlations, the best F1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.dtypes import float32
+from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.metrics.metric import Pair, collected, metric_variable
+from daskvars.metrics.thresholds import Counts, counts_at
+from daskvars.ops.array.constant import ones_like
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import where
+from daskvars.ops.math.division import div_no_nan
+from daskvars.ops.math.reduce import reduce_max, reduce_sum
+from daskvars.ops.math.transcendental import sqrt
+from daskvars.ops.state.assign import assign
+from daskvars.variables.scopes.variable_scope import variable_scope
+
+__all__ = ["f1_score", "streaming_covariance", "streaming_pearson_correlation"]
+_EPSILON = 1e-7
+
+
+def streaming_covariance(
+    predictions: TensorLike,
+    labels: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return the unbiased covariance of predictions and labels, over all batches.
+
+    Batches are joined by their means and by the sums of products around these, so that large
+    numbers of little variance lose nothing.
+
+    Args:
+      predictions, labels: [...] numbers, of one shape.
+      weights: how often each counts, by default once.
+      metrics_collections, updates_collections: names of collections for the value and the update.
+      name: name of the variable scope, by default "covariance".
+
+    Returns:
+      (value, update), both [] float32; NaN before two values have been counted.
+
+    Source: TensorFlow 1.15, ``tf.contrib.metrics.streaming_covariance``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     _, update = tf.contrib.metrics.streaming_covariance([1.0, 2.0], [2.0, 6.0])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    2.0
+    """
+    with variable_scope(name, "covariance", [predictions, labels]):
+        x, y = cast(predictions, float32), cast(labels, float32)
+        w = ones_like(x) if weights is None else cast(weights, float32) * ones_like(x)
+        names = ("count", "mean_prediction", "mean_label", "comoment")
+        kept = [metric_variable([], float32, n) for n in names]
+        count, mean_x, mean_y, comoment = (v.value() for v in kept)
+        with control_dependencies([count, mean_x, mean_y, comoment]):
+            more = reduce_sum(w)
+        new_x = div_no_nan(reduce_sum(x * w), more)
+        new_y = div_no_nan(reduce_sum(y * w), more)
+        total = count + more
+        share = div_no_nan(more, total)
+        between = (new_x - mean_x) * (new_y - mean_y) * count * share
+        around = reduce_sum((x - new_x) * (y - new_y) * w)
+        found = (
+            total,
+            mean_x + (new_x - mean_x) * share,
+            mean_y + (new_y - mean_y) * share,
+            comoment + around + between,
+        )
+        updates = [assign(v, value) for v, value in zip(kept, found, strict=True)]
+        pair = (_unbiased(count, comoment, "value"), _unbiased(updates[0], updates[3], "update_op"))
+        with control_dependencies(updates):
+            pair = (pair[0], pair[1] + 0.0)
+        return collected(pair, (metrics_collections, updates_collections))
+
+
+def _unbiased(count: Tensor, comoment: Tensor, name: str) -> Tensor:
+    few = count <= 1.0
+    return where(few, ones_like(count) * float("nan"), comoment / (count - 1.0), name=name)
+
+
+def streaming_pearson_correlation(
+    predictions: TensorLike,
+    labels: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return Pearson's correlation of predictions and labels, over all batches.
+
+    Args:
+      predictions, labels: [...] numbers, of one shape.
+      weights: how often each counts, by default once.
+      metrics_collections, updates_collections: names of collections for the value and the update.
+      name: name of the variable scope, by default "pearson_r".
+
+    Returns:
+      (value, update), both [] float32; NaN before two values have been counted.
+
+    Source: TensorFlow 1.15, ``tf.contrib.metrics.streaming_pearson_correlation``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     _, update = tf.contrib.metrics.streaming_pearson_correlation([1.0, 2.0], [3.0, 7.0])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     round(float(sess.run(update)), 4)
+    1.0
+    """
+    with variable_scope(name, "pearson_r", [predictions, labels]):
+        both = streaming_covariance(predictions, labels, weights, name="covariance")
+        of_x = streaming_covariance(predictions, predictions, weights, name="variance_predictions")
+        of_y = streaming_covariance(labels, labels, weights, name="variance_labels")
+        value, update = (both[i] / (sqrt(of_x[i]) * sqrt(of_y[i])) for i in (0, 1))
+        return collected((value, update), (metrics_collections, updates_collections))
+
+
+def f1_score(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return the greatest F1 that a threshold gives, over all batches.
+
+    Args:
+      labels: [...] converted to bool.
+      predictions: of the shape of `labels`, in [0, 1].
+      weights: how often each counts, by default once.
+      num_thresholds: how many thresholds, evenly spaced.
+      metrics_collections, updates_collections: names of collections for the value and the update.
+      name: name of the variable scope, by default "f1".
+
+    Returns:
+      (value, update), both [] float32.
+
+    Source: TensorFlow 1.15, ``tf.contrib.metrics.f1_score``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     _, update = tf.contrib.metrics.f1_score([1, 0, 1, 0], [0.9, 0.6, 0.7, 0.1])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     round(float(sess.run(update)), 4)
+    1.0
+    """
+    with variable_scope(name, "f1", [labels, predictions]):
+        inner = [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
+        bounds = [0.0 - _EPSILON, *inner, 1.0 + _EPSILON]
+        counts = counts_at(labels, predictions, bounds, weights, ("tp", "fp", "fn"))
+        value, update = (_best(c, n) for c, n in zip(counts, ("value", "update_op"), strict=True))
+        return collected((value, update), (metrics_collections, updates_collections))
+
+
+def _best(counts: Counts, name: str) -> Tensor:
+    with name_scope(name, values=list(counts.values())):
+        precision = counts["tp"] / (counts["tp"] + counts["fp"] + _EPSILON)
+        recall = counts["tp"] / (counts["tp"] + counts["fn"] + _EPSILON)
+        return reduce_max(2.0 * precision * recall / (precision + recall + _EPSILON))

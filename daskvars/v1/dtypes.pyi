@@ -1,0 +1,33 @@
+"""The names of ``tf.dtypes``. Made by tests/typed/stubs.py; a test compares them."""
+
+from daskvars.v1.names.dtypes import DType as DType
+from daskvars.v1.names.dtypes import as_dtype as as_dtype
+from daskvars.v1.names.dtypes import as_string as as_string
+from daskvars.v1.names.dtypes import bfloat16 as bfloat16
+from daskvars.v1.names.dtypes import bool as bool
+from daskvars.v1.names.dtypes import cast as cast
+from daskvars.v1.names.dtypes import complex as complex
+from daskvars.v1.names.dtypes import complex128 as complex128
+from daskvars.v1.names.dtypes import complex64 as complex64
+from daskvars.v1.names.dtypes import double as double
+from daskvars.v1.names.dtypes import float16 as float16
+from daskvars.v1.names.dtypes import float32 as float32
+from daskvars.v1.names.dtypes import float64 as float64
+from daskvars.v1.names.dtypes import half as half
+from daskvars.v1.names.dtypes import int16 as int16
+from daskvars.v1.names.dtypes import int32 as int32
+from daskvars.v1.names.dtypes import int64 as int64
+from daskvars.v1.names.dtypes import int8 as int8
+from daskvars.v1.names.dtypes import qint16 as qint16
+from daskvars.v1.names.dtypes import qint32 as qint32
+from daskvars.v1.names.dtypes import qint8 as qint8
+from daskvars.v1.names.dtypes import quint16 as quint16
+from daskvars.v1.names.dtypes import quint8 as quint8
+from daskvars.v1.names.dtypes import resource as resource
+from daskvars.v1.names.dtypes import saturate_cast as saturate_cast
+from daskvars.v1.names.dtypes import string as string
+from daskvars.v1.names.dtypes import uint16 as uint16
+from daskvars.v1.names.dtypes import uint32 as uint32
+from daskvars.v1.names.dtypes import uint64 as uint64
+from daskvars.v1.names.dtypes import uint8 as uint8
+from daskvars.v1.names.dtypes import variant as variant
