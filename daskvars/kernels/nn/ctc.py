@@ -6,8 +6,6 @@ when repetitions are made one and blanks are taken out. All sums are of logarith
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -244,28 +242,35 @@ def beam_search_decoder(
     return (*[part for parts in zip(*tables, strict=True) for part in parts], scores)
 
 
-def _sum(logs: Sequence[float]) -> float:
-    return float(np.logaddexp(logs[0], logs[1]))
-
-
 def _beams(logs: np.ndarray, width: int) -> list[tuple[tuple[int, ...], float]]:
     """Return the likeliest labels, and the logarithms of their probabilities, the best first."""
     blank = logs.shape[1] - 1
-    # Labels -> (of paths that end in a blank, of those that end in their last label)
-    beams: dict[tuple[int, ...], tuple[float, float]] = {(): (0.0, NONE)}
+    beams: list[tuple[int, ...]] = [()]
+    # Of paths that end in a blank, and of those that end in their last label.
+    quiet, loud = np.zeros(1), np.full(1, NONE)
     for row in logs:
-        grown: dict[tuple[int, ...], list[float]] = defaultdict(lambda: [NONE, NONE])
-        for labels, (quiet, loud) in beams.items():
-            both = np.logaddexp(quiet, loud)
-            mine = grown[labels]
-            mine[0] = np.logaddexp(mine[0], both + row[blank])
-            if labels:
-                mine[1] = np.logaddexp(mine[1], loud + row[labels[-1]])
-            for label in range(blank):
-                before = quiet if labels and labels[-1] == label else both
-                longer = grown[*labels, label]
-                longer[1] = np.logaddexp(longer[1], before + row[label])
-        best = sorted(grown.items(), key=lambda item: -_sum(item[1]))[:width]
-        beams = {labels: (quiet, loud) for labels, (quiet, loud) in best}
-    found = [(labels, _sum(both)) for labels, both in beams.items()]
-    return sorted(found, key=lambda item: -item[1])
+        both = np.logaddexp(quiet, loud)
+        last = np.array([labels[-1] if labels else blank for labels in beams])
+        ends = np.flatnonzero(last < blank)
+        longer = both[:, None] + row[:blank]
+        longer[ends, last[ends]] = quiet[ends] + row[last[ends]]  # else it is said only once
+        quiet, loud = both + row[blank], np.where(last < blank, loud + row[last], NONE)
+        # What is longer by a label may be among the beams already.
+        number = {labels: place for place, labels in enumerate(beams)}
+        shorter = np.array([number.get(labels[:-1], -1) if labels else -1 for labels in beams])
+        known = np.flatnonzero(shorter >= 0)
+        again = shorter[known], last[known]
+        loud[known] = np.logaddexp(loud[known], longer[again])
+        is_new = np.ones((len(beams), blank + 1), bool)
+        is_new[again[0], again[1] + 1] = False
+        found = np.flatnonzero(is_new)
+        sums = np.hstack([np.logaddexp(quiet, loud)[:, None], longer]).reshape(-1)
+        found = found[np.argsort(-sums[found], kind="stable")[:width]]
+        beam, added = np.divmod(found, blank + 1)  # 0 of none, else a label more
+        quiet = np.where(added == 0, quiet[beam], NONE)
+        loud = np.where(added == 0, loud[beam], sums[found])
+        beams = [
+            (*beams[place], label - 1) if label else beams[place]
+            for place, label in zip(beam.tolist(), added.tolist(), strict=True)
+        ]
+    return list(zip(beams, np.logaddexp(quiet, loud).tolist(), strict=True))

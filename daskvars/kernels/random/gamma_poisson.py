@@ -22,6 +22,7 @@ from daskvars.kernels.random.distributions import (
     truncated_normal,
 )
 from daskvars.kernels.random.philox import WORD_MASK, Key
+from daskvars.surface.signatures import named
 
 STREAMS = 0x9E3779B97F4A7C15  # odd: its multiples name as many streams as there are attempts
 # Bernoulli numbers over 2n (2n - 1), for the asymptotic series of log gamma, and the arguments from
@@ -208,21 +209,17 @@ def _streams(key: Key) -> Iterator[Key]:
 # -- a seed that is data -----------------------------------------------------------------------
 
 
-def stateless_uniform(xp: ArrayModule, *, seed: Key, **options: Any) -> Array:
-    """Return ``random_uniform`` of a key."""
-    return random_uniform(xp, seed, **options)
+def _of_seed(draw: Callable[..., Array]) -> Callable[..., Array]:
+    """Return a kernel whose key is an attribute."""
+
+    def drawn(xp: ArrayModule, *arrays: Array, seed: Key, **options: Any) -> Array:
+        return draw(xp, seed, *arrays, **options)
+
+    name = draw.__name__
+    return named(drawn, f"stateless_{name.removeprefix('random_')}", f"Return `{name}` of a key.")
 
 
-def stateless_normal(xp: ArrayModule, *, seed: Key, **options: Any) -> Array:
-    """Return ``random_normal`` of a key."""
-    return random_normal(xp, seed, **options)
-
-
-def stateless_truncated_normal(xp: ArrayModule, *, seed: Key, **options: Any) -> Array:
-    """Return ``truncated_normal`` of a key."""
-    return truncated_normal(xp, seed, **options)
-
-
-def stateless_multinomial(xp: ArrayModule, logits: Array, *, seed: Key, **options: Any) -> Array:
-    """Return ``multinomial`` of a key."""
-    return multinomial(xp, seed, logits, **options)
+stateless_uniform = _of_seed(random_uniform)
+stateless_normal = _of_seed(random_normal)
+stateless_truncated_normal = _of_seed(truncated_normal)
+stateless_multinomial = _of_seed(multinomial)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +59,21 @@ def test_the_loss_of_nan_is_nan():
         losses, slopes = kernels.ctc_loss(np, logits, labels, np.array([3, 3]), **OPTIONS)
     assert np.isnan(losses).tolist() == [True, False]
     assert np.isnan(slopes[:, 0]).any() and np.isfinite(slopes[:, 1]).all()
+
+
+def test_beams_that_leave_nothing_out_are_all_paths():
+    logits = np.random.default_rng(0).normal(size=(5, 1, 3))
+    shares = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
+    wanted: dict[tuple[int, ...], float] = {}
+    for path in itertools.product(range(3), repeat=5):
+        labels = tuple(n for i, n in enumerate(path) if n < 2 and (not i or n != path[i - 1]))
+        share = math.prod(shares[time, 0, n] for time, n in enumerate(path))
+        wanted[labels] = wanted.get(labels, 0) + share
+    options = {"beam_width": 500, "top_paths": 8, "merge_repeated": False}
+    found = kernels.beam_search_decoder(np, logits, np.array([5]), **options)
+    best = sorted(wanted, key=wanted.__getitem__, reverse=True)[:8]
+    assert [tuple(values.tolist()) for values in found[8:16]] == best
+    np.testing.assert_allclose(np.exp(found[-1][0]), [wanted[labels] for labels in best])
 
 
 def test_the_loss_is_cut_along_the_batch():
