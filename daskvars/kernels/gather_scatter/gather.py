@@ -13,6 +13,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.kernels.math import ordered_keys
+from daskvars.kernels.math.precision import float_work
 
 # From so many on `argsort` sorts keys (m, 4M float32: 443 ms by a stable sort, 33 by keys); of
 # fewer, making them takes longer.
@@ -258,6 +259,7 @@ def gather_or_zero(
 
 def argsort(xp: ArrayModule, x: Array, *, axis: int = -1, descending: bool = False) -> Array:
     """Give the places of the elements along `axis` in order; equal ones keep theirs."""
+    x = x.astype(float_work(x.dtype), copy=False)  # no sort of bfloat16 knows where NaN belongs
     is_radix = x.dtype.kind in "iub" and x.dtype.itemsize <= 2  # what NumPy sorts them by
     if x.size >= LEAST_ELEMENTS and ordered_keys.has_keys(x) and not is_radix:
         keys = ordered_keys.keys_of(xp, xp.moveaxis(x, axis, -1), descending=descending)

@@ -12,6 +12,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter.gather import argsort
 from daskvars.kernels.math import ordered_keys
+from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import as_matrix
 
 BLOCK_ELEMENTS = 1 << 18  # of the rows that a thread searches at once
@@ -47,6 +48,7 @@ def top_k(xp: ArrayModule, x: Array, *, k: int, sorted: bool = True) -> tuple[An
 
 def descending_indices(xp: ArrayModule, x: Array, k: int) -> Array:
     """Return the places of the ``k`` largest entries of the last dimension; NaN is the largest."""
+    x = x.astype(float_work(x.dtype), copy=False)  # no sort of bfloat16 knows where NaN belongs
     if not ordered_keys.has_keys(x):
         return argsort(xp, x, descending=True)[..., :k]
     if xp is not np or k <= 0 or _groups(k) * LEAST_GROUP > x.shape[-1]:
@@ -122,7 +124,8 @@ def nth_element(xp: ArrayModule, x: Array, *, n: int, reverse: bool = False) -> 
             None, None, f"Input must have at least n+1 columns. Had {x.shape[-1]}, needed {n + 1}"
         )
     n = x.shape[-1] - 1 - n if reverse else n
-    return xp.partition(x, n, axis=-1)[..., n]
+    found = xp.partition(x.astype(float_work(x.dtype), copy=False), n, axis=-1)[..., n]
+    return found.astype(x.dtype, copy=False)
 
 
 def in_top_k(xp: ArrayModule, predictions: Array, targets: Array, *, k: int) -> Array:

@@ -30,12 +30,15 @@ def test_top_k_breaks_ties_by_index(dtype, k):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("size", [4, 400])
+@pytest.mark.parametrize("size", [9, 700])
 def test_nothing_is_above_nan(dtype, size):
-    x = np.zeros((2, size), as_dtype(dtype).np)
+    x = np.random.default_rng(0).normal(size=(20, size)).astype(as_dtype(dtype).np)
     x[:, [1, 3]], x[:, 2] = np.nan, np.inf
-    with np.errstate(invalid="ignore"):
-        assert ranking.top_k(np, frozen(x), k=4)[1].tolist() == [[1, 3, 2, 0]] * 2
+    x[::2, 5:7] = np.nan
+    some, others = frozen(x[::2]), frozen(x[1::2])
+    assert ranking.top_k(np, some, k=5)[1].tolist() == [[1, 3, 5, 6, 2]] * 10
+    assert ranking.top_k(np, others, k=3)[1].tolist() == [[1, 3, 2]] * 10
+    assert (ranking.nth_element(np, others, n=2, reverse=True) == np.inf).all()
 
 
 def test_in_top_k():
