@@ -57,8 +57,8 @@ from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 
 from daskvars.remote.main_guard import refuse_clusters_of_imports as _refuse_clusters_of_imports
+from daskvars.surface.loading import importing as _importing
 from daskvars.surface.loading import load_with as _load_with
-from daskvars.surface.loading import paused_collector as _paused_collector
 
 __version__ = "0.1.0"
 
@@ -98,7 +98,7 @@ def _named(name: str) -> typing.Any:
     elif name in _LOADED_WITH:
         value = getattr(_named(_LOADED_WITH[name]), name)
     else:
-        with _paused_collector():
+        with _importing():
             value = getattr(_import_module(f"{__name__}.names"), name)
     globals()[name] = value
     return value

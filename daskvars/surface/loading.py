@@ -56,3 +56,18 @@ def paused_collector() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Have Python collect no garbage within, nor look through what was imported right after it.
+
+    Modules stay for good, so what they made becomes old at once: `gc.unfreeze` puts into the oldest
+    generation what `gc.freeze` took out of all. To look through it once is a tenth of importing
+    this package (m, 20 of 190 ms). A program that keeps frozen objects of its own keeps them so.
+    """
+    with paused_collector():
+        yield
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()

@@ -24,7 +24,10 @@ import sys
 import types
 from typing import Any
 
-from daskvars.v1.names import graph_mode, inner_modules
+from daskvars.surface.loading import importing as _importing
+
+with _importing():
+    from daskvars.v1.names import graph_mode, inner_modules
 
 __version__ = graph_mode.VERSION
 __all__ = list(graph_mode.NAMES)

@@ -1,0 +1,35 @@
+"""What is imported is not looked through by the garbage collector, and garbage still is."""
+
+import pytest
+
+from tests import fresh
+
+pytestmark = pytest.mark.slow
+PROGRAM = """
+import gc, sys, weakref
+from daskvars.surface.loading import importing
+
+class Knot:
+    def __init__(self):
+        self.itself = self
+
+if sys.argv[1:]:
+    gc.freeze()
+before = gc.get_freeze_count()
+with importing():
+    known = weakref.ref(Knot())
+    print(gc.isenabled())
+print(gc.isenabled(), gc.get_freeze_count() == before)
+gc.collect(1)  # the young and the middle-aged
+print(known() is None)
+gc.collect()
+print(known() is None)
+"""
+
+
+def test_what_was_made_is_old_and_its_garbage_is_found_later():
+    assert fresh.run(PROGRAM).split() == ["False", "True", "True", "False", "True"]
+
+
+def test_what_a_program_has_frozen_stays_frozen():
+    assert fresh.run(PROGRAM, "frozen").split() == ["False", "True", "True", "True", "True"]
