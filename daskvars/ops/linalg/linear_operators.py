@@ -64,8 +64,8 @@ class LinearOperator:
 
     >>> import daskvars as dv
     >>> lower = dv.linalg.LinearOperatorLowerTriangular([[2.0, 9.0], [1.0, 4.0]])
-    >>> isinstance(lower, LinearOperator), lower.shape.as_list(), lower.is_square
-    (True, [2, 2], True)
+    >>> lower
+    <LinearOperatorLowerTriangular 'LinearOperatorLowerTriangular' shape=(2, 2) dtype=float32>
     >>> lower.matvec([1.0, 1.0]).numpy(), lower.solvevec([2.0, 5.0]).numpy()
     (array([2., 5.], dtype=float32), array([1., 1.], dtype=float32))
     """
@@ -86,6 +86,9 @@ class LinearOperator:
         self.is_self_adjoint = is_self_adjoint
         self.is_positive_definite = is_positive_definite
         self.is_square = is_square
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
 
     # -- what it is ---------------------------------------------------------------------------
 
