@@ -30,10 +30,14 @@ def is_gone(error: BaseException) -> bool:
 
 
 def error_of(future: Future) -> Exception:
-    """Return the error of a failed future, with the worker's traceback."""
+    """Return the error of a failed future, with the worker's traceback.
+
+    It is a copy. Dask keeps what it has as long as there are futures of that key, and whatever is
+    raised refers to the calls that it came through, which know the future: none would ever end.
+    """
     if future.status == "cancelled":
         return CancelledError(f"{future.key} is lost")
-    return future.exception().with_traceback(future.traceback())
+    return copy.copy(future.exception()).with_traceback(future.traceback())
 
 
 def unavailable(

@@ -295,6 +295,24 @@ def test_a_failure_surfaces_at_the_next_call_and_undoes_what_came_after(cluster)
             session.close()
 
 
+@pytest.mark.parametrize("is_fetched", [True, False])
+def test_a_failure_that_was_told_keeps_nothing_on_the_scheduler(cluster, is_fetched):
+    x = tf.placeholder(tf.float64, [4])
+    v = tf.Variable(np.zeros(4))
+    add = v.assign_add(tf.check_numerics(x, "x"))
+    with initialized() as session:
+        wanted = add if is_fetched else add.op
+        for bad in np.nan, np.inf, np.nan:
+            with pytest.raises(InvalidArgumentError):
+                session.run(wanted, {x: np.full(4, bad)})
+                session.run(v)
+        gc.collect()
+        wait_until(
+            lambda: all(future.status != "error" for future in list(cluster.futures.values())),
+            "errors are let go of",
+        )
+
+
 def test_initialization_that_fails_leaves_variables_without_value(cluster):
     x = tf.placeholder(tf.float64, [2])
     v = tf.Variable(tf.check_numerics(x, "x"), name="v")

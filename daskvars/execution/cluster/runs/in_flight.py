@@ -256,6 +256,7 @@ class InFlight:
             gather = partial(executor.client.gather, asynchronous=True)
             return sync_while_connected(executor.client, gather, futures)
         except Exception as error:  # noqa: BLE001 - what it means is told with the run
+            error.__traceback__ = None  # Dask keeps the error: see `errors.error_of`
             executor.check_connected()
             if is_gone(error):  # Dask may not have taken the run: then nobody else says so
                 executor.call_scheduler(
