@@ -35,6 +35,7 @@ MIN_FLOPS, PIECE_FLOPS = 4e7, 2e8
 # pieces give is copied (m: a softmax of 20M, 39 ms, takes 52 in two pieces).
 MIN_FLOPS_PER_BYTE = 1
 MAX_REPEATED = 0.03  # bytes for each flop that pieces read again or add up: a third of their time
+MIN_ADDED = 4  # bytes of an element: sums of 16-bit floats, rounded already, are not added up
 WHOLE = -1
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -99,7 +100,9 @@ def cut_of(pieces: Pieces, shapes: Shapes, itemsize: int) -> Cut | None:
         sizes = [shape[dim] for shape, dim in zip(shapes, dims, strict=True) if dim != WHOLE]
         if label == WHOLE or len(set(sizes)) != 1 or sizes[0] < 2:
             continue
-        if (dims[-1] == WHOLE and not pieces.adds) or (pieces.leading and 0 not in dims[:-1]):
+        if dims[-1] == WHOLE and (not pieces.adds or itemsize < MIN_ADDED):
+            continue
+        if pieces.leading and 0 not in dims[:-1]:
             continue
         repeated = sum(size for size, dim in zip(nbytes, dims, strict=True) if dim == WHOLE)
         found.append((repeated, len(found), sizes[0], dims))

@@ -128,6 +128,14 @@ def test_small_products_are_not_worth_a_thread():
     assert len(cut_of(PRODUCT, ((1024, 1024), (1024, 1024), (1024, 1024)), 4).sizes) == 8
 
 
+def test_sums_of_halves_are_not_added_up():
+    shapes = (64, 1 << 20), (1 << 20, 64), (64, 64)
+    assert cut_of(PRODUCT, shapes, 4).output == pieces.WHOLE
+    assert cut_of(PRODUCT, shapes, 2) is None
+    tall = (1 << 20, 64), (64, 64), (1 << 20, 64)
+    assert cut_of(PRODUCT, tall, 2) == cut_of(PRODUCT, tall, 4) is not None
+
+
 def test_what_is_as_fast_as_memory_is_left_whole():
     assert cut_of(PRODUCT, ((9000, 9000), (9000, 1), (9000, 1)), 4) is None
     assert cut_of(PRODUCT, ((9000, 9000), (9000, 16), (9000, 16)), 4) is not None
