@@ -149,6 +149,7 @@ class Tensor(WithOperators, ShownInNotebooks):
     device: str = forwards(
         "op.device", 'The device asked for, a string such as "/job:ps/task:1" or "".'
     )
+    _op: Operation = forwards("op", "The same as `op`: programs read TensorFlow's own attribute.")
     value_index: int = forwards("index", "Which output of its operation this is.")
 
     def ref(self) -> Reference:

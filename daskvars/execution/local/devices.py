@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -63,7 +64,7 @@ def check_devices(operations: Iterable[Operation], is_soft: bool) -> None:
 
     Args:
       operations: what a plan is made of.
-      is_soft: whether they may run on the CPU instead, with a line in the log.
+      is_soft: whether they may run on the CPU instead, with a line in the log for each device.
 
     Raises:
       PlacementError: one is, and may not.
@@ -73,11 +74,12 @@ def check_devices(operations: Iterable[Operation], is_soft: bool) -> None:
         return
     if not is_soft:
         raise _refusal(found)
-    for op in found:
+    for device, count in Counter(op.device for op in found).items():
         logger.warning(
-            "soft placement: %s asks for %s, which is not in this process; it runs on %s",
-            op.name,
-            op.device,
+            "soft placement: %s asks for %s%s, which is not in this process; it runs on %s",
+            next(op.name for op in found if op.device == device),
+            device,
+            f", as do {count - 1} others" if count > 1 else "",
             CPU,
         )
 

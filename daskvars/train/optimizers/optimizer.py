@@ -146,13 +146,13 @@ class Optimizer(Trackable, ShownByArguments):
         """
         if isinstance(loss, Tensor) and loss.graph is None:
             raise RuntimeError(LOSS_OF_EAGER)
-        grads_and_vars = self.compute_gradients(
+        grads_and_vars = self.compute_gradients(  # by name: subclasses take the rest as **kwargs
             loss,
-            var_list,
-            gate_gradients,
-            aggregation_method,
-            colocate_gradients_with_ops,
-            grad_loss,
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
         )
         if all(gradient is None for gradient, _ in grads_and_vars):
             variables = [v for _, v in grads_and_vars]

@@ -89,3 +89,26 @@ def test_variables_and_slots_without_values_are_named_at_once():
     assert {"v", "w", "x", "y", "z", "v/Momentum"} <= {*words}
     assert "6 of the variables" in str(error.value)
     assert "global_variables_initializer()" in str(error.value)
+
+
+class Averaging(tf.train.AdamOptimizer):
+    """An optimizer whose gradients are averaged over workers, as Horovod's and MPI's are."""
+
+    def compute_gradients(self, loss, var_list, **kwargs):
+        pairs = super().compute_gradients(loss, var_list, **kwargs)
+        return [(gradient / 2.0, variable) for gradient, variable in pairs]
+
+    def apply_gradients(self, grads_and_vars, **kwargs):
+        return super().apply_gradients(grads_and_vars, **kwargs)
+
+
+def test_a_subclass_takes_over_a_half_of_minimize(initialized):
+    w = tf.get_variable("w", [], initializer=tf.constant_initializer(2.0))
+    step = Averaging(0.1).minimize(w * w, var_list=[w])
+    with initialized() as session:
+        session.run(step)
+        assert abs(session.run(w) - 1.9) < 1e-3
+
+
+def test_programs_read_a_tensors_operation_by_tensorflows_own_attribute():
+    assert tf.placeholder(tf.float32)._op.type == "Placeholder"

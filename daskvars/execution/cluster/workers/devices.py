@@ -38,6 +38,7 @@ class DeviceWorkers:
         self.soft = False
         self._seen: set[str] = set()
         self._found: dict[tuple[str, bool], list[WorkerInfo]] = {}
+        self._softly_placed: set[str] = set()
         self._version = -1
 
     @property
@@ -52,6 +53,7 @@ class DeviceWorkers:
     def _on_change(self) -> None:
         """Forget what was found out about workers before they changed."""
         self._found = {}
+        self._softly_placed = set()
 
     @property
     def version(self) -> int:
@@ -149,13 +151,16 @@ class DeviceWorkers:
         self.require(wanted, op_in_words(name), name)
         if not self.soft or matching(self.worker_infos, wanted):
             return wanted, "pinned by tf.device" if wanted else ""
-        logger.warning(
-            "soft placement: %s asks for %s, which no worker offers; it runs on %s. Workers: %s",
-            name,
-            device,
-            self._softened(wanted) or "any worker",
-            listed(self.worker_infos),
-        )
+        if wanted not in self._softly_placed:
+            logger.warning(
+                "soft placement: %s asks for %s, which no worker offers; it runs on %s, as what "
+                "else asks for it. Workers: %s",
+                name,
+                device,
+                self._softened(wanted) or "any worker",
+                listed(self.worker_infos),
+            )
+            self._softly_placed.add(wanted)
         return wanted, f"soft-placed: no worker offers {wanted}"
 
     def described(self, device: str) -> str:
