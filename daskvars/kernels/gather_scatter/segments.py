@@ -68,14 +68,14 @@ def check_ids(xp: ArrayModule, ids: Array, *, size: int, what: str = "indices") 
     unsigned = ids.view(f"u{ids.dtype.itemsize}") if ids.dtype.kind == "i" else ids
     if unsigned.max() < size:
         return
-    place = int(xp.flatnonzero(unsigned >= size)[0])
-    position = ",".join(str(int(index)) for index in np.unravel_index(place, ids.shape))
-    raise InvalidArgumentError(
-        None,
-        None,
-        f"{what}{f'[{position}]' if position else ''} = {int(ids.reshape(-1)[place])} "
-        f"is not in [0, {size})",
-    )
+    found = _found(ids, int(xp.flatnonzero(unsigned >= size)[0]))
+    raise InvalidArgumentError(None, None, f"{what}{found} is not in [0, {size})")
+
+
+def _found(ids: Array, number: int) -> str:
+    """Return where one of the ids is, and which it is, in words."""
+    position = ",".join(map(str, map(int, np.unravel_index(number, ids.shape))))
+    return f"{f'[{position}]' if position else ''} = {int(ids.reshape(-1)[number])}"
 
 
 def segment_sum(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:
@@ -207,18 +207,17 @@ def segment_rows(
     size: int | None = None,
 ) -> tuple[Array, Any]:
     """Return the ids [n], counted from ``offset``, and the rows [n, ...] that are of one part."""
-    shape, ids = ids.shape, ids.reshape(-1)
+    given, ids = ids, ids.reshape(-1)
     if not ids.size:
         return ids, rows
     whole = num_segments if size is None else size
     low, high = int(ids.min()), int(ids.max())
     if high >= whole:
-        place = int(xp.flatnonzero(ids >= whole)[0])
-        position = ",".join(str(int(index)) for index in np.unravel_index(place, shape))
+        found = _found(given, int(xp.flatnonzero(ids >= whole)[0]))
         raise InvalidArgumentError(
             None,
             None,
-            f"segment_ids[{position}] = {int(ids[place])} is out of range [0, {whole}): "
+            f"segment_ids{found} is out of range [0, {whole}): "
             "raise num_segments or drop the row with a negative id",
         )
     if low >= offset and high < offset + num_segments:
