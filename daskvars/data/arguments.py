@@ -81,11 +81,11 @@ def _padded_shape(item: Any) -> Shape | Tensor:
 
 
 def padding_of(node: Node, given: Any) -> list[Any]:
-    """Return what each component of elements is filled up with.
+    """Return what each component of elements is filled up with: a scalar, or the tensor of one.
 
     Raises:
       ValueError: they nest otherwise than elements, or one is no scalar.
-      TypeError: an array is of another dtype.
+      TypeError: an array or a tensor is of another dtype.
     """
     specs = flatten(node.structure)
     if given is None:
@@ -98,15 +98,16 @@ def padding_of(node: Node, given: Any) -> list[Any]:
             value = b"" if spec.dtype is string else 0
             found.append(value if spec.dtype is string else spec.dtype.np.type(value))
             continue
-        array = numpy.asarray(as_component(value))
-        if array.shape != ():
+        item = as_component(value)
+        array = item if isinstance(item, Tensor) else numpy.asarray(item)
+        if not shapes.compatible(shapes.as_tuple(array.shape), ()):
             raise ValueError(f"Padding value should be a scalar, but is {value!r}")
-        if isinstance(value, numpy.ndarray | numpy.generic) and (
-            dtypes.as_dtype(array.dtype) is not spec.dtype
-        ):
+        kind = dtypes.as_dtype(array.dtype).base_dtype
+        if isinstance(value, Tensor | numpy.ndarray | numpy.generic) and kind is not spec.dtype:
             raise TypeError(
-                f"Padding value type ({dtypes.as_dtype(array.dtype).name}) does not match the type "
-                f"of the corresponding component ({spec.dtype.name})."
+                f"Padding value type ({kind.name}) does not match the type of the corresponding "
+                f"component ({spec.dtype.name})."
             )
-        found.append(dtypes.to_numpy(value, spec.dtype)[()])
+        is_tensor = isinstance(item, Tensor)
+        found.append(item if is_tensor else dtypes.to_numpy(value, spec.dtype)[()])
     return found

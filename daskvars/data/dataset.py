@@ -367,7 +367,8 @@ class Dataset:
           padded_shapes: the shape for each component, in the structure of elements, a tensor [rank]
             where a run tells it; None or -1 in it for the largest size in the batch. By default
             that everywhere.
-          padding_values: a scalar for each component; by default 0, or the empty string.
+          padding_values: a scalar for each component, a tensor [] too; by default 0, or the empty
+            string.
           drop_remainder: leave out the last batch if it is smaller.
 
         Raises:

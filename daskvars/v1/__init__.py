@@ -36,6 +36,7 @@ globals().update(graph_mode.NAMES)
 for _name, _value in graph_mode.NAMES.items():
     if isinstance(_value, types.ModuleType):
         sys.modules.setdefault(f"{__name__}.{_name}", _value)
+sys.modules.setdefault(f"{__name__}.compat.v1", sys.modules[__name__])
 inner_modules.put_modules(sys.modules[__name__])
 
 

@@ -212,3 +212,30 @@ def test_an_iterator_of_another_dtype_is_no_iterator_of_a_handle():
         element = tf.data.Iterator.from_string_handle(handle, tf.int32, [None]).get_next()
         with pytest.raises(InvalidArgumentError, match=r"float32.*int32"):
             session.run(element)
+
+
+def test_rows_are_filled_up_with_what_a_table_says(graph):
+    """As translators do, within a function too: the id of the end of a sentence is a tensor."""
+    table = tf.contrib.lookup.index_table_from_tensor(["a", "b", "</s>"])
+    end = tf.cast(table.lookup(tf.constant("</s>")), tf.int32)
+
+    def filled(rows):
+        return rows.padded_batch(2, ([None], []), (end, 7))
+
+    rows = tf.data.Dataset.range(1, 3)
+    rows = rows.map(lambda n: (tf.fill([tf.cast(n, tf.int32)], 0), n))
+    grouped = rows.apply(
+        tf.contrib.data.group_by_window(
+            lambda *_: tf.constant(0, tf.int64), lambda _, d: filled(d), 2
+        )
+    )
+    for data in (filled(rows), grouped):
+        iterator = data.make_initializable_iterator()
+        with tf.Session() as session:
+            session.run(tf.tables_initializer())
+            session.run(iterator.initializer)
+            assert session.run(iterator.get_next())[0].tolist() == [[0, 2], [0, 0]]
+    with pytest.raises(TypeError, match=r"type \(float32\) does not match"):
+        rows.padded_batch(2, ([None], []), (tf.constant(1.0), 7))
+    with pytest.raises(ValueError, match="should be a scalar"):
+        rows.padded_batch(2, ([None], []), (tf.constant([1]), 7))

@@ -33,6 +33,8 @@ def test_every_module_has_the_names_of_the_namespaces_it_is_listed_with():
 
 
 IMPORTS = """
+import daskvars.v1.compat.v1 as tf; tf.Session, tf.contrib
+from daskvars.v1.compat import v1; v1.Session
 from daskvars.v1.python.framework import ops, dtypes; ops.convert_to_tensor, ops.Tensor
 from daskvars.v1.python.ops import array_ops, math_ops, variable_scope; array_ops.concat
 from daskvars.v1.python.ops.array_ops import shape
@@ -95,6 +97,43 @@ def test_functions_without_a_public_name_compute():
         np.testing.assert_array_equal(session.run(slope), [0.0, 2.0])
     assert tensor_shape.unknown_shape(2).as_list() == [None, None]
     assert tensor_util.constant_value(tf.constant(2)) == 2
+
+
+def test_cells_and_loops_of_one_s_own_are_written_with_what_cells_are(graph):
+    from daskvars.v1.contrib.rnn.python.ops.core_rnn_cell import _Linear, _linear
+    from daskvars.v1.python.ops import rnn_cell_impl
+
+    x, h = tf.placeholder(tf.float32, [None, 2]), tf.ones([3, 4])
+    with tf.variable_scope("gates"):
+        one = _linear([x, h], 5, True, tf.ones_initializer(), tf.ones_initializer())
+    with tf.variable_scope("gates", reuse=True):
+        same = _Linear([x, h], 5, True)
+    with tf.variable_scope("other"):
+        plain = _linear(x, 5, False, kernel_initializer=tf.ones_initializer())
+    assert [v.op.name for v in tf.global_variables()] == [
+        "gates/kernel",
+        "gates/bias",
+        "other/kernel",
+    ]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run([one, same([x, h]), plain], {x: np.ones([3, 2])})
+    np.testing.assert_array_equal(found[0], np.full([3, 5], 7.0))
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], np.full([3, 5], 2.0))
+    with pytest.raises(ValueError, match="must be specified"):
+        _linear([], 5, True)
+    with pytest.raises(ValueError, match="known"):
+        _linear(tf.placeholder(tf.float32, [3, None]), 5, True)
+    concat = rnn_cell_impl._concat
+    assert tf.Session().run(concat(tf.shape(h)[0], 7)).tolist() == [3, 7]
+    assert concat(None, 7, static=True) is None and concat(3, [7, 8], static=True) == [3, 7, 8]
+    with pytest.raises(ValueError, match="None"):
+        concat(None, 7)
+    assert rnn_cell_impl._like_rnncell(tf.nn.rnn_cell.GRUCell(3))
+    assert not rnn_cell_impl._like_rnncell(3)
+    with pytest.raises(TypeError, match="cell_fw must be an instance of RNNCell"):
+        rnn_cell_impl.assert_like_rnncell("cell_fw", 3)
 
 
 def test_a_timeline_is_the_trace_of_a_run():

@@ -163,7 +163,7 @@ class PaddedBatched(Batched):
       is_remainder_dropped: whether a last, smaller batch is left out.
       padded: the shape for each component, in which None is the largest of the batch; or a tensor
         [rank], in which -1 is.
-      padding: what they are filled up with.
+      padding: what they are filled up with, scalars or tensors [].
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class PaddedBatched(Batched):
                 )
         super().__init__(input, size, is_remainder_dropped)
         self._padded, self._padding = padded, padding
-        self.operands = (size, *[shape for shape in padded if isinstance(shape, Tensor)])
+        self.operands = (size, *[t for t in (*padded, *padding) if isinstance(t, Tensor)])
         known = int(size) if self._drops and not hasattr(size, "graph") else None
         self.structure = pack(
             input.structure,
@@ -204,9 +204,10 @@ class PaddedBatched(Batched):
             _sizes(pass_.value(shape)) if isinstance(shape, Tensor) else shape
             for shape in self._padded
         ]
+        padding = [pass_.value(value) for value in self._padding]
 
         def filled(elements: Sequence[Element]) -> Element:
-            columns = zip(zip(*elements, strict=True), padded, self._padding, strict=True)
+            columns = zip(zip(*elements, strict=True), padded, padding, strict=True)
             return tuple(_fill_up(parts, shape, value) for parts, shape, value in columns)
 
         return _Batches(source, self.size(pass_), self._drops, filled)
@@ -240,6 +241,7 @@ def _fill_up(parts: Sequence[numpy.ndarray], shape: Shape, value: Any) -> numpy.
             f"Attempted to pad to a smaller size than the input element: {list(largest)} is larger "
             f"than the padded shape {list(sizes)}",
         )
+    value = value[()] if isinstance(value, numpy.ndarray) else value
     found = numpy.full((len(parts), *sizes), value, parts[0].dtype)
     for number, part in enumerate(parts):
         inner: Any = (number, *[slice(n) for n in part.shape])

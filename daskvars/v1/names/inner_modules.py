@@ -19,7 +19,7 @@ from daskvars.execution.config_proto import ConfigProto
 from daskvars.execution.session import Session
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import apply
-from daskvars.graph.scopes.default_graph import in_graph_of_inputs
+from daskvars.graph.scopes.default_graph import in_graph_class, in_graph_of_inputs
 from daskvars.inspect_checkpoint import print_tensors_in_checkpoint_file
 from daskvars.ops.control.dependencies import with_dependencies
 from daskvars.ops.nn.activation import RELU_GRAD
@@ -27,6 +27,7 @@ from daskvars.ops.rules.static_shapes import get_static_value
 from daskvars.train.checkpoints.reader import NewCheckpointReader
 from daskvars.train.optimizers.moving_averages import assign_moving_average
 from daskvars.v1 import handwritten_digits, switching
+from daskvars.v1.contrib.networks import linear_maps
 from daskvars.v1.graphs.tensor_protos import make_ndarray
 from daskvars.v1.sessions.monitoring_hooks import Timeline
 
@@ -130,8 +131,18 @@ def _switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) ->
     return switching.Switch(data=data, pred=pred, name=name)
 
 
+_OF_CELLS = {
+    "_Linear": in_graph_class(linear_maps.LinearMap),
+    "_concat": in_graph_of_inputs(linear_maps.batch_shape),
+    "_like_rnncell": linear_maps.is_like_cell,
+    "_linear": in_graph_of_inputs(linear_maps.linear),
+    "assert_like_rnncell": linear_maps.assert_like_cell,
+}
 # Module -> what is in it without a public name, or by another one.
 UNLISTED: dict[str, dict[str, Any]] = {
+    "contrib.rnn.python.ops.core_rnn_cell": _OF_CELLS,
+    "python.ops.rnn_cell": _OF_CELLS,
+    "python.ops.rnn_cell_impl": _OF_CELLS,
     "python.client.device_lib": {"list_local_devices": _list_local_devices},
     "python.client.timeline": {"Timeline": Timeline},
     "python.framework.tensor_util": {

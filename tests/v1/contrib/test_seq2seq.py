@@ -115,6 +115,65 @@ def test_a_step_of_beam_search_is_tensorflows(graph, name):
     assert [value.tolist() for value in values_of(found)] == list(wanted)
 
 
+@pytest.mark.parametrize("wraps", [1, 2])
+def test_finished_beams_lose_score_for_places_that_were_left_out(graph, wraps):
+    """TensorFlow 1.15's coverage: by the sum of log(min(attention so far, 1)) over the places."""
+    generator = np.random.default_rng(1)
+    memory, width, weight = tf.constant(generator.normal(size=[2, 4, 3]), tf.float32), 2, 0.3
+    memory = seq2seq.tile_batch(memory, width)
+    lengths = seq2seq.tile_batch(tf.constant([4, 3]), width)
+    cells = [
+        seq2seq.AttentionWrapper(
+            tf.nn.rnn_cell.GRUCell(3), seq2seq.LuongAttention(3, memory, lengths)
+        )
+        for _ in range(wraps)
+    ]
+    cell = cells[0] if wraps == 1 else tf.nn.rnn_cell.MultiRNNCell(cells)
+    made = {
+        w: seq2seq.BeamSearchDecoder(
+            cell,
+            tf.eye(3),
+            [1, 1],
+            0,
+            cell.zero_state(2 * width, tf.float32),
+            width,
+            coverage_penalty_weight=w,
+        )
+        for w in (0.0, weight)
+    }
+    attended = np.array(generator.uniform(0.2, 1.4, size=[2, width, 4]), "float32")
+    attended[1, :, 3] = 0.0  # behind the end
+    scores, grown = [], []
+    for decoder in made.values():
+        _, inputs, state = decoder.initialize()
+        state = state._replace(
+            log_probs=tf.constant([[-1.0, -1.5]] * 2), finished=tf.ones([2, 2]) > 0
+        )
+        if state.accumulated_attention_probs != ():
+            state = state._replace(accumulated_attention_probs=tf.constant(attended))
+        output, state, _, _ = decoder.step(2, inputs, state)
+        scores.append(output.scores)
+        grown.append(state.accumulated_attention_probs)
+    assert grown[0] == ()
+    (plain, covered), after = values_of([scores, grown[1]])
+    had = np.where(attended == 0, 1, np.minimum(attended, 1))
+    wanted = plain + weight * np.log(had).sum(2)
+    np.testing.assert_allclose(covered, -np.sort(-wanted, axis=1), rtol=1e-5)
+    # What is finished attends to nothing more; beams are in their new order.
+    order = np.argsort(-wanted, axis=1, kind="stable")
+    np.testing.assert_array_equal(after, np.take_along_axis(attended, order[..., None], 1))
+    found, _, _ = seq2seq.dynamic_decode(made[weight], maximum_iterations=3)
+    assert values_of(found.predicted_ids).shape[::2] == (2, width)
+
+
+def test_coverage_needs_attention(graph):
+    decoder = seq2seq.BeamSearchDecoder(
+        Says(np.zeros([4, 3])), tf.eye(3), [1, 1], 0, tf.zeros([4, 1]), 2, None, 0.0, 0.5
+    )
+    with pytest.raises(ValueError, match="no cell of the decoder pays attention"):
+        decoder.initialize()
+
+
 def test_a_beam_search_that_is_wide_enough_finds_the_best_sequences(graph):
     end, weight, steps, width = 2, 0.7, 3, 8
     logits = GENERATOR.normal(size=[3, 3]).astype("float32")

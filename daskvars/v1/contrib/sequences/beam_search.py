@@ -18,6 +18,7 @@ from daskvars.layers.recurrent.cell import check_is_cell
 from daskvars.ops.array.constant import fill, zeros
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.constant import size as num_elements
+from daskvars.ops.array.joining import stack
 from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.ranges import range as range_
 from daskvars.ops.array.ranges import sequence_mask
@@ -28,15 +29,18 @@ from daskvars.ops.control.cond import cond
 from daskvars.ops.control.map_fn import scan
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.gather_scatter.gather import gather
+from daskvars.ops.math.arithmetic import minimum
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater, logical_not, logical_or, where
 from daskvars.ops.math.division import floordiv, floormod
-from daskvars.ops.math.reduce import reduce_all, reduce_max
+from daskvars.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.math.scans import cumsum
+from daskvars.ops.math.transcendental import log
 from daskvars.ops.nn.ranking import top_k
 from daskvars.ops.nn.softmax import log_softmax
 from daskvars.shapes import TensorShape
 from daskvars.surface.forwarding import forwards
+from daskvars.v1.contrib.sequences.attention_wrapper import AttentionWrapperState
 from daskvars.v1.contrib.sequences.decoders import Decoder, check_is_layer
 from daskvars.v1.contrib.sequences.next_inputs import checked_tokens, embedding_function
 from daskvars.v1.contrib.sequences.structures import (
@@ -55,12 +59,15 @@ class BeamSearchDecoderState(NamedTuple):
       log_probs: [batch, beam], of what was written so far.
       finished: [batch, beam] bool.
       lengths: [batch, beam] int64.
+      accumulated_attention_probs: [batch, beam, places], the attention to each place so far; or ()
+        where no coverage is scored.
     """
 
     cell_state: Any
     log_probs: Any
     finished: Any
     lengths: Any
+    accumulated_attention_probs: Any = ()
 
 
 class BeamSearchDecoderOutput(NamedTuple):
@@ -192,14 +199,17 @@ class BeamSearchDecoder(Decoder):
       beam_width: how many beginnings are kept.
       output_layer: a layer on the outputs, such as `Dense` to the logits of a vocabulary.
       length_penalty_weight: scores are divided by ``((5 + length) / 6) ** weight``.
+      coverage_penalty_weight: of the finished beams' scores, how much is taken off for places that
+        attention left out: the sum of the logarithms of what each place had, 1 at most.
       reorder_tensor_arrays: bring `TensorArray`s of the state, such as the alignment history, into
         the order of the beams in the end, as one tensor each.
 
     Raises:
       TypeError: a cell or layer is none.
-      ValueError: `start_tokens` is no vector, `end_token` no scalar, or the state not tiled.
+      ValueError: `start_tokens` is no vector, `end_token` no scalar, the state not tiled, or
+        coverage scored where no attention is in the state.
 
-    Source: TensorFlow 1.8, ``tf.contrib.seq2seq.BeamSearchDecoder``.
+    Source: TensorFlow 1.15, ``tf.contrib.seq2seq.BeamSearchDecoder``.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -223,6 +233,7 @@ class BeamSearchDecoder(Decoder):
         beam_width: int,
         output_layer: Layer | None = None,
         length_penalty_weight: TensorLike = 0.0,
+        coverage_penalty_weight: TensorLike = 0.0,
         reorder_tensor_arrays: bool = True,
     ) -> None:
         check_is_cell(cell)
@@ -236,6 +247,7 @@ class BeamSearchDecoder(Decoder):
         self._static_batch = starts.get_shape().as_list()[0]
         self._beam_width = beam_width
         self._length_penalty_weight = length_penalty_weight
+        self._coverage_penalty_weight = coverage_penalty_weight
         self._initial_cell_state = map_structure(
             self._split_state, initial_state, cell.state_size, check_types=False
         )
@@ -275,6 +287,7 @@ class BeamSearchDecoder(Decoder):
             log_probs=where(is_first, 0 * first, fill(shape_of(first), cast(-math.inf, dtype))),
             finished=finished,
             lengths=zeros([self._batch, self._beam_width], int64),
+            accumulated_attention_probs=self._attention_in(self._initial_cell_state),
         )
         return finished, self._start_inputs, state
 
@@ -320,6 +333,9 @@ class BeamSearchDecoder(Decoder):
         log_probs = where(is_over, after_end, step) + expand_dims(state.log_probs, 2)
         grows = cast(logical_not(logical_or(is_end, is_over)), int64)
         scores = log_probs / self._penalty(expand_dims(state.lengths, 2) + grows, log_probs.dtype)
+        attended = self._attention_so_far(cell_state, state)
+        if not isinstance(attended, tuple):
+            scores += expand_dims(self._uncovered(attended, state.finished), 2)
         best, places = top_k(reshape(scores, flat), k=width)
         ids, beams = floormod(places, vocabulary), floordiv(places, vocabulary)
 
@@ -335,7 +351,42 @@ class BeamSearchDecoder(Decoder):
             log_probs=gather(reshape(log_probs, flat), places, batch_dims=1),
             finished=logical_or(was_finished, equal(ids, end)),
             lengths=of_beams(state.lengths) + cast(logical_not(was_finished), int64),
+            accumulated_attention_probs=nest.map_structure(of_beams, attended),
         )
+
+    @property
+    def _scores_coverage(self) -> bool:
+        weight = self._coverage_penalty_weight
+        return isinstance(weight, Tensor) or weight != 0
+
+    def _attention_in(self, cell_state: Any) -> Any:
+        """Return the attention [batch, beam, places] of a step: the mean of all that is paid."""
+        if not self._scores_coverage:
+            return ()
+        is_one = isinstance(cell_state, AttentionWrapperState)
+        parts = [cell_state] if is_one or not isinstance(cell_state, tuple) else cell_state
+        found = [part.alignments for part in parts if isinstance(part, AttentionWrapperState)]
+        if not found:
+            raise ValueError(
+                "coverage_penalty_weight must be 0.0 if no cell of the decoder pays attention"
+            )
+        means = [reduce_mean(stack(list(a)), 0) if isinstance(a, tuple) else a for a in found]
+        return means[0] if len(means) == 1 else reduce_mean(stack(means), 0)
+
+    def _attention_so_far(self, cell_state: Any, state: BeamSearchDecoderState) -> Any:
+        """Return the attention [batch, beam, places] of all steps until a beam was finished."""
+        now = self._attention_in(cell_state)
+        if isinstance(now, tuple):
+            return ()
+        goes_on = cast(logical_not(state.finished), now.dtype)
+        return state.accumulated_attention_probs + now * expand_dims(goes_on, 2)
+
+    def _uncovered(self, attended: Tensor, finished: Tensor) -> Tensor:
+        """Return what the score [batch, beam] of each finished beam loses, as it is added."""
+        # A place that had nothing at all is none: it lies behind the end of its sequence.
+        had = where(equal(attended, 0 * attended), 0 * attended + 1, attended)
+        lost = reduce_sum(log(minimum(had, 0 * had + 1)), 2)
+        return lost * cast(finished, lost.dtype) * cast(self._coverage_penalty_weight, lost.dtype)
 
     def _penalty(self, lengths: Tensor, dtype: Any) -> Any:
         weight = self._length_penalty_weight
