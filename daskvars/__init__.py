@@ -95,6 +95,9 @@ def _named(name: str) -> typing.Any:
     """Load what has a name: a module, or with one function or class all of them."""
     if name in _MODULES:
         value = _import_module(_MODULES[name])
+        if hasattr(value, "__all__"):
+            refuses = _import_module(f"{__name__}.surface.names_of_v1").refuses
+            vars(value).setdefault("__getattr__", refuses(f"{__name__}.{name}", value.__all__))
     elif name in _LOADED_WITH:
         value = getattr(_named(_LOADED_WITH[name]), name)
     else:

@@ -278,7 +278,7 @@ class MismatchError(RestoreError, InvalidArgumentError):
 
 
 def near_matches(name: str, candidates: Collection[str], count: int = 3) -> list[str]:
-    """The candidates that resemble a name, best first.
+    """The candidates that resemble a name, best first, then those that have it in theirs.
 
     Args:
         name: the name that was not found.
@@ -290,9 +290,14 @@ def near_matches(name: str, candidates: Collection[str], count: int = 3) -> list
 
     >>> near_matches("dense/kernal", ["dense/bias", "dense/kernel", "step"], count=1)
     ['dense/kernel']
+    >>> near_matches("Adam", ["AdamOptimizer", "NadamOptimizer", "Saver"])
+    ['AdamOptimizer', 'NadamOptimizer']
     """
     close = difflib.get_close_matches(name, candidates, n=count + 1, cutoff=0.6)
-    return [match for match in close if match != name][:count]
+    part = name.lower()
+    longer = [each for each in candidates if part in each.lower()] if len(part) > 2 else []
+    found = dict.fromkeys([*close, *sorted(longer, key=len)])
+    return [match for match in found if match != name][:count]
 
 
 def did_you_mean(name: str, candidates: Collection[str]) -> str:

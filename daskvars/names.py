@@ -329,7 +329,7 @@ __all__ = [
     "zeros_initializer", "zeros_like", "zeta",
 ]
 
-from daskvars.surface.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
+from daskvars.surface.names_of_v1 import refuses as _refuses
 
 if not typing.TYPE_CHECKING:
-    __getattr__ = _refuses_names_of_v1("daskvars", __all__)
+    __getattr__ = _refuses("daskvars", __all__)

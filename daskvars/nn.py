@@ -11,7 +11,7 @@ from daskvars.layers.recurrent.bidirectional import (
     bidirectional_dynamic_rnn, static_bidirectional_rnn,
 )
 from daskvars.layers.recurrent.rnn import dynamic_rnn, static_rnn, static_state_saving_rnn
-from daskvars.surface.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
+from daskvars.surface.names_of_v1 import refuses as _refuses
 from daskvars.ops.array.rearranging import depth_to_space, space_to_batch, space_to_depth
 from daskvars.ops.math.clip import global_norm
 from daskvars.ops.math.counting import zero_fraction
@@ -82,4 +82,4 @@ __all__ = [
 ]
 
 if not typing.TYPE_CHECKING:
-    __getattr__ = _refuses_names_of_v1(__name__, __all__)
+    __getattr__ = _refuses(__name__, __all__)

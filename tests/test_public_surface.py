@@ -171,6 +171,20 @@ def test_what_is_nowhere_is_not_said_to_be_in_v1():
     assert "v1" not in str(found.value)
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "said"),
+    [
+        ("train", "Adam", "'daskvars.train' has no attribute 'Adam' (did you mean 'AdamOptimizer'"),
+        ("random", "set_seed", "'daskvars.random' has no attribute 'set_seed' (did you mean"),
+        ("layers", "Dens", "'daskvars.layers' has no attribute 'Dens' (did you mean 'Dense'"),
+        ("", "keras", "daskvars has no 'keras': use layers, losses, metrics and train"),
+    ],
+)
+def test_every_namespace_says_what_is_meant(module, name, said):
+    code = f"import daskvars\ntry: daskvars.{module}.{name}".replace("..", ".")
+    assert said in fresh.run(f"{code}\nexcept AttributeError as error: print(error)")
+
+
 def test_v1_says_what_is_missing():
     meant = r"no 'matmull' \(did you mean 'matmul' or 'sparse_matmul'\?\)"
     with pytest.raises(AttributeError, match=meant):

@@ -32,7 +32,7 @@ from daskvars.summary.summary_ops import (
     tensor_summary,
     text,
 )
-from daskvars.surface.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
+from daskvars.surface.names_of_v1 import refuses as _refuses
 
 __all__ = [
     "Event",
@@ -51,4 +51,4 @@ __all__ = [
 ]
 
 if not typing.TYPE_CHECKING:
-    __getattr__ = _refuses_names_of_v1(__name__, __all__)
+    __getattr__ = _refuses(__name__, __all__)

@@ -1,8 +1,8 @@
-"""Names that are not here but in `daskvars.v1`, and the error that says so without loading it."""
+"""Names that are elsewhere, most in `daskvars.v1`: the error says where, and loads nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import NoReturn
 
@@ -69,15 +69,24 @@ NAMES_OF_V1 = {
 }
 
 
-def refuses_names_of_v1(module: str, names: list[str]) -> Callable[[str], NoReturn]:
+# Names of TensorFlow 2 -> what does their work.
+INSTEAD = {
+    "daskvars.keras": "use layers, losses, metrics and train",
+    "daskvars.optimizers": "optimizers are in daskvars.train",
+}
+
+
+def refuses(module: str, names: Collection[str]) -> Callable[[str], NoReturn]:
     """Return the `__getattr__` of a module: it says where a name is that is not in `names`."""
-    elsewhere = NAMES_OF_V1[module].split()
+    elsewhere = NAMES_OF_V1.get(module, "").split()
 
     @lru_cache(maxsize=256)  # tools ask each module for the same few names, thousands of times
     def message(name: str) -> str:
         if name in elsewhere:
             there = f"{module.replace('daskvars', 'daskvars.v1', 1)}.{name}"
             return f"{module} has no {name!r}: only TensorFlow-1 programs use it, as {there}"
+        if f"{module}.{name}" in INSTEAD:
+            return f"{module} has no {name!r}: {INSTEAD[f'{module}.{name}']}"
         return f"module {module!r} has no attribute {name!r}{did_you_mean(name, names)}"
 
     def __getattr__(name: str) -> NoReturn:

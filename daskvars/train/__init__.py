@@ -12,7 +12,7 @@ optimizers that only TensorFlow 1 has are in `daskvars.v1`.
 # fmt: off
 import typing
 
-from daskvars.surface.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
+from daskvars.surface.names_of_v1 import refuses as _refuses
 from daskvars.summary.event_files import summary_iterator
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.train.checkpoints.interchange import export_checkpoint, import_checkpoint
@@ -68,4 +68,4 @@ __all__ = [
 ]
 
 if not typing.TYPE_CHECKING:
-    __getattr__ = _refuses_names_of_v1(__name__, __all__)
+    __getattr__ = _refuses(__name__, __all__)
