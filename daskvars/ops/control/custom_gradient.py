@@ -152,8 +152,12 @@ def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 def _variables_read(results: list[Tensor], arguments: list[Tensor]) -> list[Tensor]:
-    """Return a read of each variable that lies between the arguments and the results."""
+    """Return a read of each variable that the function did to get from arguments to results.
+
+    A tensor that was there before the function began is given, whatever it was made of.
+    """
     found: dict[Operation, Tensor] = {}
+    began = min((t.op.id for t in arguments), default=-1)
     seen = ByIdentity([(t, True) for t in arguments])
     stack = list(results)
     while stack:
@@ -164,5 +168,6 @@ def _variables_read(results: list[Tensor], arguments: list[Tensor]) -> list[Tens
         inputs = tensor.op.inputs
         if inputs and inputs[0].spec.dtype.is_ref:
             found.setdefault(inputs[0].op, tensor)
-        stack.extend(inputs)
+        if tensor.op.id >= began:
+            stack.extend(inputs)
     return list(found.values())

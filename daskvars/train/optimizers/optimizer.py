@@ -398,7 +398,9 @@ class Optimizer(Trackable, ShownByArguments):
         self, grad: Tensor, handle: Variable, indices: Tensor
     ) -> Any:
         summed, unique = deduplicate(grad, indices)
-        return self._apply_sparse(IndexedSlices(summed, unique), handle)
+        known = handle.shape.as_list() if handle.shape.is_fully_defined() else None
+        shape = None if known is None else convert_to_tensor(known, name="dense_shape")
+        return self._apply_sparse(IndexedSlices(summed, unique, shape), handle)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         """Return the update of `var` for a sparse gradient of distinct indices."""

@@ -12,6 +12,7 @@ What is more than a name is here:
   beam search; ``trainings``: training steps, loops around them, losses, summaries;
 - ``random_fields``: likelihoods of sequences of tags; ``transformations`` of datasets;
 - ``old_summaries``: summaries whose tags are given;
+- ``all_reduce``: sums over towers;
 - ``images``: turned, moved and projected;
 - ``texts``: documents as numbers of words;
 - ``streaming_metrics``: correlations, and the best F1;

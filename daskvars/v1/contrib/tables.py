@@ -48,6 +48,7 @@ from daskvars.train.training_step import (
 )
 from daskvars.v1 import nest
 from daskvars.v1.contrib import (
+    all_reduce,
     arg_scopes,
     images,
     model_analyzer,
@@ -388,6 +389,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         ),
     },
     "metrics": _METRICS,
+    "nccl": _of(all_reduce, " ".join(all_reduce.__all__)),
     "nn": {"conv1d_transpose": conv1d_transpose, "nth_element": nth_element},
     "opt": {
         **_of(adam_variants, "AdaMaxOptimizer LazyAdamOptimizer NadamOptimizer"),

@@ -71,6 +71,26 @@ def test_variables_must_be_taken(graph):
         with_variable(False)(tf.constant(2.0))
 
 
+def test_what_a_tensor_from_outside_was_made_of_needs_no_gradient(graph):
+    """A gradient that has a gradient of its own, and looks at the result, as StyleGAN's do."""
+
+    @tf.custom_gradient
+    def leaky(x):
+        y = tf.maximum(x, 0.1 * x)
+
+        @tf.custom_gradient
+        def gradient(dy):
+            return tf.where(y >= 0, dy, 0.1 * dy), lambda ddx: tf.where(y >= 0, ddx, 0.1 * ddx)
+
+        return y, gradient
+
+    w = tf.get_variable("w", [2], initializer=tf.constant_initializer([3.0, -3.0]))
+    x = tf.constant([2.0, 2.0])
+    slope = tf.gradients(leaky(x * w), x)[0]  # w, and a tenth of w
+    values = run([slope, *tf.gradients(tf.square(slope), w)])
+    numpy.testing.assert_allclose(values, [[3.0, -0.3], [6.0, -0.06]], rtol=1e-6)
+
+
 def test_the_gradient_function_gives_one_per_argument(graph):
     x = tf.constant(2.0)
     y = tf.custom_gradient(lambda x: (x, lambda dy: [dy, dy]))(x)

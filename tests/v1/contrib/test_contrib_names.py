@@ -224,3 +224,18 @@ def test_f1_is_that_of_the_best_threshold(graph):
         session.run(tf.local_variables_initializer())
         np.testing.assert_allclose(session.run(update), 6 / 7, rtol=1e-5)  # above 0.375
         assert session.run(value) == session.run(update)
+
+
+def test_values_of_towers_are_put_together_on_the_device_of_each(graph):
+    towers = []
+    for i in range(2):
+        with tf.device(f"/job:worker/task:{i}"):
+            towers.append(tf.constant([1.0 + i, 3.0 - i]))
+    sums = contrib.nccl.all_sum(towers)
+    assert [t.device for t in sums] == [t.device for t in towers]
+    found = [combine(towers)[1] for combine in (contrib.nccl.all_prod, contrib.nccl.all_max)]
+    with tf.Session() as session:
+        assert [value.tolist() for value in session.run(sums)] == [[3.0, 5.0]] * 2
+        assert [value.tolist() for value in session.run(found)] == [[2.0, 6.0], [2.0, 3.0]]
+    with pytest.raises(ValueError, match=">0 tensors"):
+        contrib.nccl.all_sum([])

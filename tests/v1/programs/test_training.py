@@ -112,3 +112,24 @@ def test_a_subclass_takes_over_a_half_of_minimize(initialized):
 
 def test_programs_read_a_tensors_operation_by_tensorflows_own_attribute():
     assert tf.placeholder(tf.float32)._op.type == "Placeholder"
+
+
+class Densely(tf.train.Optimizer):
+    """An optimizer that updates a table's rows as if all were in the gradient."""
+
+    def __init__(self):
+        super().__init__(use_locking=False, name="Densely")
+
+    def _apply_dense(self, grad, var):
+        return var.assign_sub(grad)
+
+    def _apply_sparse(self, grad, var):
+        return self._apply_dense(tf.convert_to_tensor(grad), var)
+
+
+def test_a_gradient_of_rows_becomes_a_dense_one_in_a_programs_own_optimizer(initialized):
+    table = tf.get_variable("table", [3, 1], initializer=tf.zeros_initializer())
+    step = Densely().minimize(tf.reduce_sum(tf.nn.embedding_lookup(table, [2, 0, 2])))
+    with initialized() as session:
+        session.run(step)
+        assert session.run(table).tolist() == [[-1.0], [0.0], [-2.0]]
