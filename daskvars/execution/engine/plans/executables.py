@@ -69,9 +69,9 @@ class Executable:
         self.sequential = sequential
         self.identify = identify
         self.key_of = key_of or engine.next_random_key
-        # A plan, what it was for, what runs it, and the arrivals then: together, as threads run one
-        # program.
-        self._last: tuple[Bound | None, Any, Any, int] = (None, None, None, -1)
+        # A plan, what it was for, the knobs and what runs it, and the arrivals then: together, as
+        # threads run one program.
+        self._last: tuple[Bound | None, Any, Any, Any, int] = (None, None, None, None, -1)
 
     def __call__(
         self,
@@ -152,51 +152,57 @@ class Executable:
           values: of the fed tensors.
           is_there: whether workers have to do it, as results are to be there.
         """
-        engine = self.engine
+        engine, knobs = self.engine, config.get()
         shapes = checked_feeds.signature(values) if values else ()
         if is_there:
             shapes = ("there", *shapes)
-        bound, last_shapes, last_executor, external_updates = self._last
+        bound, last_shapes, last_knobs, last_executor, external_updates = self._last
         if (
             bound is not None
             and shapes == last_shapes
+            and knobs is last_knobs
             and not bound.plan.presence
             and last_executor is executor
             and external_updates == engine.values.external_updates
         ):
             return bound
-        found: Bound | None = engine.plans.get((self.signature, shapes), engine.values.__contains__)
+        signature = (self.signature, _planned_by(knobs))
+        found: Bound | None = engine.plans.get((signature, shapes), engine.values.__contains__)
         if found is None or _is_outgrown(found.plan, engine.values):
-            met = self._sizes_met(executor, values)
-            found = None if met is None else self._for_several(met, values, shapes)
+            met = self._sizes_met(executor, values, signature)
+            found = None if met is None else self._for_several(met, values, shapes, signature)
             if found is None:
                 found = self._lowered(values, is_there)
-                engine.plans.put((self.signature, shapes), found)
+                engine.plans.put((signature, shapes), found)
                 if met is not None:
                     met.note(shapes, found.plan)
         if found is not bound or external_updates != engine.values.external_updates:
             external_updates = engine.reconcile(found.plan)
-        self._last = found, shapes, executor, external_updates
+        self._last = found, shapes, knobs, executor, external_updates
         return found
 
-    def _sizes_met(self, executor: Binder, values: Sequence[Any]) -> SizesMet | None:
+    def _sizes_met(
+        self, executor: Binder, values: Sequence[Any], signature: Hashable
+    ) -> SizesMet | None:
         """Return the shapes that were fed, if one plan may be for several of them."""
         if not values or executor.placement is not None or _has_lazy(values):
             return None
-        return self.engine.plans.sizes_met(self.signature)
+        return self.engine.plans.sizes_met(signature)
 
-    def _for_several(self, met: SizesMet, values: Sequence[Any], shapes: Any) -> Bound | None:
+    def _for_several(
+        self, met: SizesMet, values: Sequence[Any], shapes: Any, signature: Hashable
+    ) -> Bound | None:
         """Return the plan for all sizes that are fed, if there is to be one; see `sizes_met`."""
         plans, is_present = self.engine.plans, self.engine.values.__contains__
         common = met.for_all(shapes, [tensor.spec.shape for tensor in self.fed])
         if common is None:
             return None
-        found: Bound | None = plans.get((self.signature, common), is_present)
+        found: Bound | None = plans.get((signature, common), is_present)
         if found is None or _is_outgrown(found.plan, self.engine.values):
             found = self._lowered(values, shapes=common)
             if not met.accept(found.plan):
                 return None
-            plans.put((self.signature, common), found)
+            plans.put((signature, common), found)
         return found
 
     @property
@@ -266,6 +272,11 @@ def _is_outgrown(plan: Plan, values: Any) -> bool:
 def _has_lazy(values: Sequence[Any]) -> bool:
     """Return whether dask arrays are fed."""
     return any(isinstance(value, LazyFeed) for value in values)
+
+
+def _planned_by(knobs: config.Config) -> Hashable:
+    """Return the knobs by which a plan is made: with others the next run has another plan."""
+    return knobs.batch_parts, knobs.batch_parts_min_flops, knobs.client_work_s
 
 
 def client_work_s(executor: Binder, values: Sequence[Any]) -> float:
