@@ -55,6 +55,7 @@ from daskvars.v1.contrib import (
     model_variables,
     old_summaries,
     predictors,
+    projections,
     random_fields,
     restoring,
     streaming_metrics,
@@ -490,6 +491,9 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "stateless_random_normal": stateless.stateless_normal,
         "stateless_random_uniform": stateless.stateless_uniform,
         "stateless_truncated_normal": stateless.stateless_truncated_normal,
+    },
+    "tensorboard": {
+        "plugins": {"projector": _of(projections, " ".join(projections.__all__))},
     },
     "tpu": {
         **_of(tpu_estimators, " ".join(tpu_estimators.__all__)),

@@ -217,6 +217,25 @@ def test_correlations_over_batches_are_those_of_all(graph, weights):
         np.testing.assert_array_equal(session.run(values), found)
 
 
+def test_a_projector_is_told_of_tables(tmp_path):
+    from daskvars.v1.contrib.tensorboard.plugins import projector
+
+    config = projector.ProjectorConfig(model_checkpoint_path="model-1")
+    table = config.embeddings.add()
+    table.tensor_name, table.metadata_path = "words", 'of "words".tsv'
+    table.sprite.image_path = "a.png"
+    table.sprite.single_image_dim.extend([28, 14])
+    config.embeddings.add(tensor_name="tags")
+    projector.visualize_embeddings(tf.summary.FileWriter(str(tmp_path)), config)
+    assert (tmp_path / "projector_config.pbtxt").read_text() == (
+        'model_checkpoint_path: "model-1"\n'
+        'embeddings {\n  tensor_name: "words"\n  metadata_path: "of \\"words\\".tsv"\n'
+        '  sprite {\n    image_path: "a.png"\n    single_image_dim: 28\n'
+        "    single_image_dim: 14\n  }\n}\n"
+        'embeddings {\n  tensor_name: "tags"\n}\n'
+    )
+
+
 def test_f1_is_that_of_the_best_threshold(graph):
     labels, scores = [1, 0, 1, 1, 0, 0], [0.9, 0.8, 0.7, 0.4, 0.35, 0.1]
     value, update = contrib.metrics.f1_score(labels, scores)
