@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from daskvars.backpropagation import Gradient, UnconnectedGradients, backpropagated
+from daskvars.dtypes import DType
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.eager_records import History
 from daskvars.graph import nest
@@ -166,6 +168,8 @@ class GradientTape(ShownByArguments):
     ) -> Any:
         """Return the gradient of `target` with respect to each of `sources`, in their nesting.
 
+        That to whole numbers, booleans and strings is None, of which a warning tells.
+
         Args:
           target: tensor or list of tensors computed while the tape was on.
           sources: tensors and variables, nested.
@@ -178,6 +182,14 @@ class GradientTape(ShownByArguments):
         """
         self._use()
         flat = nest.flatten(sources)
+        for source in flat:
+            of = getattr(source, "dtype", None)
+            if isinstance(of, DType) and not (of.is_floating or of.is_complex):
+                warnings.warn(
+                    f"the gradient to {source.name!r} is None: it is of {of.name}, and only"
+                    " floating and complex numbers have gradients",
+                    stacklevel=2,
+                )
         ys = nest.flatten(target)
         seeds = None if output_gradients is None else nest.flatten(output_gradients)
         found = self._to_watched(ys, flat, seeds, unconnected_gradients)

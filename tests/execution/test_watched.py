@@ -76,3 +76,12 @@ def test_jacobians_of_what_does_not_fit_are_refused():
         y = dv.reduce_sum(x)
     with pytest.raises(ValueError, match="with as many rows, found \\[\\] and \\[2\\]"):
         tape.batch_jacobian(y, x)
+
+
+def test_of_whole_numbers_a_warning_tells_that_they_have_no_gradient():
+    count, v = dv.Variable(2, name="count"), dv.Variable(3.0)
+    with dv.GradientTape() as tape:
+        y = dv.cast(count * count, dv.float32) * v
+    with pytest.warns(UserWarning, match=r"gradient to 'count:0' is None: it is of int32") as told:
+        dcount, dv_ = tape.gradient(y, [count, v])
+    assert len(told) == 1 and dcount is None and float(dv_) == 4.0
