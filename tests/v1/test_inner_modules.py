@@ -46,6 +46,9 @@ from daskvars.v1.python.training.saver import Saver
 from daskvars.v1.python.layers.core import Dense
 from daskvars.v1.python.util import nest; nest.flatten
 from daskvars.v1.python.ops import nccl_ops; nccl_ops.all_sum
+from daskvars.v1.contrib.metrics.python.ops import set_ops; set_ops.set_size
+from daskvars.v1.contrib.slim.python.slim import queues; queues.QueueRunners
+import daskvars.v1.contrib.slim as slim; slim.initializers.xavier_initializer
 from daskvars.v1.python import pywrap_tensorflow; pywrap_tensorflow.NewCheckpointReader
 import daskvars.v1.python.ops.nn_ops as nn_ops; nn_ops.relu
 from daskvars.v1.contrib.layers.python import layers; layers.batch_norm

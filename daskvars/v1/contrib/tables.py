@@ -22,7 +22,7 @@ from daskvars.layers.recurrent.bidirectional import (
     static_bidirectional_rnn,
 )
 from daskvars.layers.recurrent.rnn import static_rnn, static_state_saving_rnn
-from daskvars.namespaces import signal_names
+from daskvars.namespaces import sets_names, signal_names
 from daskvars.ops.checks.shape_assertions import assert_same_float_dtype, assert_scalar
 from daskvars.ops.math.arithmetic import multiply
 from daskvars.ops.math.casting import cast
@@ -91,6 +91,7 @@ from daskvars.v1.contrib.trainings import (
     sequence_losses,
     slim_evaluation,
     slim_learning,
+    slim_queues,
     training_steps,
 )
 from daskvars.v1.estimator import early_stopping
@@ -136,6 +137,10 @@ _REGULARIZERS = _of(
     regularizers,
     "apply_regularization l1_l2_regularizer l1_regularizer l2_regularizer sum_regularizer",
 )
+_INITIALIZERS = _of(
+    plain_layers,
+    "variance_scaling_initializer xavier_initializer xavier_initializer_conv2d",
+)
 _SUMMARIES = _of(
     activity_summaries,
     "summarize_activation summarize_activations summarize_biases summarize_collection "
@@ -157,9 +162,9 @@ _LAYERS = {
         plain_layers,
         "avg_pool2d avg_pool3d dense_to_sparse dropout flatten images_to_sequence max_pool2d "
         "max_pool3d maxout one_hot_encoding pool repeat scale_gradient sequence_to_images softmax "
-        "spatial_softmax stack variance_scaling_initializer xavier_initializer "
-        "xavier_initializer_conv2d",
+        "spatial_softmax stack",
     ),
+    **_INITIALIZERS,
     **_REGULARIZERS,
     **_SUMMARIES,
     **_of(
@@ -270,6 +275,7 @@ _STREAMING = (
     "true_positives_at_thresholds"
 )
 _METRICS = {
+    **_of(sets_names, "set_difference set_intersection set_size set_union"),
     **{f"streaming_{n}": _predictions_first(getattr(metrics, n)) for n in _STREAMING.split()},
     "accuracy": accuracy,
     "aggregate_metric_map": aggregate_metric_map,
@@ -362,6 +368,9 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         **_LAYERS,
         **_of(sequence_layers, "bow_encoder embed_sequence embedding_lookup_unique"),
         "safe_embedding_lookup_sparse": safe_embedding_lookup_sparse,
+        "initializers": _INITIALIZERS,
+        "regularizers": _REGULARIZERS,
+        "summaries": _SUMMARIES,
         "utils": _UTILS,
     },
     "learn": {
@@ -450,6 +459,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
             **_EVALUATION,
             **_of(slim_evaluation, "evaluate_once evaluation_loop"),
         },
+        "initializers": _INITIALIZERS,
         "layers": _LAYERS,
         "learning": {
             **_GRADIENTS,
@@ -475,6 +485,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
             "resnet_v2": residual.names_of(2),
             "vgg": _of(plain_nets, "vgg_16 vgg_19 vgg_a vgg_arg_scope vgg_d vgg_e"),
         },
+        "queues": {"QueueRunners": slim_queues.QueueRunners},
         "regularizers": _REGULARIZERS,
         "summaries": _of(
             activity_summaries,
@@ -555,7 +566,6 @@ INSTEAD = {
     "slim.nets.inception.inception_v2": _OWN_FILE,
     "slim.nets.overfeat": _OWN_FILE,
     "slim.prefetch_queue": _DATA,
-    "slim.queues": _DATA,
     "slim.tfexample_decoder": _DATA,
     "solvers": "tf.matrix_solve or tf.cholesky_solve, or the iteration in a tf.while_loop",
     "summary": "tf.summary",

@@ -86,13 +86,13 @@ OF_CONTRIB = {
     "estimator": "estimator.early_stopping",
     "framework": "framework.checkpoint_utils framework.tensor_util ops.arg_scope ops.variables",
     "image": "ops.image_ops",
-    "layers": "layers.embedding_ops layers.encoders layers.initializers layers.layers "
-    "layers.normalization layers.optimizers layers.regularizers layers.summaries "
-    "layers.utils:utils",
+    "layers": "layers.embedding_ops layers.encoders layers.initializers:initializers "
+    "layers.layers layers.normalization layers.optimizers layers.regularizers:regularizers "
+    "layers.summaries:summaries layers.utils:utils",
     "legacy_seq2seq": "ops.seq2seq",
     "lookup": "lookup_ops",
     "losses": "losses.loss_ops metric_learning.metric_loss_ops:metric_learning",
-    "metrics": "ops.metric_ops",
+    "metrics": "ops.metric_ops ops.set_ops",
     "opt": "training.adamax training.external_optimizer training.lazy_adam_optimizer "
     "training.moving_average_optimizer training.nadam_optimizer training.weight_decay_optimizers",
     "rnn": "ops.core_rnn ops.core_rnn_cell ops.core_rnn_cell_impl ops.gru_ops "
@@ -103,7 +103,8 @@ OF_CONTRIB = {
     "slim.nets.alexnet:nets.alexnet slim.nets.inception:nets.inception "
     "slim.nets.inception_v1:nets.inception slim.nets.inception_v3:nets.inception "
     "slim.nets.resnet_utils:nets.resnet_utils slim.nets.resnet_v1:nets.resnet_v1 "
-    "slim.nets.resnet_v2:nets.resnet_v2 slim.nets.vgg:nets.vgg slim.summaries:summaries",
+    "slim.nets.resnet_v2:nets.resnet_v2 slim.nets.vgg:nets.vgg slim.queues:queues "
+    "slim.summaries:summaries",
     "tpu": "tpu.tpu_config tpu.tpu_estimator tpu.tpu_optimizer",
     "training": "training.bucket_ops training.evaluation training.hparam training.training",
 }

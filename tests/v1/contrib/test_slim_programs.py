@@ -174,3 +174,11 @@ def test_batch_norm_moves_its_averages_in_training_only(graph, argument):
         np.testing.assert_allclose(session.run(mean), values.mean(0) / 2, rtol=1e-5)
         ddof = 1 if argument == "fused" else 0
         np.testing.assert_allclose(session.run(variance), (1 + values.var(0, ddof=ddof)) / 2)
+
+
+def test_queues_are_filled_for_the_length_of_a_block():
+    with tf.Graph().as_default(), tf.Session() as session:
+        batch = tf.train.batch([tf.constant(3.0)], batch_size=2)
+        with slim.queues.QueueRunners(session):
+            assert session.run(batch).tolist() == [3.0, 3.0]
+        assert session.run(tf.constant(1)) == 1  # the session is open
