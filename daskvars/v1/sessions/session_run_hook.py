@@ -88,7 +88,7 @@ class SessionRunContext:
     stop_requested: bool = forwards("_stop_requested", "Whether this run is to be the last.")
 
     def request_stop(self) -> None:
-        """Make this run the last: the monitored session's `should_stop` becomes true."""
+        """Make this run the last: the monitored session's ``should_stop()`` becomes true."""
         self._stop_requested = True
 
 
