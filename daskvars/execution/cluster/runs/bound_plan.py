@@ -19,7 +19,7 @@ import dask.array
 import numpy
 from distributed import Future
 
-from daskvars import chunk_grid
+from daskvars import chunk_grid, config
 from daskvars.execution.cluster.results.futures import ResultFuture, RunResults
 from daskvars.execution.cluster.results.remote_blocks import (
     BAD,
@@ -69,6 +69,10 @@ class RunSender(StateClient, Protocol):
     pending_results: weakref.WeakSet[RunResults]
 
     @property
+    def num_workers(self) -> int:
+        """How many blocks can run at once."""
+
+    @property
     def seals_every_run(self) -> bool:
         """Whether a run is on disk when it returns."""
 
@@ -113,6 +117,7 @@ class BoundPlan:
     def __init__(self, executor: RunSender, plan: Plan, names: Sequence[str] = ()) -> None:
         self.executor, self.plan, self.names = executor, plan, tuple(names)
         self.values = executor.values
+        self._num_workers = executor.num_workers  # when it was planned
         self.token = f"{executor.token}.{executor.next_number()}"
         self._templates = 0
         self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
@@ -212,8 +217,13 @@ class BoundPlan:
 
     def explain(self) -> str:
         """Return the plan as text: what runs where, and why."""
-        placement = self.executor.placement
+        placement, now = self.executor.placement, self.executor.num_workers
         summary = placement.staged(self.plan)[0].summary()
+        if now != self._num_workers and config.get().batch_parts is None:
+            summary.append(
+                f"planned for {self._num_workers} threads of workers, of which there are {now} "
+                "now: how work is cut stays, and bits with it, unless config.batch_parts is set"
+            )
         return "\n".join([*summary, explain(self.plan, placement.where)])
 
     def ensure_sent(self) -> None:

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
 from tests.clusters import running
@@ -77,3 +78,30 @@ def test_adapted(undisturbed):
             time.sleep(0.05)
 
         assert same(trained(between), undisturbed)
+
+
+def test_what_is_explained_is_what_runs():
+    """How work is cut stays when workers come, and bits with it: no other plan is shown."""
+    with (
+        running(1, processes=False, protocol="tcp://") as client,
+        client.as_current(),
+        tf.Graph().as_default(),
+        tf.Session() as session,
+        config.set(batch_parts_min_flops=1.0),
+    ):
+        x = tf.placeholder(tf.float32, [None, 512])
+        total = tf.reduce_sum(tf.tanh(tf.matmul(x, tf.ones([512, 512]))))
+        feed = {x: np.ones((4096, 512), "f4")}
+        session.run(total, feed)
+        before = session.explain(total, feed)
+        client.cluster.scale(2)
+        client.wait_for_workers(2)
+        wait_until(lambda: session.engine.acquire().num_workers == 2, "the client knows of both")
+        after = session.explain(total, feed)
+        with dv.observe.recorded() as record:
+            session.run(total, feed)
+        assert record.metrics()["lowerings"]["count"] == 0
+        assert "planned for 1 threads of workers, of which there are 2" in after
+        assert set(before.splitlines()[-3:]) <= set(after.splitlines())
+        with config.set(batch_parts=2):
+            assert "planned for" not in session.explain(total, feed)
