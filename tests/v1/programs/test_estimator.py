@@ -90,3 +90,12 @@ def test_begun_with_the_values_of_another(tmp_path, data):
             assert np.array_equal(value, before) == is_taken or not before.any(), name
     with pytest.raises(ValueError, match="warm_start_from must be a path or"):
         tf.estimator.Estimator(model_fn, params={"units": 4}, warm_start_from=3)
+
+
+def test_a_configuration_says_that_its_program_is_the_only_one():
+    config = tf.estimator.RunConfig(train_distribute=None, protocol="grpc", device_fn=None)
+    assert config.is_chief and (config.task_type, config.task_id) == ("worker", 0)
+    assert (config.num_worker_replicas, config.num_ps_replicas, config.master) == (1, 0, "")
+    assert config.cluster_spec.jobs == [] and config.protocol == "grpc"
+    with pytest.raises(NotImplementedError, match="train_distribute is not None: a Dask client"):
+        tf.estimator.RunConfig(train_distribute=object())
