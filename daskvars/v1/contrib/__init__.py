@@ -15,6 +15,7 @@ What is more than a name is here:
 - ``all_reduce``: sums over towers;
 - ``images``: turned, moved and projected;
 - ``texts``: documents as numbers of words;
+- ``compiling``: a scope for operations that are compiled, as all are;
 - ``projections``: what TensorBoard's projector is to show;
 - ``streaming_metrics``: correlations, and the best F1;
 - ``model_analyzer``: how large a model is; ``predictors``: a saved model as a function.

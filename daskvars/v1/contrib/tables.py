@@ -50,6 +50,7 @@ from daskvars.v1 import nest
 from daskvars.v1.contrib import (
     all_reduce,
     arg_scopes,
+    compiling,
     images,
     model_analyzer,
     model_variables,
@@ -305,6 +306,7 @@ class _LearnModeKeys(ModeKeys):
 # Namespace of tf.contrib -> its names; an inner namespace is a dict.
 NAMESPACES: dict[str, dict[str, Any]] = {
     "cluster_resolver": {},
+    "compiler": {"jit": _of(compiling, "experimental_jit_scope")},
     "crf": _of(
         random_fields,
         "CrfDecodeBackwardRnnCell CrfDecodeForwardRnnCell CrfForwardRnnCell crf_binary_score "

@@ -236,6 +236,15 @@ def test_a_projector_is_told_of_tables(tmp_path):
     )
 
 
+def test_a_scope_to_compile_changes_nothing(graph):
+    from daskvars.v1.contrib.compiler import jit
+
+    with jit.experimental_jit_scope(compile_ops=False):
+        total = tf.constant(1.0) + 2.0
+    with tf.Session() as session:
+        assert session.run(total) == 3.0
+
+
 def test_f1_is_that_of_the_best_threshold(graph):
     labels, scores = [1, 0, 1, 1, 0, 0], [0.9, 0.8, 0.7, 0.4, 0.35, 0.1]
     value, update = contrib.metrics.f1_score(labels, scores)
