@@ -17,7 +17,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import ranges as kernels
 from daskvars.ops.rules import axes
-from daskvars.shapes import Shape
+from daskvars.shapes import Dimension, Shape
 
 # A value of several dtypes takes the last of them.
 _HIERARCHY = (int32, int64, float32, float64)
@@ -93,6 +93,8 @@ def range(
 
 
 def _dtype_of(value: Any) -> dtypes.DType:
+    if isinstance(value, Dimension):
+        value = int(value)  # int32 where it fits, as for a number
     found = convert_to_tensor(value).dtype if axes.is_symbolic(value) else dtypes.infer_dtype(value)
     if found.base_dtype not in _HIERARCHY:
         raise TypeError(

@@ -173,3 +173,14 @@ def test_python_functions_are_given_scalars_as_such(sess):
     data = tf.data.Dataset.from_generator(lines, tf.string, [], args=("a", 1, [7, 7]))
     line = data.make_one_shot_iterator().get_next()
     assert [sess.run(line) for _ in range(2)] == [b"a0", b"a1"]
+
+
+def test_a_range_up_to_a_dimension_counts_as_one_up_to_a_number():
+    x = tf.placeholder(tf.float32, [20, 4])
+    rows = tf.range(x.shape[0])
+    assert rows.dtype == tf.range(0, x.shape[0], x.shape[1]).dtype == tf.int32
+    taken = tf.gather(
+        tf.reshape(x, [-1]), rows * x.shape[1] + tf.argmax(x, 1, output_type=tf.int32)
+    )
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(taken, {x: np.eye(20, 4)}), [1] * 4 + [0] * 16)
