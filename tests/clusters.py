@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
+import dask
 from distributed import Client, LocalCluster, Scheduler, SpecCluster
 from distributed.core import Status
 from distributed.utils import get_mp_context
@@ -21,6 +22,9 @@ from distributed.utils import get_mp_context
 from tests.waiting import wait_until
 
 HERE = "127.0.0.1"
+# Dask's clusters on this machine give a worker up that is not back 15 s after it was lost, which it
+# may not be where two suites run.
+dask.config.set({"distributed.deploy.lost-worker-timeout": "120s"})
 
 
 def local(num_workers: int = 2, dashboard: bool = False, **options: Any) -> LocalCluster:
