@@ -84,8 +84,6 @@ ACCEPTED = {
     "LMDBReader.options": Accepted("there are none"),
     "Session.reset.config": Accepted("a reset takes no options"),
     "tuple_.name": Accepted("each result is named by its tensor"),
-    "experimental_jit_scope.compile_ops": Accepted("plans are compiled, and fused, always"),
-    "experimental_jit_scope.separate_compiled_gradients": Accepted("plans are compiled as a whole"),
     "CrossShardOptimizer.group_assignment": Accepted("a batch has one shard here"),
     "CrossShardOptimizer.reduction": Accepted("a batch has one shard here"),
     "TPUEstimator.batch_axis": OF_TPUS,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from daskvars.surface.accepted import accepts
 
-
-@contextmanager
-@accepts("compile_ops", "separate_compiled_gradients")
 def experimental_jit_scope(
     compile_ops: Any = True, separate_compiled_gradients: bool = False
-) -> Iterator[None]:
-    """Enter a scope whose operations are compiled, as those of every plan are.
+) -> AbstractContextManager[None]:
+    """Return a scope whose operations are compiled, as those of every plan are.
+
+    Args:
+      compile_ops, separate_compiled_gradients: without effect: plans are compiled as a whole.
 
     Source: TensorFlow 1.15, ``tf.contrib.compiler.jit.experimental_jit_scope``.
 
@@ -23,4 +21,4 @@ def experimental_jit_scope(
     ...     tf.constant(1.0).op.type
     'Const'
     """
-    yield
+    return nullcontext()
