@@ -17,7 +17,7 @@ from daskvars.surface.accepted import ACCEPTED, accepted, accepts
 INTERFACES = {
     "Exporter.export": {"eval_result", "is_the_final_export"},
     "Layer.build": {"input_shape"},
-    "Pattern": {"attrs", "inputs", "outputs"},
+    "Pattern": {"access", "attrs", "inputs", "outputs"},
     "Initializer.__call__": {"partition_info"},
     "SessionRunHook": {"run_context", "coord", "session"},
     "Timer": {"step"},
