@@ -481,8 +481,15 @@ def _checked_grad_y(i: int, y: Tensor, dy: Any) -> Gradient | None:
             f"type {dtype.name} must be {wanted}"
         )
     if not shapes.compatible(y.spec.shape, shapes.as_tuple(dy.shape)):
+        if y.op.type == "Reshape" and _holds_as_many(y, dy):
+            return reshape(dy, y.shape)  # TensorFlow's gradient of a reshape takes any shape
         raise ValueError(f"grad_ys[{i}] has shape {dy.shape}, but {y.name!r} has shape {y.shape}")
     return dy
+
+
+def _holds_as_many(y: Tensor, dy: Gradient) -> bool:
+    wanted, found = y.shape.num_elements(), dy.shape.num_elements()
+    return wanted is not None and wanted == found and isinstance(dy, Tensor)
 
 
 def _as_list(values: Any) -> list[Any]:

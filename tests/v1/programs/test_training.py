@@ -133,3 +133,18 @@ def test_a_gradient_of_rows_becomes_a_dense_one_in_a_programs_own_optimizer(init
     with initialized() as session:
         session.run(step)
         assert session.run(table).tolist() == [[-1.0], [0.0], [-2.0]]
+
+
+def test_the_gradient_given_of_a_reshape_may_have_another_shape():
+    """ACER's is one of `tf.gradients`, a list, from which a tensor was subtracted."""
+    x = tf.placeholder(tf.float32, [2, 3])
+    y = tf.reshape(2.0 * x, [6, 1])
+    given = [tf.ones([6, 1])] - tf.zeros([6, 1])
+    assert given.shape == [1, 6, 1]
+    (found,) = tf.gradients(y, x, given)
+    with tf.Session() as session:
+        assert session.run(found).tolist() == [[2.0] * 3] * 2
+    with pytest.raises(ValueError, match=r"grad_ys\[0\] has shape"):
+        tf.gradients(y, x, tf.ones([5]))
+    with pytest.raises(ValueError, match=r"grad_ys\[0\] has shape"):
+        tf.gradients(2.0 * x, x, tf.ones([6]))
