@@ -53,6 +53,7 @@ importing ``v1``. So a worker, which sees tasks alone, loads what they need.
 """
 
 import typing
+from functools import cache as _cache
 from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 
@@ -101,14 +102,20 @@ def _named(name: str) -> typing.Any:
     elif name in _LOADED_WITH:
         value = getattr(_named(_LOADED_WITH[name]), name)
     else:
-        with _importing():
-            value = getattr(_import_module(f"{__name__}.names"), name)
+        value = getattr(_names(), name)
     globals()[name] = value
     return value
 
 
 if not typing.TYPE_CHECKING:
     __getattr__ = _named
+
+
+@_cache
+def _names() -> typing.Any:
+    """Import all functions and classes."""
+    with _importing():
+        return _import_module(f"{__name__}.names")
 
 
 def __dir__() -> list[str]:
@@ -118,7 +125,7 @@ def __dir__() -> list[str]:
 
 @_load_with
 def _load_names() -> None:
-    _import_module(f"{__name__}.names")
+    _names()
 
 
 @_load_with
