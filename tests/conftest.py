@@ -1,6 +1,7 @@
 """What holds for all runs of tests. What tests themselves are run with is in `fixtures.py`."""
 
 import gc
+import importlib
 import os
 import shutil
 import sys
@@ -46,7 +47,11 @@ def pytest_collection():
     The collected tests are millions of objects: to go through them again and again is a third of
     the time that it takes to collect them, and most of a second each time that a test or the
     interpreter collects all garbage.
+
+    Dask's arrays are imported before: what pauses the collector there leaves it, ever after, as it
+    was then.
     """
+    importlib.import_module("dask.array")
     gc.disable()
     try:
         return (yield)

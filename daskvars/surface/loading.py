@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 _loaders: list[Callable[[], object]] = []
 
@@ -65,7 +66,11 @@ def importing() -> Iterator[None]:
     Modules stay for good, so what they made becomes old at once: `gc.unfreeze` puts into the oldest
     generation what `gc.freeze` took out of all. To look through it once is a tenth of importing
     this package (m, 20 of 190 ms). A program that keeps frozen objects of its own keeps them so.
+
+    Dask's arrays are imported before: a function of theirs pauses the collector too, and leaves it
+    as it was when that function was imported.
     """
+    import_module("dask.array")
     with paused_collector():
         yield
         if not gc.get_freeze_count():

@@ -1,5 +1,8 @@
 """What is imported is not looked through by the garbage collector, and garbage still is."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tests import fresh
@@ -33,3 +36,10 @@ def test_what_was_made_is_old_and_its_garbage_is_found_later():
 
 def test_what_a_program_has_frozen_stays_frozen():
     assert fresh.run(PROGRAM, "frozen").split() == ["False", "True", "True", "True", "True"]
+
+
+@pytest.mark.parametrize("first", ["import daskvars as dv; dv.constant(1)", "import daskvars.v1"])
+def test_slices_of_dask_arrays_leave_the_collector_on(first):
+    sliced = "import dask.array, gc; dask.array.ones(4, chunks=2)[1:]; assert gc.isenabled()"
+    done = subprocess.run([sys.executable, "-c", f"{first}; {sliced}"])  # Dask is imported anew
+    assert done.returncode == 0
