@@ -167,8 +167,8 @@ class Executable:
         ):
             return bound
         signature = (self.signature, _planned_by(knobs))
-        found: Bound | None = engine.plans.get((signature, shapes), engine.values.__contains__)
-        if found is None or _is_outgrown(found.plan, engine.values):
+        found = self._kept(signature, shapes)
+        if found is None:
             met = self._sizes_met(executor, values, signature)
             found = None if met is None else self._for_several(met, values, shapes, signature)
             if found is None:
@@ -193,16 +193,15 @@ class Executable:
         self, met: SizesMet, values: Sequence[Any], shapes: Any, signature: Hashable
     ) -> Bound | None:
         """Return the plan for all sizes that are fed, if there is to be one; see `sizes_met`."""
-        plans, is_present = self.engine.plans, self.engine.values.__contains__
         common = met.for_all(shapes, [tensor.spec.shape for tensor in self.fed])
         if common is None:
             return None
-        found: Bound | None = plans.get((signature, common), is_present)
-        if found is None or _is_outgrown(found.plan, self.engine.values):
+        found = self._kept(signature, common)
+        if found is None:
             found = self._lowered(values, shapes=common)
             if not met.accept(found.plan):
                 return None
-            plans.put((signature, common), found)
+            self.engine.plans.put((signature, common), found)
         return found
 
     @property
@@ -223,14 +222,16 @@ class Executable:
 
         A new one would be another where there are more workers or fewer than there were.
         """
-        engine = self.engine
-        engine.acquire()  # which forgets plans for another place
+        self.engine.acquire()  # which forgets plans for another place
         shapes = checked_feeds.signature(values) if values else ()
-        signature = (self.signature, _planned_by(config.get()))
+        found = self._kept((self.signature, _planned_by(config.get())), shapes)
+        return self._lowered(values) if found is None else found
+
+    def _kept(self, signature: Hashable, shapes: Any) -> Bound | None:
+        """Return the plan that is kept for these shapes, if it is still one for the variables."""
+        engine = self.engine
         found: Bound | None = engine.plans.get((signature, shapes), engine.values.__contains__)
-        if found is None or _is_outgrown(found.plan, engine.values):
-            return self._lowered(values)
-        return found
+        return None if found is None or _is_outgrown(found.plan, engine.values) else found
 
     def _lowered(
         self, values: Sequence[Any], is_there: bool = False, shapes: OpenShapes | None = None
