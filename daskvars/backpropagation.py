@@ -18,7 +18,7 @@ asks each for the gradients of its inputs. It names no op but ``add_n``, ``ones_
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from typing import Any
 
@@ -29,6 +29,7 @@ from daskvars.graph.definitions.gradient_registry import gradient_of
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array.constant import ones_like, size, zeros_like
@@ -97,7 +98,8 @@ def gradients(
       xs: a tensor or Variable or a list of them.
       grad_ys: the gradients of `ys`, shaped and typed as these; by default ones.
       name: name scope of the new operations; those for an op are under ``<name>/<op>_grad``.
-      colocate_gradients_with_ops: place each gradient on the device of its op.
+      colocate_gradients_with_ops: place each gradient on the device of its op; one on a GPU has it
+        there anyhow, where no device is asked for here.
       aggregation_method: one of `AggregationMethod`.
       stop_gradients: tensors taken as constants.
       unconnected_gradients: an `UnconnectedGradients`, or its value.
@@ -319,12 +321,24 @@ class _Walk:
         if gradient_of(op) is PASS_GRADIENT and dys[0] is not None:  # its only result
             self._receive(op.inputs[0], dys[0])
             return
-        place = self.builder.colocate_with(op, True) if self.colocate else nullcontext()
-        with self.builder.name_scope(f"{op.name}_grad"), place:
+        with self.builder.name_scope(f"{op.name}_grad"), self._place(op):
             for t, dx in zip(op.inputs, _input_gradients(op, dys, self.largest), strict=True):
                 if dx is not None and self._is_path(t):
                     _check_fits(op, t, dx)
                     self._receive(t, dx)
+
+    def _place(self, op: Operation) -> AbstractContextManager[None]:
+        """Return the block in which gradients of an op are made.
+
+        One on a GPU has them there unless a device is asked for, as in TensorFlow, where a GPU does
+        what nobody placed: anywhere else they would be left to NumPy.
+        """
+        if self.colocate:
+            return self.builder.colocate_with(op, True)
+        is_free = bool(op.device) and not self.builder.places_ops
+        if is_free and DeviceSpec.from_string(op.device).device_type == "GPU":
+            return self.builder.device(op.device)
+        return nullcontext()
 
     def _receive(self, tensor: Tensor, gradient: Gradient) -> None:
         self.received.setdefault(id(self._followed(tensor)), []).append(gradient)
@@ -337,10 +351,10 @@ class _Walk:
 
     def _total(self, tensor: Tensor) -> Gradient | None:
         parts = self.received.pop(id(tensor), ())
-        if not self.colocate or len(parts) < 2:
+        if len(parts) < 2:
             return _total(parts, self.largest)
         is_together = len({part.device for part in parts}) == 1
-        with self.builder.colocate_with(parts[0].op if is_together else tensor.op, True):
+        with self._place(parts[0].op if is_together else tensor.op):
             return _total(parts, self.largest)
 
     def _is_path(self, tensor: Tensor) -> bool:

@@ -57,6 +57,15 @@ class DeviceArray:
         """Give a copy of a part, in host memory."""
         return backend.to_host(backend.cupy.ascontiguousarray(self.array[region]))
 
+    def part(self, source: tuple[slice, ...] | numpy.ndarray) -> DeviceArray:
+        """Give a part, by slices or by the numbers of rows, that stays in the GPU's memory."""
+        at = backend.to_device(source) if isinstance(source, numpy.ndarray) else source
+        return DeviceArray(self.array[at])
+
+    def copy_into(self, array: numpy.ndarray) -> None:
+        """Copy it into an array of its shape and dtype, in host memory."""
+        self.array.get(out=array)
+
     def __reduce__(self) -> Any:
         """Become a NumPy array: whoever gets it may have no GPU."""
         return as_given, (numpy.asarray(self),)

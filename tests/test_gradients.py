@@ -283,6 +283,16 @@ def test_colocation_follows_the_op():
     assert (near.device, free.device) == ("/job:ps/task:3", "")
 
 
+def test_what_is_on_a_gpu_has_its_gradients_there_unless_a_device_is_asked_for():
+    with tf.device("/gpu:1"):
+        x = tf.constant(2.0)
+        y = tf.exp(x) * x
+    (there,) = tf.gradients(y, x)
+    with tf.device("/cpu:0"):
+        (here,) = tf.gradients(y, x)
+    assert (there.device, here.device) == ("/device:GPU:1", "/device:CPU:0")
+
+
 # -- functions ------------------------------------------------------------------------------
 
 

@@ -12,8 +12,9 @@ at the scheduler. While Dask computes it again, the task that wants it is given 
 (`Reschedule`), so that it does not hold the thread which that may need; what nobody will compute is
 lost (`LostKeysError`), and the run is sent again.
 
-Workers that are threads of one process hand the slices over as they are; those that are processes
-of one machine, through memory that both have (`shared_buffers`).
+Workers that are threads of one process hand the slices over as they are, in a GPU's memory too;
+those that are processes of one machine, through memory that both have (`shared_buffers`), into
+which a GPU copies by itself.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from distributed import get_worker
 
-from daskvars.device_array import DeviceArray
+from daskvars.device_array import DeviceArray, on_host
 from daskvars.remote import scope_seconds
 from daskvars.remote.dask_internals import (
     NamedPlugin,
@@ -302,9 +303,9 @@ class Exchanges(NamedPlugin):
         there = self._there(wanted)
         if nbytes >= THREAD_BYTES:
             loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(self.copying, self.parts_of, there, ticket)
+            found = await loop.run_in_executor(self.copying, self.parts_to_send, there, ticket)
         else:
-            found = self.parts_of(there, ticket)
+            found = self.parts_to_send(there, ticket)
         is_frame = [bool(part) and _is_frame(part[0]) for part in found]
         parts = [frame or part for frame, part in zip(is_frame, found, strict=True)]
         frames = itertools.compress(found, is_frame)
@@ -329,6 +330,10 @@ class Exchanges(NamedPlugin):
             is_here = isinstance(outputs, TaskOutputs)
             found.append((outputs[position], source) if is_here else ())
         return found
+
+    def parts_to_send(self, there: Sequence[Any], ticket: Ticket | None) -> list[Any]:
+        """Return what `parts_of` does; what is in a GPU's memory yet is copied to the host."""
+        return [tuple(map(on_host, part)) for part in self.parts_of(there, ticket)]
 
     def parts_of(self, there: Sequence[Any], ticket: Ticket | None) -> list[Any]:
         """Return the slices themselves; those that are large, and fit, put into a buffer."""
@@ -590,13 +595,13 @@ def sliced(value: Any, source: Slices) -> Any:
 
     What is no array, a list of arrays, say, goes as a whole.
     """
+    if source is None:
+        return value.given() if isinstance(value, Versioned) else value
+    if isinstance(value, DeviceArray):
+        return value.part(source)
     if isinstance(source, np.ndarray):
-        return value[source] if isinstance(value, DeviceArray) else value.take(source, axis=0)
-    if isinstance(value, Versioned) and source is None:
-        return value.given()
-    if source is None or not isinstance(value, np.ndarray | Versioned | DeviceArray):
-        return value
-    return value[source]
+        return value.take(source, axis=0)
+    return value[source] if isinstance(value, np.ndarray | Versioned) else value
 
 
 def brought(values: Sequence[Any]) -> list[Any]:

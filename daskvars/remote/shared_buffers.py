@@ -28,6 +28,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from daskvars.device_array import DeviceArray
 from daskvars.versioned import VersionedPart
 
 LEAST_BYTES = 64 << 10  # of an answer that is worth a buffer
@@ -233,7 +234,7 @@ def own(value: Any) -> Any:
 
 def can_be_placed(value: Any) -> bool:
     """Return whether a value is an array whose bytes alone are its value."""
-    is_array = type(value) is np.ndarray or type(value) is VersionedPart
+    is_array = type(value) is np.ndarray or isinstance(value, VersionedPart | DeviceArray)
     return is_array and value.dtype.kind in "biufcSUMmV" and not value.dtype.hasobject
 
 
@@ -252,7 +253,7 @@ class LentBuffers:
         self._lock = threading.Lock()
 
     def placed(
-        self, ticket: Ticket, arrays: Sequence[np.ndarray | VersionedPart]
+        self, ticket: Ticket, arrays: Sequence[np.ndarray | VersionedPart | DeviceArray]
     ) -> list[Placed] | None:
         """Copy arrays into a buffer that was lent, and return where they are.
 

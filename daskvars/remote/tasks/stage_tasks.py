@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from daskvars import backend
+from daskvars.device_array import on_device
 from daskvars.errors import InternalError
 from daskvars.remote.dask_internals import Reschedule, current_key, remeasure
 from daskvars.remote.exchange import Exchanges, Wanted, brought, sliced
@@ -158,6 +159,7 @@ class WorkerStage:
       needed: call -> those that it waits for: of a slot that is put together, those that it is of.
       joins: slot -> the join that makes it.
       joins_of: slot -> the joins that it is part of.
+      on_gpu: the slots that only blocks on a GPU take, as they are: each is copied there once.
     """
 
     def __init__(self, program: StageProgram, regions: Sequence[WorkerRegion]) -> None:
@@ -181,6 +183,15 @@ class WorkerStage:
             self.needed.append(needed)
             for slot in needed:
                 self.takers.setdefault(slot, []).append(number)
+        is_whole = [
+            {s.dependency for s in call.steps if isinstance(s, Take)} for call in program.calls
+        ]
+        is_gpu = [regions[call.region].xp is not numpy for call in program.calls]
+        self.on_gpu = {
+            slot
+            for slot, takers in self.takers.items()
+            if all(is_gpu[n] and slot in is_whole[n] for n in takers)
+        }
 
     def most_awaited(self, sizes: Mapping[int, int]) -> int:
         """Return the most bytes that one call waits for, of slots of those sizes, beside what
@@ -252,7 +263,7 @@ class StageRun:
             elif isinstance(value, RemoteOutput):
                 remote.append((Wanted(value, slices, nbytes), slot))
             else:
-                self._fill(slot, aligned(self._uncounted(slot, value)))
+                self._fill_from_outside(slot, self._uncounted(slot, value))
         if remote:
             self.groups = grouped(remote)[::-1]
             sizes = {slot: wanted.nbytes for wanted, slot in remote}
@@ -311,7 +322,7 @@ class StageRun:
         for slot, wanted, array in zip(slots, group, arrays, strict=True):
             if wanted.source is not None:
                 self.pulled.add(slot)
-            self._fill(slot, aligned(array))
+            self._fill_from_outside(slot, array)
             self._copy_parts(slot)
 
     # -- what is put together -------------------------------------------------------------------
@@ -340,6 +351,9 @@ class StageRun:
                     self._used(part)
 
     # -- slots ----------------------------------------------------------------------------------
+
+    def _fill_from_outside(self, slot: int, value: Any) -> None:
+        self._fill(slot, on_device(value) if slot in self.stage.on_gpu else aligned(value))
 
     def _fill(self, slot: int, value: Any) -> None:
         self.values[slot] = value

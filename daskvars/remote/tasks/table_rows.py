@@ -94,8 +94,8 @@ class TableBlocks:
                 elsewhere[i] = self.requests.add(block, ids)
                 found.append(None)
             else:
-                rows = block[ids] if isinstance(block, DeviceArray) else block.take(ids, axis=0)
-                found.append(rows)
+                on_device = isinstance(block, DeviceArray)
+                found.append(block.part(ids) if on_device else block.take(ids, axis=0))
 
         def rows_found() -> list[Array]:
             for i, number in elsewhere.items():

@@ -24,6 +24,8 @@ def test_what_is_kept_for_later_does_not_count_as_waiting(monkeypatch):
         told.append(("call", made_by[1]))
         return [np.zeros(1)]
 
+    region.xp = np
+
     def begin(asked, arrived):
         for group in asked:
             told.append(("ask", group[0].output.position))

@@ -20,7 +20,7 @@ def run_of(calls, sources, outputs, times, arguments):
     def region(steps, values, pulled, made_by):
         return [values[step.dependency] + 1 for step in steps]
 
-    region.label = "layer"
+    region.xp, region.label = np, "layer"
     slots = 1 + max([source.slot for source in sources] + [s for c in calls for _, s in c.outputs])
     program = StageProgram(slots, sources, (), calls, outputs, times, (), False)
     worker = types.SimpleNamespace(num_threads=1, tracer=None)
@@ -76,7 +76,7 @@ def test_a_stage_that_was_given_back_goes_on_with_what_it_has(monkeypatch, num_t
             else:
                 arrived(group, [np.full(1, position)], None)
 
-    region.label = "layer"
+    region.xp, region.label = np, "layer"
     calls = tuple(BlockCall(0, (), (Take(n, None),), ((0, n + 3),)) for n in range(3))
     sources = tuple(Source(n, n, (), None, 1) for n in range(3))
     program = StageProgram(6, sources, (), calls, (3, 4, 5), (0, 0, 0), (), False)
@@ -102,7 +102,7 @@ def test_a_block_that_was_given_back_is_computed_again():
             raise Reschedule
         return [values[step.dependency] + 1 for step in steps]
 
-    region.label = "layer"
+    region.xp, region.label = np, "layer"
     calls = (BlockCall(0, (), (Take(0, None),), ((0, 1),)),)
     program = StageProgram(2, (Source(0, 0, (), None, 0),), (), calls, (1,), (0,), (), False)
     worker = types.SimpleNamespace(num_threads=1, tracer=None)

@@ -1,6 +1,6 @@
-"""A worker with a GPU beside one without: arrays of the device stay where the GPU is.
+"""Workers with a GPU: arrays of the device stay where the GPU is, and are copied once on their way.
 
-Only one worker has the GPU, or the stand-in for it.
+A worker with a GPU, or the stand-in for it, is beside one without; two share a GPU.
 """
 
 from collections import Counter
@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from distributed import Nanny
 
+import daskvars as dv
 import daskvars.v1 as tf
+from daskvars import backend
+from daskvars.device_array import DeviceArray
 from tests import clusters, fake_cupy, gpus
 from tests.gpus import GPUS, STAND_IN, assert_same
 
@@ -140,3 +143,110 @@ def test_a_variable_on_a_gpu_is_saved_sealed_and_restored(wanted, client, kind, 
         for _ in range(2):
             session.run(step, feed)
         assert_same(session.run(variables), wanted[1], kind, SAME_BITS)
+
+
+# -- two workers with a GPU ---------------------------------------------------------------------
+
+COPIES = []  # on a worker: what it copied between host and device, and how
+
+
+def note_copies():
+    """Have this worker take note of what it copies between host memory and the GPU's."""
+
+    def noting(owner, name, kind):
+        plain = getattr(owner, name)
+
+        def noted(array, *others):
+            COPIES.append((kind, array.nbytes))
+            return plain(array, *others)
+
+        setattr(owner, name, noted)
+
+    noting(backend, "to_host", "to the host")
+    noting(backend, "to_device", "to the GPU")
+    noting(DeviceArray, "copy_into", "into shared memory")
+
+
+def large_copies():
+    """What this worker has copied since it was asked last, of some size."""
+    found = [copy for copy in COPIES if copy[1] > 1 << 16]
+    COPIES.clear()
+    return found
+
+
+@pytest.fixture(scope="module")
+def two_gpus(kind):
+    with (
+        clusters.specified({name: worker_spec({"GPU": 1}) for name in ("g0", "g1")}) as cluster,
+        clusters.connected(cluster) as client,
+    ):
+        client.run(gpus.install, kind)
+        client.run(note_copies)
+        yield client
+
+
+@pytest.fixture
+def pair(two_gpus):
+    with two_gpus.as_current(), tf.Graph().as_default():
+        yield two_gpus
+
+
+def large_copies_of(client):
+    found = client.run(large_copies)
+    return [found[address(client, name)] for name in ("g0", "g1")]
+
+
+def test_what_goes_from_gpu_to_gpu_is_copied_into_memory_of_both_and_out_of_it(pair):
+    """Of two layers, one on each: the hidden layer goes there, its gradient comes back."""
+    x = tf.placeholder(tf.float32, [256, 32])
+    with tf.device("/gpu:0"):
+        w = tf.get_variable("w", initializer=np.full((32, 512), 0.01, np.float32))
+        hidden = tf.tanh(tf.matmul(x, w))
+    with tf.device("/gpu:1"):
+        v = tf.get_variable("v", initializer=np.full((512, 8), 0.01, np.float32))
+        loss = tf.reduce_mean(tf.square(tf.matmul(hidden, v) - 1.0))
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    feed = {x: np.linspace(-1, 1, 256 * 32, dtype=np.float32).reshape(256, 32)}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        first, _ = session.run([loss, step], feed)
+        large_copies_of(pair)
+        session.run([loss, step], feed)
+        gone, come = ("into shared memory", 256 * 512 * 4), ("to the GPU", 256 * 512 * 4)
+        assert large_copies_of(pair) == [[gone, come], [come, gone]]
+        assert session.run(loss, feed) < first
+
+
+def wide():
+    """A network on any GPU, a step of Adam, and what it is fed."""
+    x, y = tf.placeholder(tf.float32, [256, 64]), tf.placeholder(tf.int32, [256])
+    with tf.device("/device:GPU:*"):
+        hidden = tf.layers.dense(x, 512, tf.nn.relu, kernel_initializer=ones(64))
+        scores = tf.layers.dense(hidden, 10, kernel_initializer=ones(512))
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=scores)
+        loss = tf.reduce_mean(losses)
+    step = tf.train.AdamOptimizer(0.01).minimize(loss)
+    given = np.linspace(-1, 1, 256 * 64, dtype=np.float32).reshape(256, 64)
+    return loss, step, {x: given, y: np.arange(256) % 10}
+
+
+def ones(num_inputs):
+    return tf.constant_initializer(1 / num_inputs)
+
+
+def losses_of(program, soft=False):
+    loss, step, feed = program
+    with tf.Session(config=tf.ConfigProto(allow_soft_placement=soft)) as session:
+        session.run(tf.global_variables_initializer())
+        return [session.run([loss, step], feed)[0] for _ in range(4)]
+
+
+def test_a_batch_in_parts_on_two_gpus_trains_as_on_a_cpu(two_gpus, kind):
+    with tf.Graph().as_default():
+        wanted = losses_of(wide(), soft=True)
+    with two_gpus.as_current(), tf.Graph().as_default(), dv.config.set(batch_parts=2):
+        large_copies_of(two_gpus)
+        assert_same(losses_of(wide()), wanted, kind, SAME_BITS)
+        copies = large_copies_of(two_gpus)
+    assert all(("into shared memory", 64 * 512 * 4) in found for found in copies)
+    assert "to the host" not in dict(copies[0] + copies[1])
