@@ -80,9 +80,9 @@ class Builder:
         return self.dense(self.normalized(x, "norm"), "scores")
 
 
-def program(sizes: Sizes) -> Callable[..., float]:
+def program(sizes: Sizes, device: str | None = None) -> Callable[..., float]:
     """Return the step as a graph in a session."""
-    with tf.Graph().as_default():
+    with tf.Graph().as_default(), tf.device(device):
         characters = tf.placeholder(tf.int32, [None, sizes.length])
         following = tf.placeholder(tf.int32, [None, sizes.length])
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(

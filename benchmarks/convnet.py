@@ -224,9 +224,9 @@ def baseline(sizes: Sizes) -> Callable[..., float]:
     return step
 
 
-def program(sizes: Sizes) -> Callable[..., float]:
+def program(sizes: Sizes, device: str | None = None) -> Callable[..., float]:
     """Return the step as a graph in a session."""
-    with tf.Graph().as_default():
+    with tf.Graph().as_default(), tf.device(device):
         images = tf.placeholder(tf.float32, [None, sizes.image, sizes.image, 1])
         labels = tf.placeholder(tf.int32, [None])
         loss = tf.reduce_mean(

@@ -4,7 +4,8 @@
 
 Both sides are given each batch in host memory and give the loss back as a float. Needs a GPU and
 CuPy; the time on the CPU is printed beside. On an H100 the kernels of both take 1.8 ms; what is
-measured beyond is how long Python takes to launch them.
+measured beyond is how long Python takes to launch them. The steps of `convnet` and `char_lm` on the
+GPU are printed too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import char_lm
+import convnet
 import measure
 import mlp_small
 import numpy as np
@@ -83,6 +86,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     report.note(f"on the CPU {measure.spelled(measure.seconds(on_cpu, 2))}/step")
     report.against_baseline(times, LIMIT)
+    for model, sizes in ((convnet, convnet.Sizes()), (char_lm, char_lm.SIZES)):
+        sizes = model.QUICK if options.quick else sizes
+        step = mlp_small.fed(model.program(sizes, "/gpu:0"), model.batches(sizes))
+        (median_s,) = measure.interleaved({"": measure.Side(step)}, options.rounds, 5).values()
+        report.note(f"{model.__name__} {measure.spelled(median_s)}/step")
     return report.status
 
 
