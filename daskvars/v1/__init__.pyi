@@ -496,7 +496,7 @@ from daskvars.ops.sparse.arithmetic import add as sparse_add
 from daskvars.ops.sparse.arranging import concat as sparse_concat
 from daskvars.ops.sparse.arranging import fill_empty_rows as sparse_fill_empty_rows
 from daskvars.v1.names.sparse_functions import sparse_mask as sparse_mask
-from daskvars.ops.sparse.arithmetic import sparse_matmul as sparse_matmul
+from daskvars.ops.sparse.products import sparse_matmul as sparse_matmul
 from daskvars.ops.sparse.arithmetic import maximum as sparse_maximum
 from daskvars.ops.sparse.arranging import merge as sparse_merge
 from daskvars.ops.sparse.arithmetic import minimum as sparse_minimum
@@ -515,7 +515,7 @@ from daskvars.ops.sparse.segments import segment_sum as sparse_segment_sum
 from daskvars.ops.sparse.arranging import slice as sparse_slice
 from daskvars.ops.sparse.arithmetic import softmax as sparse_softmax
 from daskvars.v1.names.sparse_functions import sparse_split as sparse_split
-from daskvars.ops.sparse.arithmetic import sparse_dense_matmul as sparse_tensor_dense_matmul
+from daskvars.ops.sparse.products import sparse_dense_matmul as sparse_tensor_dense_matmul
 from daskvars.ops.sparse.dense import to_dense as sparse_tensor_to_dense
 from daskvars import sparse_to_dense as sparse_to_dense
 from daskvars.ops.sparse.dense import to_indicator as sparse_to_indicator

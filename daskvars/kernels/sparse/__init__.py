@@ -1,1 +1,4 @@
-"""Sparse tensors: where elements are. Their values go through the kernels of dense tensors."""
+"""Sparse tensors: where elements are, and products of matrices.
+
+All else that is done to values goes through the kernels of dense tensors.
+"""

@@ -1,11 +1,11 @@
-"""Sums, products and extremes of sparse tensors, and their softmax."""
+"""Sums and extremes of sparse tensors, products with elements of dense ones, and their softmax."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daskvars.dtypes import float32, int64
+from daskvars.dtypes import int64
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
@@ -15,16 +15,14 @@ from daskvars.ops.array import constant
 from daskvars.ops.array.joining import concat as dense_concat
 from daskvars.ops.array.reshaping import stop_gradient
 from daskvars.ops.array.slicing import size_along
-from daskvars.ops.array.transposing import transpose as dense_transpose
 from daskvars.ops.checks.assertions import assert_equal
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.gather_scatter import segments
 from daskvars.ops.gather_scatter.gather import boolean_mask, gather
 from daskvars.ops.gather_scatter.scatter import gather_nd, scatter_nd, tensor_scatter_add
 from daskvars.ops.gather_scatter.spreading import inside
-from daskvars.ops.linalg.products import matmul as dense_matmul
 from daskvars.ops.math import arithmetic
-from daskvars.ops.math.casting import cast, conj
+from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater_equal, not_equal
 from daskvars.ops.math.division import truediv
 from daskvars.ops.math.transcendental import exp
@@ -36,7 +34,6 @@ from daskvars.ops.sparse.indices import (
     parts,
     picked,
 )
-from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import named
 
 
@@ -211,102 +208,6 @@ def with_dense(
     with name_scope(None, type, parts(sp)):
         other = convert_to_tensor(dense, sp.values.dtype.base_dtype)
         return SparseTensor(sp.indices, function(sp.values, _at(other, sp)), sp.dense_shape)
-
-
-def sparse_dense_matmul(
-    sp_a: SparseLike | TensorLike,
-    b: SparseLike | TensorLike,
-    adjoint_a: bool = False,
-    adjoint_b: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Multiply a sparse matrix by a dense one.
-
-    The rows of the dense matrix that the sparse one names are gathered and added up: where it is a
-    table in chunks, those rows alone travel, and the gradient is one of rows.
-
-    Args:
-      sp_a: a `SparseTensor` [m, k]; or a dense matrix, if `b` is sparse.
-      b: [k, n] of the dtype of the values.
-      adjoint_a, adjoint_b: take the conjugate transpose of the matrix.
-      name: name scope of the operations, by default "SparseTensorDenseMatMul".
-
-    Returns:
-      [m, n] of the dtype of the values.
-
-    Raises:
-      ValueError: the sizes are known not to fit.
-      InvalidArgumentError: (when run) the sizes do not fit.
-
-    Source: TensorFlow 1.15, ``tf.sparse.sparse_dense_matmul``.
-
-    >>> import daskvars as dv
-    >>> sp = dv.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
-    >>> dv.sparse.sparse_dense_matmul(sp, [[1.0], [10.0]]).numpy().tolist()
-    [[20.0], [3.0]]
-    """
-    if _is_sparse(b):
-        product = sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a, name)
-        return dense_transpose(product, conjugate=True)
-    sp = as_sparse(sp_a)
-    with name_scope(name, "SparseTensorDenseMatMul", [*parts(sp), b]):
-        if hasattr(b, "_as_graph_element") and not adjoint_b:
-            dense: Any = b  # a variable, whose rows are gathered where they are
-        else:
-            dense = convert_to_tensor(b, sp.values.dtype.base_dtype)
-        if adjoint_b:
-            dense = dense_transpose(dense, conjugate=True)
-        out, into = (1, 0) if adjoint_a else (0, 1)
-        values = conj(sp.values) if adjoint_a else sp.values
-        _check_inner(sp, into, dense)
-        check = assert_equal(
-            sp.dense_shape[into],
-            constant.shape(dense, out_type=int64)[0],
-            message="sparse_dense_matmul(): the sizes of the matrices do not fit",
-        )
-        with control_dependencies([check]):
-            rows = gather(dense, sp.indices[:, into])
-        return segments.unsorted_segment_sum(
-            values[:, None] * rows, sp.indices[:, out], sp.dense_shape[out]
-        )
-
-
-def _check_inner(sp: SparseTensor, into: int, dense: Any) -> None:
-    """Raise ValueError where the sizes along which matrices are multiplied are known to differ."""
-    known, rows = sp.shape.as_list() if sp.shape.ndims == 2 else [None, None], dense.shape
-    if rows.ndims == 2 and None not in (known[into], rows[0].value) and known[into] != rows[0]:
-        raise ValueError(
-            f"Dimensions must be equal, but are {known[into]} and {rows[0]} for "
-            f"sparse_dense_matmul() of matrices {sp.shape} and {rows}"
-        )
-
-
-@accepts("a_is_sparse", "b_is_sparse")
-def sparse_matmul(
-    a: TensorLike,
-    b: TensorLike,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    a_is_sparse: bool = False,
-    b_is_sparse: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Multiply two dense matrices, of which some elements may be zero. See `matmul`.
-
-    Args:
-      a, b: matrices, as of `matmul`, each float32 or bfloat16.
-
-    Returns:
-      [m, n] float32.
-
-    Source: TensorFlow 1.15, ``tf.sparse_matmul``.
-
-    >>> sparse_matmul([[0.0, 2.0]], [[1.0], [3.0]]).numpy().tolist()
-    [[6.0]]
-    """
-    with name_scope(name, "SparseMatMul", [a, b]) as scope:
-        x, y = (cast(convert_to_tensor(each, dtype_hint=float32), float32) for each in (a, b))
-        return dense_matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b, name=scope)
 
 
 # -- reductions --------------------------------------------------------------------------------

@@ -18,8 +18,6 @@ from daskvars.ops.sparse.arithmetic import reduce_max_sparse as sparse_reduce_ma
 from daskvars.ops.sparse.arithmetic import reduce_sum as sparse_reduce_sum
 from daskvars.ops.sparse.arithmetic import reduce_sum_sparse as sparse_reduce_sum_sparse
 from daskvars.ops.sparse.arithmetic import softmax as sparse_softmax
-from daskvars.ops.sparse.arithmetic import sparse_dense_matmul as sparse_tensor_dense_matmul
-from daskvars.ops.sparse.arithmetic import sparse_matmul
 from daskvars.ops.sparse.arranging import concat as sparse_concat
 from daskvars.ops.sparse.arranging import fill_empty_rows as sparse_fill_empty_rows
 from daskvars.ops.sparse.arranging import merge as sparse_merge
@@ -34,6 +32,8 @@ from daskvars.ops.sparse.dense import to_indicator as sparse_to_indicator
 from daskvars.ops.sparse.indices import SparseLike
 from daskvars.ops.sparse.indices import reorder as sparse_reorder
 from daskvars.ops.sparse.indices import reshape as sparse_reshape
+from daskvars.ops.sparse.products import sparse_dense_matmul as sparse_tensor_dense_matmul
+from daskvars.ops.sparse.products import sparse_matmul
 from daskvars.ops.sparse.segments import segment_mean as sparse_segment_mean
 from daskvars.ops.sparse.segments import segment_sqrt_n as sparse_segment_sqrt_n
 from daskvars.ops.sparse.segments import segment_sum as sparse_segment_sum

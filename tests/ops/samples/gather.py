@@ -14,7 +14,7 @@ from daskvars.ops.gather_scatter import (
 from daskvars.ops.gather_scatter import (
     scatter as scattering,
 )
-from daskvars.ops.sparse import indices
+from daskvars.ops.sparse import indices, products
 from tests.ops.sample import Sample, gradient
 
 RNG = np.random.default_rng(6)
@@ -285,6 +285,14 @@ SORTED = [
 ]
 
 PLACES = np.array([[2, 0], [0, 1], [2, 0], [1, 3]])
+VALUES = floats(4)
+
+
+def multiplied(places, values, b, *shape, **options):
+    matrix = dv.SparseTensor(places, values, *(shape or ([3, 4],)))
+    return products.sparse_dense_matmul(matrix, b, **options)
+
+
 SPARSE = [
     Sample("SparseOrder", lambda i: apply(indices.ORDER, i), (PLACES,)),
     Sample("SparseDistinct", indices.distinct, (PLACES,)),
@@ -292,6 +300,34 @@ SPARSE = [
         "SparseReshape",
         lambda i: apply(indices.RESHAPE, i, np.array([3, 4]), np.array([2, 6])),
         (PLACES,),
+    ),
+    Sample("SparseTensorDenseMatMul", multiplied, (PLACES, VALUES, floats(4, 2)), (1, 2)),
+    Sample(
+        "SparseTensorDenseMatMul",
+        multiplied,
+        (PLACES, VALUES, floats(4, 2), np.array([3, 4])),
+        (1, 2),
+        id="of-run",
+    ),
+    Sample(
+        "SparseTensorDenseMatMul",
+        lambda v, b: multiplied(PLACES, v, b, adjoint_a=True, adjoint_b=True),
+        (VALUES, floats(2, 3)),
+        (0, 1),
+        id="adjoint",
+    ),
+    Sample(
+        "SampledMatMul",
+        lambda i, x, y: apply(products.SAMPLED, i, x, y),
+        (PLACES, floats(3, 2), floats(4, 2)),
+        (1, 2),
+    ),
+    Sample(
+        "SampledMatMul",
+        lambda v, b: gradient(dv.square(multiplied(PLACES, v, b)), v),
+        (VALUES, floats(4, 2)),
+        (0, 1),
+        id="gradient",
     ),
 ]
 

@@ -88,6 +88,20 @@ RUN = {
         lambda: tf.unsorted_segment_sum(ROWS, [[0, 1], [1, 3], [0, 0]], 2),
         "segment_ids[1,1] = 3 is out of range [0, 2)",
     ),
+    "a column outside of a product": (
+        lambda: tf.sparse_tensor_dense_matmul(matrix([(0, 0), (1, 9)]), np.ones([6, 2], "f4")),
+        "k (9) from index[1,1] out of bounds (>=6)",
+    ),
+    "a row outside of a product": (
+        lambda: tf.sparse_tensor_dense_matmul(matrix([(-1, 0)]), np.ones([6, 2], "f4")),
+        "m (-1) from index[0,0] out of bounds (>=5)",
+    ),
+    "a product of sizes that do not fit": (
+        lambda: tf.sparse_tensor_dense_matmul(
+            matrix(), tf.placeholder_with_default(np.ones([5, 2], "f4"), [None, 2])
+        ),
+        "Dimensions must be equal, but are 6 and 5",
+    ),
     "a key of one number": (
         lambda: tf.string_to_hash_bucket_strong("a", 10, [98765]),
         "Key must have 2 elements",

@@ -202,6 +202,52 @@ def test_the_gradient_of_a_table_is_of_rows():
         assert isinstance(found, tf.IndexedSlices)
 
 
+@pytest.mark.parametrize(
+    ("rows", "chunks", "is_table"),
+    [(10, None, False), (10, (10, 2), False), (10, (5, 2), True), (1 << 22, None, True)],
+    ids=["a variable", "one chunk", "several chunks", "a large one"],
+)
+def test_a_product_with_a_table_is_of_its_rows(rows, chunks, is_table):
+    with tf.Graph().as_default():
+        matrix = tf.sparse_placeholder(tf.float32, [4, rows])
+        weights = tf.get_variable("w", [rows, 2], chunks=chunks)
+        (found,) = tf.gradients(tf.sparse_tensor_dense_matmul(matrix, weights), weights)
+    assert isinstance(found, tf.IndexedSlices) is is_table
+
+
+@pytest.mark.parametrize("chunks", [None, (7, 2)])
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_a_network_on_a_graph_learns_the_same_in_parts(parts, chunks):
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, 12, (50, 2))
+    features, start = rng.standard_normal((12, 14)), rng.standard_normal((14, 2))
+    features[:, 5] = 0
+    used = np.argwhere(features)
+
+    def trained(parts, chunks):
+        with tf.Graph().as_default(), config.set(batch_parts=parts), tf.Session() as session:
+            graph, x = (tf.sparse_placeholder(tf.float64, [12, n]) for n in (12, 14))
+            noise = tf.placeholder(tf.float64, [12, 2])
+            w = tf.get_variable("w", initializer=start, chunks=chunks)
+            v = tf.get_variable("v", initializer=start[:2])
+            hidden = tf.nn.relu(tf.sparse_tensor_dense_matmul(x, w)) + noise
+            hidden = tf.sparse_tensor_dense_matmul(graph, hidden)
+            found = tf.sparse_tensor_dense_matmul(graph, tf.matmul(hidden, v), adjoint_a=True)
+            train = tf.train.GradientDescentOptimizer(0.01).minimize(tf.reduce_mean(found**2))
+            session.run(tf.global_variables_initializer())
+            fed = {
+                graph: tf.SparseTensorValue(edges, np.full(50, 0.3), [12, 12]),
+                x: tf.SparseTensorValue(used, features[tuple(used.T)], [12, 14]),
+                noise: np.ones((12, 2)),
+            }
+            for _ in range(3):
+                session.run(train, fed)
+            return session.run([w, v, found], fed)
+
+    for one, other in zip(trained(1, None), trained(parts, chunks), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
 @pytest.mark.parametrize("strategy", ["div", "mod"])
 def test_a_bag_gives_what_its_table_says(strategy):
     layer = dv.layers.EmbeddingBag(6, 2, "sum", chunks=(3, 2), partition_strategy=strategy)
