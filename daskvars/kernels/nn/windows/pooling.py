@@ -79,15 +79,17 @@ def max_pool_grad(
     if xp is np and not windows.apart:
         return in_data_format(xp, scatter_to_first(x, y, dy, windows), data_format)
     dx = (xp.empty if windows.tile else xp.zeros)(x.shape, dy.dtype)
+    # Bits are multiplied as integers by 0 or 1: four times faster than a masked copy, and an
+    # infinite or NaN gradient stays in its own place.
+    bits = np.dtype(f"i{dy.dtype.itemsize}")
     for images in image_blocks(len(x), x[:1].nbytes, 2 * block_bytes(xp)):
+        gradient_bits, found = dy[images].view(bits), dx[images]
+        found_bits = found.view(bits)
         for tap, first in first_maxima(xp, x[images], y[images], windows):
-            gradient, seen = dy[images][tap.windows], dx[images][tap.pixels]
             if windows.apart:
-                keep(xp, gradient, first, seen)
+                xp.multiply(gradient_bits[tap.windows], first, out=found_bits[tap.pixels])
             else:
-                share = xp.empty_like(gradient)
-                keep(xp, gradient, first, share)
-                seen += share
+                found[tap.pixels] += (gradient_bits[tap.windows] * first).view(dy.dtype)
     return in_data_format(xp, dx, data_format)
 
 
@@ -259,23 +261,15 @@ def first_maxima(
         w: [height, width, channels], what was added to what windows see.
     """
     free, buffer = xp.ones(y.shape, bool), xp.empty(y.shape, bool)
-    for tap in windows.taps_inside():
+    taps = windows.taps_inside()
+    for number, tap in enumerate(taps, 1):
         left, first = free[tap.windows], buffer[tap.windows]
         seen = x[tap.pixels] if w is None else x[tap.pixels] + w[tap.row, tap.column]
         xp.equal(seen, y[tap.windows], out=first)
         xp.logical_and(first, left, out=first)
         yield tap, first
-        xp.greater(left, first, out=left)
-
-
-def keep(xp: ArrayModule, values: Array, mask: Array, out: Array) -> None:
-    """Write ``values`` where ``mask`` holds and zeros elsewhere.
-
-    The bits are multiplied as integers by 0 or 1: four times faster than a masked copy, and an
-    infinite or NaN gradient stays in its own place.
-    """
-    bits = np.dtype(f"i{values.dtype.itemsize}")
-    xp.multiply(values.view(bits), mask, out=out.view(bits))
+        if number < len(taps):
+            xp.greater(left, first, out=left)
 
 
 def window_weights(xp: ArrayModule, windows: Windows, dtype: np.dtype[Any]) -> Array:
