@@ -20,6 +20,7 @@ LOWEST = {
     "daskvars.kernels.nn.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1, "SAMPLE_ROWS": 1},
     "daskvars.kernels.nn.ctc": {"BLOCK_ELEMENTS": 1},
     "daskvars.kernels.image.resizing": {"BLOCK_ELEMENTS": 1},
+    "daskvars.kernels.sparse.products": {"BLOCK_ELEMENTS": 1},
     "daskvars.kernels.linalg.products": {"SMALL_MATRIX": 0},
     "daskvars.kernels.nn.ranking": {"BLOCK_ELEMENTS": 1, "LEAST_GROUP": 1, "FEWEST_GROUPS": 1},
     "daskvars.kernels.nn.candidates": {"LARGEST_DRAW": 2},
