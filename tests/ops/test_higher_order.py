@@ -63,6 +63,16 @@ def test_gradients_and_static_shapes():
         assert tf.gradients(tf.foldl(lambda a, row: a * row, x), w) == [None]
 
 
+def test_lists_that_leave_a_loop_are_constants_too():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x, start = tf.constant([1.0, 2.0, 3.0]), tf.constant(0.5)
+        sums = tf.scan(lambda a, row: a + row * row, x, start, back_prop=False)
+        squares = tf.map_fn(lambda row: row * row, x, back_prop=False)
+        for constant in (sums, squares):
+            assert tf.gradients(constant, [x, start]) == [None, None]
+        assert sess.run(tf.gradients(sums * squares * x, x)[0]).tolist() == [1.5, 22.0, 130.5]
+
+
 @pytest.mark.parametrize("function", [tf.map_fn, tf.foldl, tf.foldr, tf.scan])
 def test_what_is_refused(function):
     with tf.Graph().as_default():

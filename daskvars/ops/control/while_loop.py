@@ -250,11 +250,16 @@ def while_loop(
         else:
             results = _while(cond, body, loop_vars, shape_invariants, name, maximum, outer)
     if not back_prop:
-        results = nest.map_structure(
-            lambda t: stop_gradient(t) if isinstance(t, Tensor) else t, results
-        )
+        results = nest.map_structure(_constant, results)
     results = subgraphs.assemble_chunk(results)
     return results if return_same_structure or len(loop_vars) != 1 else results[0]
+
+
+def _constant(result: Any) -> Any:
+    """Return a loop's result that gradients stop at."""
+    if isinstance(result, TensorArray):
+        return result.with_flow(stop_gradient(result.flow))
+    return stop_gradient(result)
 
 
 def _eager_loop(cond: Any, body: Any, loop_vars: Any, maximum: Any, same: bool) -> Any:
