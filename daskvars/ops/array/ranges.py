@@ -16,6 +16,8 @@ from daskvars.graph.records.attribute_kinds import ATTRIBUTES, INT
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import ranges as kernels
+from daskvars.ops.math.arithmetic import ceil
+from daskvars.ops.math.casting import cast
 from daskvars.ops.rules import axes
 from daskvars.shapes import Dimension, Shape
 
@@ -254,9 +256,9 @@ def sequence_mask(
     """Return for each sequence which of its places are filled: ``j < lengths[i]``.
 
     Args:
-      lengths: [...] integer.
+      lengths: [...] integer; a float is cut off where `maxlen` is given.
       maxlen: scalar integer, the number of places; by default the greatest length.
-      dtype: dtype of the result, whose ones stand for True.
+      dtype: dtype of the result, whose ones stand for True; None is bool.
       name: name of the operation, by default "SequenceMask".
 
     Returns:
@@ -271,10 +273,14 @@ def sequence_mask(
     """
     with name_scope(name, "SequenceMask", [lengths, maxlen]) as scope:
         lengths = convert_to_tensor(lengths)
-        dtype = as_dtype(dtype).base_dtype
+        dtype = dtypes.bool if dtype is None else as_dtype(dtype).base_dtype
         if maxlen is None:
+            if lengths.spec.dtype.is_floating:  # j < 2.5 where j < 3
+                lengths = cast(ceil(lengths), dtypes.int64)
             return apply(SEQUENCE_MASK_LONGEST, lengths, name=scope, dtype=dtype)
         maxlen = axes.as_operand(maxlen)
+        if lengths.spec.dtype.is_floating:  # as TensorFlow, of the dtype of maxlen
+            lengths = cast(lengths, dtypes.int64)
         return apply(SEQUENCE_MASK, lengths, name=scope, maxlen=maxlen, dtype=dtype)
 
 

@@ -288,6 +288,11 @@ def test_eye_and_sequence_mask(graph):
     mask = ranges.sequence_mask([[1, 3], [2, 0]])
     assert mask.shape.as_list() == [2, 2, None]
     assert run(mask)[0].tolist() == [[True, False, False], [True, True, True]]
+    assert run(ranges.sequence_mask([0.2, 1.5], 2, tf.int32)).tolist() == [[0, 0], [1, 0]]
+    assert run(ranges.sequence_mask([0.2, 1.5], dtype=None)).tolist() == [
+        [True, False],
+        [True, True],
+    ]
 
 
 # -- placeholders ------------------------------------------------------------------------------
