@@ -52,6 +52,8 @@ WORDS = [["a", "b"], ["c", "d"]]
             r"reshape a tensor with 1 elements to shape \[2\]: the default_value of feature 'a'",
         ),
         (lambda: tf.concat([MATRIX], 0.5), TypeError, "integer"),
+        (lambda: tf.concat([MATRIX, [1.0]], 1), ValueError, "must be rank 2 but is rank 1"),
+        (lambda: tf.concat([[1.0], MATRIX], 0), ValueError, "must be rank 1 but is rank 2"),
         (lambda: tf.conj("a"), TypeError, "numeric"),
         (lambda: tf.norm(MATRIX, axis=[]), ValueError, "a tuple of 2 unique integers"),
         (lambda: tf.norm(MATRIX, axis=[0, 1, 0]), ValueError, "a tuple of 2 unique integers"),

@@ -78,6 +78,9 @@ def _concatenated(inputs: Sequence[Spec], *, axis: Any, operands: Sequence[str] 
             raise ValueError(f"Ranks of all inputs should match, got {ranks}")
         return Spec(inputs[0].dtype, (None,) * rank)
     place = shapes.normalize_axis(axis, rank, "Concat axis")
+    for shape in known:
+        if len(shape) != rank:
+            raise ValueError(f"Shape must be rank {rank} but is rank {len(shape)}")
     merged = merged_shape(*[(*shape[:place], None, *shape[place + 1 :]) for shape in known])
     sizes = tuple([None if spec.shape is None else spec.shape[place] for spec in inputs])
     total = sum(sizes) if shapes.is_known(sizes) else None
