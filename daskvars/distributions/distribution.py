@@ -152,6 +152,9 @@ class Distribution:
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
         """Return the event shape, [rank] int32."""
         sizes: Any = self.event_shape.as_list()
+        if None in sizes:  # only the run knows them: those of what is drawn on average
+            with name_scope(f"{self.name}/{name}"):
+                return shape_of(self.mean())[-self._event_rank :]
         return constant(sizes, int32, [self._event_rank], f"{self.name}/{name}")
 
     def is_scalar_event(self) -> bool:

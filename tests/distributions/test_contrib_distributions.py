@@ -231,3 +231,13 @@ def test_programs_build_them_in_graphs(graph):
         values, slopes = sess.run([drawn, gradient])
     assert values.shape == (5, 3) and ((values > 0) & (values < 1)).all()
     assert slopes.shape == (2, 4) and np.isfinite(slopes).all()
+
+
+def test_the_size_of_a_draw_may_be_known_to_the_run_alone(graph):
+    loc = tf.placeholder(tf.float32, [None, None])
+    made = tf.contrib.distributions.MultivariateNormalDiag(loc, tf.ones_like(loc))
+    with tf.Session() as session:
+        sizes, drawn = session.run(
+            [made.event_shape_tensor(), made.sample(5, seed=1)], {loc: np.zeros([2, 3])}
+        )
+    assert sizes.tolist() == [3] and drawn.shape == (5, 2, 3)
