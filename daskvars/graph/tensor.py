@@ -10,7 +10,7 @@ import linecache
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -114,6 +114,7 @@ class Tensor(WithOperators, ShownInNotebooks):
     """
 
     __slots__ = ("__weakref__", "index", "op", "spec")
+    OVERLOADABLE_OPERATORS: ClassVar[frozenset[str]]  # for classes that stand for tensors
     __array_priority__ = 100  # numpy_array + tensor is tensor's business
     __hash__ = object.__hash__
 

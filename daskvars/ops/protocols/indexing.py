@@ -228,7 +228,9 @@ def _bounds(item: Any) -> tuple[tuple[Any, Any, Any], tuple[str, ...]]:
 
 
 def _index(item: Any) -> Any:
-    if is_symbolic(item) and not isinstance(item, list | tuple):
+    # What a program has a conversion function for is asked for its dtype, as a tensor is.
+    as_tensor = is_symbolic(item) or isinstance(getattr(item, "dtype", None), dtypes.DType)
+    if as_tensor and not isinstance(item, list | tuple):
         tensor = convert_to_tensor(item)
         if tensor.dtype.base_dtype in (int32, int64) and tensor.spec.shape in (None, ()):
             return tensor

@@ -154,6 +154,12 @@ OPERATORS: dict[str, Any] = {
     "__array_function__": array_function,
 }
 
+# What TensorFlow does not count among the operators: `Tensor.OVERLOADABLE_OPERATORS`.
+_NOT_OVERLOADABLE = {
+    *("__pos__", "__hash__", "__array_ufunc__", "__array_function__"),
+    *("__lshift__", "__rlshift__", "__rshift__", "__rrshift__"),
+}
+
 
 def override_operators(cls: type) -> None:
     """Give `cls`, whose objects convert to tensors, the operators of `Tensor`.
@@ -176,6 +182,9 @@ def _with_dense(method: str, function: Operator, type: str) -> Operator:
 
 
 override_operators(Tensor)
+Tensor.OVERLOADABLE_OPERATORS = frozenset(
+    name for name in OPERATORS if name.endswith("__") and name not in _NOT_OVERLOADABLE
+)
 # Of the operators, a sparse tensor has those that leave what is absent absent.
 SPARSE_OPERATORS: dict[str, Operator] = {
     "__mul__": _with_dense("mul", arithmetic.multiply, "SparseDenseCwiseMul"),

@@ -115,3 +115,16 @@ def test_refusals_say_what():
         m[[0], 0, 0, 0]
     with pytest.raises(AttributeError, match="assign"):
         dv.Variable(_M)[[0, 1]].assign(_M[:2])
+
+
+def test_what_a_program_converts_is_an_index(graph):
+    class Count:
+        dtype = tf.int32
+
+    tf.register_tensor_conversion_function(
+        Count, lambda value, dtype=None, name=None, as_ref=False: tf.constant(1, tf.int32)
+    )
+    x = tf.constant(_M)
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(x[Count()]), _M[1])
+        np.testing.assert_array_equal(session.run(x[:, : Count()]), _M[:, :1])

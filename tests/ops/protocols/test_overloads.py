@@ -301,3 +301,17 @@ def test_eager_operators():
     assert (2 * x + 1).numpy().tolist() == [3.0, 5.0]
     assert bool((x > 0).numpy().all())
     assert float(x[1]) == 2.0
+
+
+def test_a_class_for_tensors_finds_the_operators_to_overload(graph):
+    class Stands:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+    for name in tf.Tensor.OVERLOADABLE_OPERATORS:
+        method = getattr(tf.Tensor, name)
+        setattr(Stands, name, lambda self, *args, method=method: method(self.tensor, *args))
+    stands = Stands(tf.constant([1.0, 2.0]))
+    assert run(1.0 - stands * 2.0).tolist() == [-1.0, -3.0]
+    assert run(stands[1]) == 2.0 and run(-stands).tolist() == [-1.0, -2.0]
+    assert "__hash__" not in tf.Tensor.OVERLOADABLE_OPERATORS
