@@ -114,3 +114,94 @@ def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool =
         assert_same_structure(structure[0], other, check_types)
     leaves = zip(*map(nest.flatten, structure), strict=True)
     return nest.pack(structure[0], [func(*each) for each in leaves])
+
+
+def flatten_up_to(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> list[Any]:
+    """Return the parts of a structure that stand where another one has its leaves.
+
+    Args:
+      shallow_tree: the structure that says how deep to go.
+      input_tree: nests as it does so far, and may nest further.
+      check_types: the containers have to be of the same types as well.
+
+    Raises:
+      TypeError: a container is of another type, or none at all.
+      ValueError: a container has another number of elements, or other keys.
+
+    Source: TensorFlow 1.15, ``tf.contrib.framework.nest.flatten_up_to``.
+
+    >>> flatten_up_to([0, (0, 0)], [[1, 2], (3, [4])])
+    [[1, 2], 3, [4]]
+    """
+    if not is_nested(shallow_tree):
+        return [input_tree]
+    if not is_nested(input_tree):
+        raise TypeError(
+            f"If shallow structure is a sequence, input must also be a sequence. Input has type: "
+            f"{type(input_tree)}."
+        )
+    if check_types and type(input_tree) is not type(shallow_tree):
+        raise TypeError(
+            f"The two structures don't have the same sequence type. Input structure has type "
+            f"{type(input_tree)}, while shallow structure has type {type(shallow_tree)}."
+        )
+    if len(input_tree) != len(shallow_tree):
+        raise ValueError(
+            f"The two structures don't have the same sequence length. Input structure has length "
+            f"{len(input_tree)}, while shallow structure has length {len(shallow_tree)}."
+        )
+    if isinstance(shallow_tree, Mapping):
+        if set(input_tree) != set(shallow_tree):
+            raise ValueError(
+                f"The two structures don't have the same keys. Input structure has "
+                f"{list(input_tree)}, while shallow structure has {list(shallow_tree)}."
+            )
+        pairs = [(shallow_tree[key], input_tree[key]) for key in sorted(shallow_tree)]
+    else:
+        pairs = list(zip(shallow_tree, input_tree, strict=True))
+    return [leaf for below, part in pairs for leaf in flatten_up_to(below, part, check_types)]
+
+
+def map_structure_up_to(
+    shallow_tree: Any, func: Callable[..., Any], *inputs: Any, check_types: bool = True
+) -> Any:
+    """Return a structure with the results of a function of parts of one or several others.
+
+    Args:
+      shallow_tree: the structure whose leaves say how deep to go, and of the result.
+      func: called with the part of each input that stands where `shallow_tree` has a leaf.
+      inputs: structures that nest as it does so far, and may nest further.
+      check_types: see `flatten_up_to`.
+
+    Raises:
+      ValueError: there is no input, or one nests otherwise.
+      TypeError: a container is of another type, or none at all.
+
+    Source: TensorFlow 1.15, ``tf.contrib.framework.nest.map_structure_up_to``.
+
+    >>> map_structure_up_to([0, 0], sum, [[1, 2], [3, 4, 5]])
+    [3, 12]
+    """
+    if not inputs:
+        raise ValueError("Cannot map over no sequences")
+    parts = [flatten_up_to(shallow_tree, each, check_types) for each in inputs]
+    return nest.pack(shallow_tree, [func(*each) for each in zip(*parts, strict=True)])
+
+
+def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
+    """Check that a structure nests as another one, as deep as this goes.
+
+    Args:
+      shallow_tree: the structure that says how deep to go.
+      input_tree: nests as it does so far, and may nest further.
+      check_types: see `flatten_up_to`.
+
+    Raises:
+      TypeError: a container is of another type, or none at all.
+      ValueError: a container has another number of elements, or other keys.
+
+    Source: TensorFlow 1.15, ``tf.contrib.framework.nest.assert_shallow_structure``.
+
+    >>> assert_shallow_structure([0, 0], [[1, 2], 3])
+    """
+    flatten_up_to(shallow_tree, input_tree, check_types)

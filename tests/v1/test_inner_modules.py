@@ -50,6 +50,15 @@ from daskvars.v1.contrib.metrics.python.ops import set_ops; set_ops.set_size
 from daskvars.v1.contrib.slim.python.slim import queues; queues.QueueRunners
 import daskvars.v1.contrib.slim as slim; slim.initializers.xavier_initializer
 from daskvars.v1.python import pywrap_tensorflow; pywrap_tensorflow.NewCheckpointReader
+from daskvars.v1.python.util import tf_contextlib, tf_inspect; tf_inspect.isfunction
+from daskvars.v1.python.util.all_util import remove_undocumented; remove_undocumented(__name__, [])
+from daskvars.v1.python.data.ops import readers; readers.TFRecordDataset
+from daskvars.v1.python.training import device_setter; device_setter.replica_device_setter
+from daskvars.v1.core.example import example_pb2; example_pb2.Example
+from daskvars.v1.core.framework import summary_pb2, graph_pb2; graph_pb2.GraphDef
+from daskvars.v1.core.framework.summary_pb2 import Summary
+from daskvars.v1.core.protobuf import config_pb2, meta_graph_pb2, saver_pb2; saver_pb2.SaverDef
+from daskvars.v1.python import debug
 import daskvars.v1.python.ops.nn_ops as nn_ops; nn_ops.relu
 from daskvars.v1.contrib.layers.python import layers; layers.batch_norm
 from daskvars.v1.contrib.layers.python.layers import utils; utils.collect_named_outputs
@@ -151,3 +160,18 @@ def test_a_timeline_is_the_trace_of_a_run():
     text = timeline.Timeline(step_stats=told.step_stats).generate_chrome_trace_format()
     assert json.loads(text)["traceEvents"]
     assert "CPU" in [device.device_type for device in device_lib.list_local_devices()]
+
+
+def test_sessions_are_told_how_a_class_is_fetched_and_fed(graph):
+    from daskvars.v1.python.client.session import register_session_run_conversion_functions
+
+    class Stands:
+        tensor = tf.placeholder(tf.float32, [])
+
+    register_session_run_conversion_functions(
+        Stands,
+        fetch_function=lambda stands: ([stands.tensor], lambda values: values[0]),
+        feed_function=lambda stands, value: [(stands.tensor, value)],
+    )
+    stands = Stands()
+    assert tf.Session().run([stands, stands.tensor + 1.0], {stands: 2.0}) == [2.0, 3.0]

@@ -32,3 +32,23 @@ def test_several_structures_are_mapped_together():
 def test_tensors_are_leaves(graph):
     state = tf.nest.map_structure(tf.zeros_like, (tf.ones([2]), [tf.ones([3])]))
     assert [each.shape.as_list() for each in tf.nest.flatten(state)] == [[2], [3]]
+
+
+def test_a_structure_is_followed_as_deep_as_another_one_goes():
+    from daskvars.v1.python.util import nest
+
+    deep = {"b": [[1, 2], (3, 4)], "a": Pair(5, [6])}
+    assert nest.flatten_up_to({"b": [0, 0], "a": 0}, deep) == [Pair(5, [6]), [1, 2], (3, 4)]
+    sizes = nest.map_structure_up_to({"b": [0, 0], "a": 0}, len, deep)
+    assert sizes == {"b": [2, 2], "a": 2} and nest.is_sequence(deep)
+    nest.assert_shallow_structure([0, 0], (1, [2]), check_types=False)
+    with pytest.raises(TypeError, match="sequence type"):
+        nest.assert_shallow_structure([0, 0], (1, [2]))
+    with pytest.raises(TypeError, match="must also be a sequence"):
+        nest.flatten_up_to([0, [0]], [1, 2])
+    with pytest.raises(ValueError, match="sequence length"):
+        nest.flatten_up_to([0], [1, 2])
+    with pytest.raises(ValueError, match="same keys"):
+        nest.flatten_up_to({"a": 0}, {"b": 1})
+    with pytest.raises(ValueError, match="no sequences"):
+        nest.map_structure_up_to([0], len)

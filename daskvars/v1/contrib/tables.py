@@ -353,7 +353,8 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "init_from_checkpoint": init_from_checkpoint,
         "is_tensor": is_tensor,
         "nest": {
-            **_of(nest, "assert_same_structure flatten is_nested map_structure pack_sequence_as"),
+            **_of(nest, " ".join(nest.__all__)),
+            **_of(nest, "assert_shallow_structure flatten_up_to map_structure_up_to"),
             "is_sequence": nest.is_nested,
         },
         "list_variables": list_variables,

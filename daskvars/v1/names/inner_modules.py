@@ -8,7 +8,9 @@ where `UNLISTED` says so.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import sys
 import types
 from collections.abc import Iterable, Iterator
@@ -16,6 +18,7 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.execution.config_proto import ConfigProto
+from daskvars.execution.engine.values.conversions import register_session_run_conversion_functions
 from daskvars.execution.session import Session
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import apply
@@ -34,9 +37,9 @@ from daskvars.v1.sessions.monitoring_hooks import Timeline
 # Folder of tensorflow.python -> its modules, with the namespaces, after a colon, that have their
 # names. Those at the top are in all of them.
 OF_PYTHON = {
-    "": "pywrap_tensorflow",
+    "": "debug pywrap_tensorflow",
     "client": "device_lib session timeline",
-    "data.ops": "dataset_ops:data iterator_ops:data",
+    "data.ops": "dataset_ops:data iterator_ops:data readers:data",
     "estimator": "estimator:estimator exporter:estimator model_fn:estimator run_config:estimator "
     "training:estimator",
     "feature_column": "feature_column:feature_column feature_column_lib:feature_column",
@@ -65,17 +68,27 @@ OF_PYTHON = {
     "saved_model": "builder:saved_model.builder constants:saved_model.constants "
     "loader:saved_model.loader signature_constants:saved_model.signature_constants "
     "signature_def_utils:saved_model.signature_def_utils "
+    "signature_def_utils_impl:saved_model.signature_def_utils "
     "tag_constants:saved_model.tag_constants utils:saved_model.utils",
     "summary": "summary:summary summary_iterator:train",
     "summary.writer": "writer:summary writer_cache:summary",
     "tools": "inspect_checkpoint",
     "training": "adadelta:train adagrad:train adam:train basic_session_run_hooks:train "
     "checkpoint_management:train checkpoint_utils:train coordinator:train ftrl:train "
-    "gradient_descent:train input:train learning_rate_decay:train momentum:train "
-    "monitored_session:train moving_averages:train optimizer:train queue_runner:train "
-    "queue_runner_impl:train rmsprop:train saver:train server_lib:train session_manager:train "
-    "session_run_hook:train supervisor:train training:train training_util:train",
-    "util": "compat:compat nest:nest",
+    "device_setter:train gradient_descent:train input:train learning_rate_decay:train "
+    "momentum:train monitored_session:train moving_averages:train optimizer:train "
+    "queue_runner:train queue_runner_impl:train rmsprop:train saver:train server_lib:train "
+    "session_manager:train session_run_hook:train supervisor:train training:train "
+    "training_util:train",
+    "util": "all_util compat:compat nest:contrib.framework.nest tf_contextlib tf_inspect",
+}
+# Folder of tensorflow.core -> its modules of messages.
+OF_CORE = {
+    "example": "example_pb2:train feature_pb2:train",
+    "framework": "graph_pb2 node_def_pb2 op_def_pb2 summary_pb2:summary",
+    "protobuf": "cluster_pb2:train config_pb2 meta_graph_pb2 saver_pb2:train "
+    "tensorflow_server_pb2:train",
+    "util": "event_pb2",
 }
 # Namespace of tensorflow.contrib -> the modules under "python" in it. All have its names, and
 # those of the inner namespace after a colon.
@@ -116,6 +129,10 @@ OF_DIGITS = (
 )
 
 
+def _keep_all(module_name: str, *args: Any, **kwargs: Any) -> None:
+    """Leave a module's names as they are: which of them are documented is nothing here."""
+
+
 def _list_local_devices(session_config: ConfigProto | None = None) -> list[Any]:
     with Session(graph=Graph(), config=session_config) as session:
         return list(session.list_devices())
@@ -146,6 +163,9 @@ UNLISTED: dict[str, dict[str, Any]] = {
     "python.ops.rnn_cell": _OF_CELLS,
     "python.ops.rnn_cell_impl": _OF_CELLS,
     "python.client.device_lib": {"list_local_devices": _list_local_devices},
+    "python.client.session": {
+        "register_session_run_conversion_functions": register_session_run_conversion_functions
+    },
     "python.client.timeline": {"Timeline": Timeline},
     "python.framework.tensor_util": {
         "MakeNdarray": make_ndarray,
@@ -169,6 +189,11 @@ UNLISTED: dict[str, dict[str, Any]] = {
     },
     "python.training.moving_averages": {
         "assign_moving_average": in_graph_of_inputs(assign_moving_average)
+    },
+    "python.util.all_util": {"remove_undocumented": _keep_all},
+    "python.util.tf_contextlib": {"contextmanager": contextlib.contextmanager},
+    "python.util.tf_inspect": {
+        name: value for name, value in vars(inspect).items() if name[0] != "_"
     },
 }
 
@@ -199,9 +224,10 @@ class InnerModule(types.ModuleType):
 
 def _modules() -> Iterator[tuple[str, list[str]]]:
     """Yield each module's path, and the namespaces of its names; "" is the top."""
-    for folder, modules in OF_PYTHON.items():
-        for name, _, own in (module.partition(":") for module in modules.split()):
-            yield f"python.{folder}.{name}".replace("..", "."), [own, ""] if own else [""]
+    for outside, folders in (("python", OF_PYTHON), ("core", OF_CORE)):
+        for folder, modules in folders.items():
+            for name, _, own in (module.partition(":") for module in modules.split()):
+                yield f"{outside}.{folder}.{name}".replace("..", "."), [own, ""] if own else [""]
     for outer, modules in OF_CONTRIB.items():
         yield f"contrib.{outer}.python", [f"contrib.{outer}"]
         for name, _, inner in (module.partition(":") for module in modules.split()):
