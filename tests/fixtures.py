@@ -46,7 +46,7 @@ def pytest_runtest_setup(item):
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 dask.config.set({"distributed.comm.timeouts.connect": CONNECT})
 os.environ["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = CONNECT
-PRELOADED = ["pytest", "daskvars.v1"]
+PRELOADED = ["tests.frozen"]
 
 
 @pytest.fixture(autouse=True, scope="session")

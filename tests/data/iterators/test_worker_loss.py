@@ -134,7 +134,6 @@ def test_elements_are_those_of_this_process_though_workers_are_killed(
             kill_a_worker(workers)
 
     with workers.as_current():
-        assert trained(pipeline, place) == expected[pipeline]
         assert trained(pipeline, place, between) == expected[pipeline]
 
 

@@ -1,0 +1,16 @@
+"""What processes are forked from: imported, and frozen, so that no garbage collector looks at it.
+
+A process that ends looks through all that it has, which takes one that has imported the package and
+what that builds on half a second, and makes it copies of the pages that it shares.
+"""
+
+import gc
+
+import pytest
+
+import daskvars.v1
+
+__all__ = ["daskvars", "pytest"]
+
+gc.collect()
+gc.freeze()
