@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -27,6 +27,12 @@ COLORS = (  # of TensorFlow's boxes, one after the other
     (0, 1, 1, 1),
     (1, 0, 1, 1),
 )
+# Boxes that are compared with all those taken before them at once (m, 10,000 boxes of which 1000
+# stay: 32, 64, 128, 256 at once 8.1, 7.0, 10.9, 14.6 ms; one of these after the other 349).
+BOXES_AT_ONCE = 64
+
+# What gives how much each of some boxes overlaps each of others, of their numbers.
+Overlaps: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 # -- crops that are resized --------------------------------------------------------------------
@@ -231,7 +237,7 @@ def non_max_suppression_overlaps(
     table = np.asarray(overlaps)
     return _taken(
         np.asarray(scores),
-        lambda i, others: table[others, i],
+        lambda these, others: table[these[:, None], others],
         max_output_size,
         overlap_threshold,
         score_threshold,
@@ -275,34 +281,61 @@ def combined_non_max_suppression(
     return found, of_found, classes, counts
 
 
-def _overlaps_of(boxes: np.ndarray) -> Callable[[int, np.ndarray], np.ndarray]:
-    """Return what gives the shares of their areas that a box has in common with others."""
-    corners = boxes.astype(np.float32)
-    low, high = (np.sort(corners.reshape(-1, 2, 2), axis=1)[:, side] for side in (0, 1))
+def _overlaps_of(boxes: np.ndarray) -> Overlaps:
+    """Return what gives the shares of their areas that boxes have in common with others."""
+    corners = boxes.astype(np.float32).reshape(-1, 2, 2)
+    low, high = corners.min(axis=1), corners.max(axis=1)
     areas = (high - low).prod(axis=1)
+    # One that has no area, or is none, shares nothing: as a point within an infinite area.
+    is_none = ~(areas > 0)
+    low[is_none] = high[is_none] = 0
+    areas[is_none] = np.inf
+    sides = [(low[:, axis].copy(), high[:, axis].copy()) for axis in (0, 1)]
 
-    def overlaps(i: int, others: np.ndarray) -> np.ndarray:
-        sides = np.minimum(high[i], high[others]) - np.maximum(low[i], low[others])
-        shared = np.maximum(sides, 0).prod(axis=1)
-        union = areas[i] + areas[others] - shared
-        sound = (areas[i] > 0) & (areas[others] > 0)
-        return np.where(sound, shared / np.where(sound, union, 1), 0)
+    def overlaps(these: np.ndarray, others: np.ndarray) -> np.ndarray:
+        down, across = (
+            np.minimum(last[these, None], last[others])
+            - np.maximum(first[these, None], first[others])
+            for first, last in sides
+        )
+        shared = np.maximum(down, 0) * np.maximum(across, 0)
+        return shared / (areas[these, None] + areas[others] - shared)
 
     return overlaps
 
 
 def _taken(
-    scores: np.ndarray, overlaps: Any, most: int, threshold: float, lowest: float
+    scores: np.ndarray, overlaps: Overlaps, most: int, threshold: float, lowest: float
 ) -> np.ndarray:
+    """Return the boxes of the highest scores that overlap none before them too much.
+
+    They are gone through in blocks: what overlaps a box of an earlier block is found at once.
+    """
     order = np.argsort(-scores.astype(np.float64), kind="stable")
     left = order[scores[order] > lowest]
-    taken: list[int] = []
-    while left.size and len(taken) < most:
-        best = int(left[0])
-        taken.append(best)
-        left = left[1:]
-        left = left[overlaps(best, left) <= threshold]
-    return np.array(taken, np.int32)
+    taken = left[:0]
+    for start in range(0, len(left), BOXES_AT_ONCE):
+        block = left[start : start + BOXES_AT_ONCE]
+        if taken.size:
+            block = block[(overlaps(block, taken) <= threshold).all(axis=1)]
+        taken = np.concatenate([taken, block[_apart(overlaps(block, block) <= threshold)]])
+        if len(taken) >= most:
+            break
+    return taken[: max(most, 0)].astype(np.int32)
+
+
+def _apart(is_apart: np.ndarray) -> list[int]:
+    """Return the boxes that are apart from all that are returned before them.
+
+    Args:
+      is_apart: of each box, whether it is apart from each.
+    """
+    free, found = np.ones(len(is_apart), bool), []
+    for number, of_number in enumerate(np.ascontiguousarray(is_apart.T)):
+        if free[number]:
+            found.append(number)
+            free &= of_number
+    return found
 
 
 # -- boxes that are drawn ----------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.image import boxes as kernels
 from daskvars.kernels.image import png
 from tests.ops.image import cases
 
@@ -424,6 +425,30 @@ def test_a_worse_file_is_another_image():
         assert (session.run(found) != session.run(found)).any()
     with pytest.raises(ValueError, match="in order, got 9 and 9"):
         dv.image.random_jpeg_quality(image, 9, 9)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 64])
+@pytest.mark.parametrize("most", [0, 12, 200])
+def test_boxes_are_taken_as_one_after_the_other(at_once, most, monkeypatch):
+    """Boxes without area, that are turned over, infinite or NaN are among them."""
+    monkeypatch.setattr(kernels, "BOXES_AT_ONCE", at_once)
+    rng = np.random.default_rng(0)
+    boxes = rng.integers(0, 9, (150, 4)).astype(np.float32) / 8
+    boxes[rng.integers(0, 150, 9), rng.integers(0, 4, 9)] = [np.nan, np.inf, -np.inf] * 3
+    scores = rng.integers(0, 20, 150).astype(np.float32)
+
+    def overlap(a, b):
+        (low, high), (first, last) = (np.sort(box.reshape(2, 2), axis=0) for box in (a, b))
+        shared = np.maximum(np.minimum(high, last) - np.maximum(low, first), 0).prod()
+        areas = (high - low).prod(), (last - first).prod()
+        return shared / (sum(areas) - shared) if all(a > 0 for a in areas) else 0.0
+
+    wanted = []
+    with np.errstate(all="ignore"):
+        for i in np.argsort(-scores, kind="stable"):
+            if len(wanted) < most and all(overlap(boxes[i], boxes[j]) <= 0.4 for j in wanted):
+                wanted.append(i)
+    assert dv.image.non_max_suppression(boxes, scores, most, 0.4).numpy().tolist() == wanted
 
 
 def test_boxes_of_all_classes_are_suppressed_class_by_class():
