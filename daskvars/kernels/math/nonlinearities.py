@@ -1,7 +1,8 @@
 """Activation functions and their gradients, in few passes and fewer temporaries.
 
-16-bit floats compute in float32. NumPy has no fast ``log1p`` and ``expm1`` for float32 (m: 17 ns an
-element, ``exp`` 2.3), so those are built here from what is fast.
+16-bit floats compute in float32. NumPy's ``log1p`` and ``expm1`` of float32 are fast only where a
+processor has AVX-512 (m, elsewhere: 17 ns an element, ``exp`` 2.3), so those are built here from
+what is fast everywhere.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import numpy
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.kernels.math.special import fill_erf, horner, in_blocks
+from daskvars.kernels.math.special import bound, fill_erf, horner, in_blocks
 
 # exp of this is finite in every float dtype computed in here; a sigmoid below is 0 or subnormal.
 EXP_LIMIT = {4: 88.0, 8: 709.0}
@@ -44,7 +45,7 @@ def fill_sigmoid(xp: ArrayModule, out: Array, x: Array) -> None:
     """Fill ``out`` with the sigmoid."""
     xp.negative(x, out=out)
     size = out.real  # itself, unless it is complex
-    xp.minimum(size, size.dtype.type(EXP_LIMIT[size.itemsize]), out=size)
+    xp.minimum(size, bound(xp, size, EXP_LIMIT[size.itemsize]), out=size)
     xp.exp(out, out=out)
     out += out.dtype.type(1)
     xp.reciprocal(out, out=out)
@@ -75,7 +76,7 @@ def fill_softplus(xp: ArrayModule, out: Array, x: Array) -> None:
         series = horner(xp, LOG1P_SERIES, out * out)
         out *= series
         out += out
-    out += xp.maximum(x, kind(0))
+    out += xp.maximum(x, bound(xp, x, 0))
 
 
 def elu(xp: ArrayModule, x: Array) -> Array:
@@ -121,22 +122,22 @@ def selu_grad(xp: ArrayModule, y: Array, dy: Array) -> Array:
 
 def fill_elu(xp: ArrayModule, out: Array, x: Array, above: float, below: float) -> None:
     """Fill ``out`` with above * x where x is positive, below * (exp(x) - 1) elsewhere."""
-    kind = out.dtype.type
-    xp.minimum(x, kind(0), out=out)
+    kind, zero = out.dtype.type, bound(xp, x, 0)
+    xp.minimum(x, zero, out=out)
     if out.itemsize == 8:
         xp.expm1(out, out=out)
+        out *= kind(below)
     else:
-        # exp(x) - 1 = tanh(x / 2) (exp(x) + 1), which loses nothing near zero.
-        raised = xp.exp(out)
-        raised += kind(1)
+        # exp(x) - 1 = 2 t / (1 - t), t = tanh(x / 2), which loses nothing near zero.
         out *= kind(0.5)
         xp.tanh(out, out=out)
-        out *= raised
-    if below != 1:
-        out *= kind(below)
-    positive = xp.maximum(x, kind(0))
-    if above != 1:
-        positive *= kind(above)
+        out /= kind(1) - out
+        out *= kind(2 * below)
+    if above == below == 1:
+        xp.maximum(out, x, out=out)
+        return
+    positive = xp.maximum(x, zero)
+    positive *= kind(above)
     out += positive
 
 
@@ -144,11 +145,14 @@ def fill_elu_grad(
     xp: ArrayModule, out: Array, y: Array, dy: Array, above: float, below: float
 ) -> None:
     """Fill ``out`` with dy * above where y is positive, dy * (y + below) elsewhere."""
-    kind = out.dtype.type
-    xp.minimum(y, kind(0), out=out)
+    kind, zero = out.dtype.type, bound(xp, y, 0)
+    xp.minimum(y, zero, out=out)
     out += kind(below)
     if above != below:
-        out += (y > 0) * kind(above - below)
+        # The mask as a number first: a product with bool goes through small buffers.
+        positive = xp.greater(y, zero).astype(out.dtype)
+        positive *= kind(above - below)
+        out += positive
     out *= dy
 
 

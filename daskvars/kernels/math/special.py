@@ -7,6 +7,7 @@ are medians of the processor's time for a million elements, and largest relative
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -287,6 +288,24 @@ def in_blocks(xp: ArrayModule, fill: Any, *arrays: Array) -> Array:
         part = slice(start, start + step)
         fill(xp, out[part], *(flat[part] for flat in flats))
     return out.reshape(shape).astype(kind, copy=False)
+
+
+def bound(xp: ArrayModule, x: Array, value: float) -> Any:
+    """Return a number that bounds a block of `in_blocks`: for NumPy as many of them.
+
+    Its minimum and maximum of two arrays take a third of the time of those of an array and a number
+    (m, 16,384 float32: 2.2 us, 6.9).
+    """
+    if xp is not np or x.size > BLOCK_ELEMENTS:
+        return x.dtype.type(value)
+    return _kept_bounds(x.dtype, value)[: x.size]
+
+
+@functools.lru_cache(maxsize=16)
+def _kept_bounds(dtype: np.dtype[Any], value: float) -> np.ndarray:
+    bounds = np.full(BLOCK_ELEMENTS, value, dtype)
+    bounds.flags.writeable = False
+    return bounds
 
 
 def horner(
