@@ -193,10 +193,18 @@ class ElementwiseKernel:
     """The kernels that are written for CuPy, by name, as NumPy computes them."""
 
     def __init__(self, in_params, out_params, operation, name="kernel", **options):
-        self.compute = {"daskvars_philox": _philox}[name]
+        self.compute = {"daskvars_philox": _philox, "daskvars_sums": _sums}[name]
 
-    def __call__(self, *args, size):
-        self.compute(*args, size)
+    def __call__(self, *args, **options):
+        self.compute(*args, **options)
+
+
+def _sums(starts, places, factors, rows, width, sums):
+    of_terms = np.repeat(np.arange(len(sums)), np.diff(starts._host))
+    sums._host[...] = 0
+    terms = factors._host[:, None] * rows._host[places._host]
+    assert terms.shape[1] == width
+    np.add.at(sums._host, of_terms, terms)
 
 
 def _philox(key0, key1, first, words, size):

@@ -16,7 +16,13 @@ import scipy.sparse
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.gather_scatter.rows import apply_rows, combine_rows, last_rows, put_rows
+from daskvars.kernels.gather_scatter.rows import (
+    apply_rows,
+    combine_rows,
+    device_sums,
+    last_rows,
+    put_rows,
+)
 from daskvars.kernels.math.precision import extremes, float_work
 from daskvars.kernels.math.without_ufunc import truncate_divide
 from daskvars.shapes import in_brackets
@@ -99,8 +105,16 @@ def segment_sum(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segment
                [5.]])
     """
     work = data.astype(float_work(data.dtype), copy=False)
-    sums = _sparse_sums if xp is np and work.dtype.kind in "fiu" else _sums_of_all
+    sums = _sparse_sums if work.dtype.kind in "fiu" else _sums_of_all
+    sums = sums if xp is np else _sums_on_device
     return sums(xp, work, ids, **rows).astype(data.dtype, copy=False)
+
+
+def _sums_on_device(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:
+    count, tail = rows["num_segments"], data.shape[ids.ndim :]
+    flat, own = segment_rows(xp, ids, data.reshape(ids.size, math.prod(tail)), **rows)
+    each, ones = xp.arange(flat.size), xp.ones(flat.size, data.dtype)
+    return device_sums(xp, flat, each, ones, own, count).reshape(count, *tail)
 
 
 def _sums_of_all(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:

@@ -2,7 +2,7 @@
 
 Each is the gradient of the other. NumPy's are SciPy's, which adds to a row of the result for one
 element after the other: neither the rows that these name nor their products are ever an array of
-their own. A GPU, whose threads would add up in no order, makes them, and puts them in order.
+their own. Nor are they on a GPU, where sums have the same order (`gather_scatter.rows`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import scipy.sparse
 
 from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.gather_scatter.segments import segment_sum
+from daskvars.kernels.gather_scatter.rows import device_sums
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import total
 from daskvars.shapes import in_brackets
@@ -88,7 +88,7 @@ def _added_up(
     if not (values.size and b.size):
         return xp.zeros((count, b.shape[1]), b.dtype)
     if xp is not np:
-        return segment_sum(xp, values[:, None] * b.take(into, axis=0), out, num_segments=count)
+        return device_sums(xp, out, into, values, b, count)
     return scipy.sparse.coo_array((values, (out, into)), (count, len(b))) @ b
 
 
