@@ -16,8 +16,7 @@ class Knot:
     def __init__(self):
         self.itself = self
 
-if sys.argv[1:]:
-    gc.freeze()
+gc.freeze() if sys.argv[1:] else gc.unfreeze()
 before = gc.get_freeze_count()
 with importing():
     known = weakref.ref(Knot())

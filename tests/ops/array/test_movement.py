@@ -104,7 +104,7 @@ def test_static_shape(call, shape, result):
         (lambda x: repeating.broadcast_to(x, [4, 3]), "Incompatible shapes"),
         (lambda x: repeating.tile(x, [2]), "Dimension must be 2 but is 1"),
         (lambda x: repeating.meshgrid(x, indexing="yx"), "indexing parameter"),
-        (lambda x: joining.concat([x, x[0]], 0), "Shapes must be equal rank, but are 2 and 1"),
+        (lambda x: joining.concat([x, x[0]], 0), "Shape must be rank 2 but is rank 1"),
         (lambda x: joining.concat([x, x], 2), "Concat axis 2 is out of range"),
         (lambda x: joining.concat([x[0, 0], x[0, 0]], 0), "Can't concatenate scalars"),
         (lambda x: joining.concat([x, x], tf.placeholder(tf.int32, [1])), "takes a scalar axis"),
