@@ -59,6 +59,8 @@ from daskvars.v1.core.framework import summary_pb2, graph_pb2; graph_pb2.GraphDe
 from daskvars.v1.core.framework.summary_pb2 import Summary
 from daskvars.v1.core.protobuf import config_pb2, meta_graph_pb2, saver_pb2; saver_pb2.SaverDef
 from daskvars.v1.python import debug
+from daskvars.v1.python.eager import context; assert not context.executing_eagerly()
+from daskvars.v1.python.ops import variable_scope; variable_scope.variable
 import daskvars.v1.python.ops.nn_ops as nn_ops; nn_ops.relu
 from daskvars.v1.contrib.layers.python import layers; layers.batch_norm
 from daskvars.v1.contrib.layers.python.layers import utils; utils.collect_named_outputs

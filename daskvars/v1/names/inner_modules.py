@@ -33,6 +33,7 @@ from daskvars.v1 import handwritten_digits, switching
 from daskvars.v1.contrib.networks import linear_maps
 from daskvars.v1.graphs.tensor_protos import make_ndarray
 from daskvars.v1.sessions.monitoring_hooks import Timeline
+from daskvars.variables.variable import Variable
 
 # Folder of tensorflow.python -> its modules, with the namespaces, after a colon, that have their
 # names. Those at the top are in all of them.
@@ -40,6 +41,7 @@ OF_PYTHON = {
     "": "debug pywrap_tensorflow",
     "client": "device_lib session timeline",
     "data.ops": "dataset_ops:data iterator_ops:data readers:data",
+    "eager": "context",
     "estimator": "estimator:estimator exporter:estimator model_fn:estimator run_config:estimator "
     "training:estimator",
     "feature_column": "feature_column:feature_column feature_column_lib:feature_column",
@@ -183,6 +185,7 @@ UNLISTED: dict[str, dict[str, Any]] = {
     "python.ops.gen_nn_ops": dict.fromkeys(
         ("_relu_grad", "relu_grad"), in_graph_of_inputs(_relu_grad)
     ),
+    "python.ops.variable_scope": {"variable": in_graph_class(Variable)},
     "python.pywrap_tensorflow": {"NewCheckpointReader": NewCheckpointReader},
     "python.tools.inspect_checkpoint": {
         "print_tensors_in_checkpoint_file": print_tensors_in_checkpoint_file
