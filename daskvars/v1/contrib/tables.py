@@ -548,10 +548,22 @@ INSTEAD = {
     "graph_editor": "tf.import_graph_def with input_map, or tf.graph_util.extract_sub_graph",
     "image": "tf.image",
     "keras": "tf.layers",
-    "layers.bucketized_column": "tf.searchsorted, and tf.nn.embedding_lookup",
-    "layers.embedding_column": "tf.nn.embedding_lookup_sparse",
-    "layers.real_valued_column": "the numbers themselves",
-    "layers.sparse_column_with_hash_bucket": "tf.string_to_hash_bucket_fast",
+    **{
+        f"layers.{old}": f"tf.feature_column.{new}"
+        for old, new in {
+            "bucketized_column": "bucketized_column",
+            "create_feature_spec_for_parsing": "make_parse_example_spec",
+            "crossed_column": "crossed_column",
+            "embedding_column": "embedding_column",
+            "one_hot_column": "indicator_column",
+            "real_valued_column": "numeric_column",
+            "sparse_column_with_hash_bucket": "categorical_column_with_hash_bucket",
+            "sparse_column_with_integerized_feature": "categorical_column_with_identity",
+            "sparse_column_with_keys": "categorical_column_with_vocabulary_list",
+            "sparse_column_with_vocabulary_file": "categorical_column_with_vocabulary_file",
+            "weighted_sparse_column": "weighted_categorical_column",
+        }.items()
+    },
     "learn": _ESTIMATOR,
     "learn.datasets": "numpy, or tf.examples.tutorials.mnist.input_data: feed arrays",
     "lite": "tf.train.export_meta_graph",

@@ -39,6 +39,11 @@ def test_what_is_missing_says_what_to_use(path):
         getattr(target, last)
 
 
+def test_columns_that_are_meant_by_old_ones_are_there():
+    meant = [told for told in INSTEAD.values() if told.startswith("tf.feature_column.")]
+    assert meant and all(hasattr(tf.feature_column, told.rpartition(".")[2]) for told in meant)
+
+
 def test_cells_and_input_of_the_core_are_the_cores(graph):
     assert issubclass(contrib.rnn.BasicLSTMCell, tf.nn.rnn_cell.RNNCell)
     cell = contrib.rnn.MultiRNNCell([contrib.rnn.LSTMCell(3) for _ in range(2)])
