@@ -68,6 +68,7 @@ from daskvars.v1.contrib.nets import plain as plain_nets
 from daskvars.v1.contrib.networks import (
     collected,
     further_cells,
+    fused_networks,
     normalizations,
     plain_layers,
     projected_cells,
@@ -424,6 +425,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
             "HighwayWrapper LSTMBlockCell LayerNormBasicLSTMCell NASCell UGRNNCell "
             "stack_bidirectional_dynamic_rnn",
         ),
+        **_of(fused_networks, "FusedRNNCellAdaptor LSTMBlockFusedCell TimeReversedFusedRNN"),
         "GRUBlockCell": further_cells.GRUBlockCellV2,
         "static_bidirectional_rnn": static_bidirectional_rnn,
         "static_rnn": static_rnn,

@@ -110,7 +110,7 @@ OF_CONTRIB = {
     "metrics": "ops.metric_ops ops.set_ops",
     "opt": "training.adamax training.external_optimizer training.lazy_adam_optimizer "
     "training.moving_average_optimizer training.nadam_optimizer training.weight_decay_optimizers",
-    "rnn": "ops.core_rnn ops.core_rnn_cell ops.core_rnn_cell_impl ops.gru_ops "
+    "rnn": "ops.core_rnn ops.core_rnn_cell ops.core_rnn_cell_impl ops.fused_rnn_cell ops.gru_ops "
     "ops.lstm_ops ops.rnn ops.rnn_cell",
     "seq2seq": "ops.attention_wrapper ops.basic_decoder ops.beam_search_decoder "
     "ops.beam_search_ops ops.decoder ops.helper ops.loss",
