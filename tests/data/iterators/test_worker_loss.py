@@ -12,7 +12,7 @@ from tests.clusters import kill_a_worker, running
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 ROWS, COLUMNS, WORDS, BATCH = 96, 6, 50, 16
-STEPS, SAVED, KILLED = 14, 3, (5, 9)
+STEPS, SAVED, KILLED = 9, 2, (3, 7)
 
 
 @pytest.fixture(scope="module")
