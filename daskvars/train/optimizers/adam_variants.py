@@ -13,7 +13,7 @@ from daskvars.ops.math.arithmetic import abs, maximum
 from daskvars.ops.state.assign import assign
 from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import with_arguments_of_method
-from daskvars.train.optimizers.adaptive import AdamOptimizer, OfTwoAverages
+from daskvars.train.optimizers.adaptive import AdamOptimizer, OfTwoAverages, first_power
 from daskvars.train.optimizers.update_rule import (
     Cell,
     RuleOptimizer,
@@ -107,7 +107,7 @@ class AdaMaxOptimizer(OfTwoAverages):
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         first = min(var_list, key=lambda v: v.name)
-        self._create_non_slot_variable(self._beta1, "beta1_power", first)
+        self._create_non_slot_variable(first_power(self._beta1), "beta1_power", first)
         super()._create_slots(var_list)
 
     def _prepare(self) -> None:

@@ -189,6 +189,11 @@ class OfTwoAverages(RuleOptimizer):
         self._epsilon = epsilon
 
 
+def first_power(beta: Hyperparameter) -> Hyperparameter:
+    """Return what the powers of a beta begin with: of ``beta1=0`` they are no whole numbers."""
+    return float(beta) if isinstance(beta, int) else beta
+
+
 @accepts("use_locking")
 @one_step("dv.train.AdamOptimizer(0.1)", "round(float(v), 4) -> 0.9")
 class AdamOptimizer(OfTwoAverages):
@@ -229,7 +234,7 @@ class AdamOptimizer(OfTwoAverages):
         # One deterministic place for the powers, whatever the order of the variables.
         first = min(var_list, key=lambda v: v.name)
         self._beta1_power, self._beta2_power = (
-            self._create_non_slot_variable(beta, name, first)
+            self._create_non_slot_variable(first_power(beta), name, first)
             for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power"))
         )
         super()._create_slots(var_list)

@@ -226,6 +226,28 @@ def test_hyperparameters_of_any_kind(kind):
             assert sess.run(v).tolist() == [-0.5, 0.5]
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        tf.train.AdamOptimizer,
+        tf.contrib.opt.NadamOptimizer,
+        tf.contrib.opt.AdaMaxOptimizer,
+        tf.contrib.opt.LazyAdamOptimizer,
+    ],
+)
+def test_a_beta_of_0_may_be_an_int(make):
+    found = []
+    for beta in (0, 0.0):
+        with tf.Graph().as_default(), tf.Session() as session:
+            v = tf.Variable([1.0, 2.0])
+            step = make(0.1, beta1=beta).minimize(tf.reduce_sum(v * v))
+            session.run(tf.global_variables_initializer())
+            session.run(step)
+            session.run(step)
+            found.append(session.run(v).tolist())
+    assert found[0] == found[1] != [1.0, 2.0]
+
+
 def test_two_steps_in_one_run_are_two_steps():
     with tf.Graph().as_default():
         v = tf.Variable(1.0, name="v")
