@@ -31,6 +31,7 @@ LOWEST = {
     "daskvars.lowering.rewrites.keep_values": {"MAX_COMPARED_BYTES": 0},
     "daskvars.kernels.random.distributions": {"FEW_WORDS": 0},
     "daskvars.kernels.random.philox": {"TILE": 1, "SEEK_WORDS": 0},
+    "daskvars.kernels.math.bounds": {"LINE_ELEMENTS": 1, "LEAST_ELEMENTS": 1},
     "daskvars.kernels.math.scans": {"ROW_ELEMENTS": 0},
     "daskvars.kernels.math.without_ufunc": {"LEAST_ELEMENTS": 2},
     "daskvars.kernels.math.reduce": {"PRODUCT_ELEMENTS": 0},

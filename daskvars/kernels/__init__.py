@@ -8,6 +8,8 @@ attributes are plain data. The rules, and why:
 - It holds on any block, whatever the chunks of the array that the block is of. Where a block must
   know its place (random numbers, ranges), the place is an argument.
 - It keeps the dtype of its input, and computes in the precision that `math.precision` says.
+- An elementwise one may have ``out=None`` among its keyword arguments: told where, it writes its
+  result there, even over an argument, as a ufunc does. So in a chain it makes no array of its own.
 - It knows arrays and numbers, and no op, graph, variable, store or Dask: it can be tried at once.
 
 A kernel that is one function of NumPy's has no place here: an op names it (``"exp"``).

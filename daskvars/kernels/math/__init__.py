@@ -4,6 +4,7 @@
   its op in `daskvars.ops.math` names the ufunc; what is composed of ops, as log2, is there, too).
 - ``special``: gamma, beta, zeta, the error function and their kin: SciPy's, or CuPy's on a GPU.
 - ``nonlinearities``: activation functions and their gradients.
+- ``bounds``: the larger or the smaller of each element and a number.
 - ``scans``: running sums and products.
 - ``reduce``, ``row_sums``: folds along axes; rows and columns of matrices as products with ones.
 - ``ordered_keys``: integers that sort as numbers and their places do.

@@ -7,13 +7,13 @@ are medians of the processor's time for a million elements, and largest relative
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule, special_functions
+from daskvars.kernels.math.bounds import repeated
 from daskvars.kernels.math.precision import float_work
 from daskvars.surface.signatures import named
 
@@ -298,14 +298,7 @@ def bound(xp: ArrayModule, x: Array, value: float) -> Any:
     """
     if xp is not np or x.size > BLOCK_ELEMENTS:
         return x.dtype.type(value)
-    return _kept_bounds(x.dtype, value)[: x.size]
-
-
-@functools.lru_cache(maxsize=16)
-def _kept_bounds(dtype: np.dtype[Any], value: float) -> np.ndarray:
-    bounds = np.full(BLOCK_ELEMENTS, value, dtype)
-    bounds.flags.writeable = False
-    return bounds
+    return repeated(value, x.dtype, BLOCK_ELEMENTS)[: x.size]
 
 
 def horner(

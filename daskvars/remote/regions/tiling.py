@@ -26,6 +26,7 @@ import itertools
 import math
 import threading
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy
@@ -284,9 +285,9 @@ class _TileWriter:
             self.scope[function] = checked(
                 self.scope[function], promised, call.multiple, self.scope, function
             )
-        is_ufunc = isinstance(call.kernel, str) and not call.attrs
+        takes_out = _takes_out(call)
         is_postponed = out in chain.into and self.last.get(chain.into[out], -1) > i
-        if is_ufunc:
+        if takes_out:
             buffer = own if out in chain.outputs and not is_postponed else self._buffer(i, out)
             body.append(f"    {value} = {function}({names(call.args)}, out={buffer})")
         else:
@@ -295,7 +296,7 @@ class _TileWriter:
             self.dtype_of[buffer] = chain.dtypes[out]
         if is_postponed:
             postponed.append(f"    {own}[...] = {value}")
-        elif out in chain.outputs and not is_ufunc:
+        elif out in chain.outputs and not takes_out:
             body.append(f"    {own}[...] = {value}")
             body.append(f"    {value} = {own}")
             del self.dtype_of[buffer]
@@ -340,8 +341,15 @@ class _TileWriter:
         return register not in chain.into or self.last.get(chain.into[register], -1) <= i
 
 
+def _takes_out(call: Any) -> bool:
+    """Return whether a call writes its result where it is told to, be that one of its arguments."""
+    if isinstance(call.kernel, str):
+        return not call.attrs
+    return call.elementwise and "out" in (getattr(call.kernel, "__kwdefaults__", None) or ())
+
+
 def _bound(call: Any) -> Callable[..., Any]:
     if isinstance(call.kernel, str):
         function = getattr(numpy, call.kernel)
-        return (lambda *a, _f=function, _k=call.attrs: _f(*a, **_k)) if call.attrs else function
-    return lambda *a, _f=call.kernel, _k=call.attrs: _f(numpy, *a, **_k)
+        return partial(function, **call.attrs) if call.attrs else function
+    return partial(call.kernel, numpy, **call.attrs)

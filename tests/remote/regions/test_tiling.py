@@ -19,6 +19,10 @@ def halved(xp, x):
     return xp.multiply(x, x.dtype.type(0.5))
 
 
+def doubled(xp, x, *, out=None):
+    return xp.multiply(x, x.dtype.type(2), out=out)
+
+
 def call(kernel, args, out, shape, dtype=FLOAT):
     return Call(kernel, tuple(args), (out,), {}, elementwise=True, shapes=(shape,), dtypes=(dtype,))
 
@@ -50,7 +54,7 @@ def test_any_chain(data):
     inputs = {i: rng.standard_normal(s).astype(FLOAT) for i, s in enumerate(shapes)}
     calls, registers = [], list(inputs)
     for i in range(data.draw(st.integers(1, 12))):
-        kernel = data.draw(st.sampled_from([*UFUNCS, halved]))
+        kernel = data.draw(st.sampled_from([*UFUNCS, halved, doubled]))
         count = UFUNCS.get(kernel, 1)
         args = data.draw(st.lists(st.sampled_from(registers), min_size=count, max_size=count))
         args[0] = data.draw(st.sampled_from([0, 1, *registers[5:]]))  # of the full shape
@@ -103,6 +107,28 @@ def test_values_of_other_dtypes_have_memory_of_their_own():
     inputs = {0: np.linspace(-2, 2, 40, dtype=FLOAT), 1: np.float32(1)}
     results, _ = run(tiling.Chain(calls, [4], {}), inputs)
     np.testing.assert_array_equal(results[4], one_by_one(calls, inputs)[4])
+
+
+def test_a_kernel_with_out_writes_where_its_result_is_wanted():
+    """As a ufunc: into the tiles of outputs, of inputs that are written over, and of what dies."""
+    told = []
+
+    def tripled(xp, x, *, out=None):
+        told.append(out)
+        return xp.multiply(x, x.dtype.type(3), out=out)
+
+    calls = [call("square", (0,), 1, (64,)), call(tripled, (1,), 2, (64,))]
+    calls += [call(tripled, (2,), 3, (64,))]
+    inputs = {0: np.arange(64, dtype=FLOAT)}
+    with config.set(tile_elements=16):
+        chain = tiling.Chain(calls, [2, 3], {3: 0})
+        results, given = run(chain, inputs)
+    assert len(told) == 8
+    assert all(out.shape == (16,) for out in told)
+    wanted = one_by_one(calls, inputs)
+    for register in (2, 3):
+        np.testing.assert_array_equal(results[register], wanted[register])
+    assert results[3] is given[0]
 
 
 def test_numpy_warns_in_no_thread(threads, recwarn):
