@@ -19,6 +19,7 @@ from daskvars.kernels.nn.windows.convolving import by_filter, convolved
 from daskvars.kernels.nn.windows.patches import block_bytes, image_blocks, patch_blocks
 from daskvars.kernels.nn.windows.phases import PixelPhases
 from daskvars.kernels.nn.windows.sliding import WindowOptions, Windows, turned
+from daskvars.kernels.nn.windows.strips import can_sum, rows_at_once, strip_blocks
 
 FEW_CHANNELS = 8  # fewer make a product of few columns, which is slow
 
@@ -86,9 +87,29 @@ def correlate(
     outputs = w.shape[3]
     matrix = as_matrix(w.astype(work, copy=False))
     y = xp.empty((len(x), *windows.count, outputs), work)
+    at_once = rows_at_once(windows, w.shape[2], outputs) if xp is numpy else 0
+    if at_once:
+        sum_strips(xp, x, matrix, windows, at_once, y)
+        return y
     for images, rows, patches in position_blocks(xp, x, windows, work):
         xp.matmul(patches, matrix, out=as_matrix(y[images, rows]))
     return y
+
+
+def sum_strips(
+    xp: ArrayModule, x: Array, matrix: Array, windows: Windows, at_once: int, y: Array
+) -> None:
+    """Write the windows' products to ``y``, added up over their rows, ``at_once`` rows of them."""
+    rows, columns = windows.count
+    filters = matrix.reshape(windows.size[0], -1, y.shape[3])
+    product: Any = None
+    for images, seen in strip_blocks(xp, x, windows, y.dtype):
+        shape = len(seen[0]), rows // at_once, at_once * columns, -1
+        out = y[images].reshape(shape)
+        product = xp.empty_like(out) if product is None else product[: len(out)]
+        xp.matmul(seen[0].reshape(shape), filters[0], out=out)
+        for part, some in zip(seen[1:], filters[1:], strict=True):
+            out += xp.matmul(part.reshape(shape), some, out=product)
 
 
 def images_gradient(
@@ -107,6 +128,9 @@ def filter_gradient(
 ) -> Array:
     """Return the gradient by the filter, of its ``shape``, computed in the ``work`` dtype."""
     dw = xp.zeros((math.prod(shape[:3]), shape[3]), work)
+    if xp is numpy and can_sum(windows, shape[2], shape[3]):
+        add_strip_gradients(xp, x, dy, windows, dw)
+        return dw.reshape(shape)
     part = xp.empty_like(dw)
     for number, (images, rows, patches) in enumerate(position_blocks(xp, x, windows, work)):
         dy_rows = as_matrix(dy[images, rows]).astype(work, copy=False)
@@ -114,6 +138,16 @@ def filter_gradient(
         if number:
             dw += part
     return dw.reshape(shape)
+
+
+def add_strip_gradients(xp: ArrayModule, x: Array, dy: Array, windows: Windows, dw: Array) -> None:
+    """Add the gradient by the filter to ``dw``, a matrix, image by image and row by row of it."""
+    rows_of = dw.reshape(windows.size[0], -1, dw.shape[1])
+    for images, seen in strip_blocks(xp, x, windows, dw.dtype):
+        gradient = dy[images].astype(dw.dtype, copy=False)
+        gradient = gradient.reshape(*seen[0].shape[:2], dw.shape[1])
+        for row, part in zip(rows_of, seen, strict=True):
+            row += xp.matmul(part.transpose(0, 2, 1), gradient).sum(axis=0)
 
 
 def position_blocks(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from daskvars.kernels.nn import convolution, depthwise
-from daskvars.kernels.nn.windows import patches
+from daskvars.kernels.nn.windows import patches, strips
 from daskvars.kernels.nn.windows.sliding import conv_shape, depthwise_conv2d_shape, place_windows
 from tests.kernels.numerical import assert_gradient, frozen, normal
 
@@ -139,10 +139,36 @@ def test_blocks_of_a_few_rows_give_the_same(monkeypatch, channels):
         lambda: convolution.conv2d_backprop_input(np, w, dy, input_shape=x.shape, **SAME),
     ]
     whole = [call() for call in run]
-    monkeypatch.setattr(patches, "PATCH_BYTES", 1)
+    for module in (patches, strips):
+        monkeypatch.setattr(module, "PATCH_BYTES", 1)
     monkeypatch.setattr(patches, "PATCH_ROWS", 40)
     for call, wanted in zip(run, whole, strict=True):
         np.testing.assert_allclose(call(), wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("case", CASES)
+def test_strips_give_what_patches_give(monkeypatch, case, data_format):
+    x, w, windows, attrs = setting(case, data_format)
+    x, dy = turn(x, data_format), turn(normal(3, *windows.count, w.shape[3], seed=2), data_format)
+
+    def run():
+        return (
+            convolution.conv2d(np, x, w, **attrs),
+            convolution.conv2d_backprop_input(np, w, dy, input_shape=x.shape, **attrs),
+            convolution.conv2d_backprop_filter(np, x, dy, filter_shape=w.shape, **attrs),
+        )
+
+    for name in ("MAX_OUTPUTS", "MAX_SUMMED_OUTPUTS"):
+        monkeypatch.setattr(strips, name, 0)
+    wanted = run()
+    monkeypatch.setattr(strips, "MAX_OUTPUTS", 64)
+    monkeypatch.setattr(strips, "MAX_SUMMED_OUTPUTS", 64)
+    monkeypatch.setattr(strips, "MIN_POSITIONS", 1)
+    for most in (strips.SMALL_PRODUCT, 200):  # all rows at once, and few of them
+        monkeypatch.setattr(strips, "SMALL_PRODUCT", most)
+        for found, value in zip(run(), wanted, strict=True):
+            np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

@@ -3,6 +3,7 @@
 - ``sliding``: how a window slides, as shapes alone: rules of shapes ask it as kernels do.
 - ``patches``: an image cut into what windows see, a block of a cache's size at a time; images in
   another format are turned around here, and numbers of few bits get the dtype they are computed in.
+- ``strips``: cut into what one row of a window sees, for filters of few channels.
 - ``phases``: pixels that are a stride apart, side by side, for what is added tap by tap.
 - ``convolving``: what convolutions of images share: their formats, dtypes and windows.
 - ``pooling``: the maximum and the mean of a window; ``fractional_pooling``: of windows of unequal
