@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from daskvars.dtypes import float32, float64
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.dependencies import control_dependencies, group
 from daskvars.ops.math.arithmetic import square
+from daskvars.ops.math.casting import cast
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.state.assign import assign, read_variable, scatter_add
 from daskvars.surface.accepted import accepts
@@ -189,6 +191,15 @@ class OfTwoAverages(RuleOptimizer):
         self._epsilon = epsilon
 
 
+def _of_one_dtype(*scalars: Tensor) -> Sequence[Tensor]:
+    """Return scalars as the widest of them where their dtypes differ."""
+    found = {scalar.spec.dtype.base_dtype for scalar in scalars}
+    if len(found) == 1:
+        return scalars
+    wide = float64 if float64 in found else float32
+    return [cast(scalar, wide) for scalar in scalars]
+
+
 def first_power(beta: Hyperparameter) -> Hyperparameter:
     """Return what the powers of a beta begin with: of ``beta1=0`` they are no whole numbers."""
     return float(beta) if isinstance(beta, int) else beta
@@ -255,7 +266,8 @@ class AdamOptimizer(OfTwoAverages):
         self._power1_t, self._power2_t = power1.read_value(), power2.read_value()
         # The same for all variables: once a step, rather than once a variable.
         self._rest1_t, self._rest2_t = 1.0 - self._beta1_t, 1.0 - self._beta2_t
-        self._rate_t = self._lr_t * sqrt(1.0 - self._power2_t) / (1.0 - self._power1_t)
+        rate, power1_t, power2_t = _of_one_dtype(self._lr_t, self._power1_t, self._power2_t)
+        self._rate_t = rate * sqrt(1.0 - power2_t) / (1.0 - power1_t)
 
     def _rule(self, variable: Cell, gradient: Tensor, m: Cell, v: Cell) -> None:
         self._move(variable, *self._averages(gradient, m, v))

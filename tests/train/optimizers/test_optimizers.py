@@ -248,6 +248,17 @@ def test_a_beta_of_0_may_be_an_int(make):
     assert found[0] == found[1] != [1.0, 2.0]
 
 
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float64])
+def test_adam_s_rate_may_be_of_another_dtype_than_its_betas(graph, dtype):
+    v, w = (tf.Variable([1.0, 2.0], dtype=tf.float64) for _ in range(2))
+    rates = {v: tf.constant(0.125, dtype), w: 0.125}
+    steps = [tf.train.AdamOptimizer(rates[x]).minimize(tf.reduce_sum(x * x)) for x in (v, w)]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(steps)
+        np.testing.assert_allclose(*session.run([v, w]), rtol=1e-6)
+
+
 def test_two_steps_in_one_run_are_two_steps():
     with tf.Graph().as_default():
         v = tf.Variable(1.0, name="v")
