@@ -34,6 +34,7 @@ FEW = {
     "_pool",
     "bucket_limits",
     "device_kernel",
+    "_device_kernel",
     "integer_bounds",
     "item_bytes",
     "memory_dtype",
