@@ -135,6 +135,7 @@ def test_restore_needs_a_difference():
         errors.restore_error([], [], [], [], ["v"], "s")
 
 
+@pytest.mark.slow
 def test_restore_of_many_names_stays_quick():
     names = [f"scope_{i}/layer/kernel" for i in range(3000)]
     error = errors.restore_error([f"{name}/missing" for name in names], [], [], [], names, "s")

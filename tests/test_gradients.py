@@ -353,6 +353,7 @@ def test_loop_with_captured_values():
 # -- size -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_long_chain_is_linear_and_does_not_recurse():
     def calls(n):
         """Return how many functions are called to find the gradient of a chain."""

@@ -39,6 +39,7 @@ def in_threads(work, count=THREADS):
             done.result(120)
 
 
+@pytest.mark.slow
 def test_eager_code_functions_and_tapes_of_many_threads_are_exact():
     total, large = dv.Variable(np.zeros(3)), dv.Variable(np.zeros(200_000))
 

@@ -21,6 +21,7 @@ def counted(name="count"):
         return count, count.assign_add(1)
 
 
+@pytest.mark.slow
 def test_counts_are_exact_and_memory_is_bounded():
     """The 250,000 tasks are told to a record as execution tells them, without running."""
     count, add = counted()

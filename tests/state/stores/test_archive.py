@@ -120,6 +120,7 @@ def test_threads_write_large_and_small_entries_at_once(tmp_path):
         assert {name: found.read(name) for name in found.namelist()} == objects
 
 
+@pytest.mark.slow
 def test_more_entries_than_two_bytes_count(tmp_path):
     objects = {str(i): b"" for i in range(70_000)}
     path = written(tmp_path / "a.zip", objects)

@@ -14,6 +14,8 @@ from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.values import forget_values
 from tests.at_once import at_once
 
+pytestmark = pytest.mark.slow  # they start a server
+
 moto = pytest.importorskip("moto.server")
 obstore = pytest.importorskip("obstore")
 

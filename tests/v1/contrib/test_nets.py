@@ -77,6 +77,7 @@ def test_residual_networks_are_as_large_as_published(graph, net, total, names):
     assert f"{name}/block1/unit_1/bottleneck_v{name[8]}/shortcut/weights" in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "size", "total", "last"),
     [
@@ -146,6 +147,7 @@ def test_strides_that_cannot_be(graph):
             small(1, x, output_stride=stride, reuse=tf.AUTO_REUSE)
 
 
+@pytest.mark.slow
 def test_a_residual_network_learns(graph):
     rng = np.random.default_rng(1)
     images, labels = rng.normal(size=(8, 33, 33, 3)).astype("f4"), rng.integers(0, 3, 8)

@@ -7,6 +7,8 @@ import pytest
 
 import daskvars.v1 as tf
 
+pytestmark = pytest.mark.slow  # they train whole models
+
 early = tf.contrib.estimator
 
 
