@@ -171,6 +171,14 @@ def special_functions(xp: ArrayModule) -> ModuleType:
     return special if xp is numpy else _here.cupyx.scipy.special
 
 
+@cache
+def device_kernel(
+    xp: ArrayModule, inputs: str, outputs: str, source: str, name: str
+) -> Callable[..., Any]:
+    """Return a function that a GPU computes from source, as ``cupy.ElementwiseKernel`` takes it."""
+    return xp.ElementwiseKernel(inputs, outputs, source, name)
+
+
 def to_device(array: numpy.ndarray) -> Any:
     """Return a copy of an array in the memory of this process's GPU."""
     return _here.cupy.asarray(array)

@@ -12,7 +12,8 @@ import math
 import numpy
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.kernels.math.special import bound, fill_erf, horner, in_blocks
+from daskvars.kernels.math.bounds import at_least, at_most
+from daskvars.kernels.math.special import fill_erf, horner, in_blocks
 
 # exp of this is finite in every float dtype computed in here; a sigmoid below is 0 or subnormal.
 EXP_LIMIT = {4: 88.0, 8: 709.0}
@@ -45,7 +46,7 @@ def fill_sigmoid(xp: ArrayModule, out: Array, x: Array) -> None:
     """Fill ``out`` with the sigmoid."""
     xp.negative(x, out=out)
     size = out.real  # itself, unless it is complex
-    xp.minimum(size, bound(xp, size, EXP_LIMIT[size.itemsize]), out=size)
+    at_most(xp, size, EXP_LIMIT[size.itemsize], out=size)
     xp.exp(out, out=out)
     out += out.dtype.type(1)
     xp.reciprocal(out, out=out)
@@ -76,7 +77,7 @@ def fill_softplus(xp: ArrayModule, out: Array, x: Array) -> None:
         series = horner(xp, LOG1P_SERIES, out * out)
         out *= series
         out += out
-    out += xp.maximum(x, bound(xp, x, 0))
+    out += at_least(xp, x, 0)
 
 
 def elu(xp: ArrayModule, x: Array) -> Array:
@@ -122,8 +123,8 @@ def selu_grad(xp: ArrayModule, y: Array, dy: Array) -> Array:
 
 def fill_elu(xp: ArrayModule, out: Array, x: Array, above: float, below: float) -> None:
     """Fill ``out`` with above * x where x is positive, below * (exp(x) - 1) elsewhere."""
-    kind, zero = out.dtype.type, bound(xp, x, 0)
-    xp.minimum(x, zero, out=out)
+    kind = out.dtype.type
+    at_most(xp, x, 0, out=out)
     if out.itemsize == 8:
         xp.expm1(out, out=out)
         out *= kind(below)
@@ -136,7 +137,7 @@ def fill_elu(xp: ArrayModule, out: Array, x: Array, above: float, below: float) 
     if above == below == 1:
         xp.maximum(out, x, out=out)
         return
-    positive = xp.maximum(x, zero)
+    positive = at_least(xp, x, 0)
     positive *= kind(above)
     out += positive
 
@@ -145,12 +146,12 @@ def fill_elu_grad(
     xp: ArrayModule, out: Array, y: Array, dy: Array, above: float, below: float
 ) -> None:
     """Fill ``out`` with dy * above where y is positive, dy * (y + below) elsewhere."""
-    kind, zero = out.dtype.type, bound(xp, y, 0)
-    xp.minimum(y, zero, out=out)
+    kind = out.dtype.type
+    at_most(xp, y, 0, out=out)
     out += kind(below)
     if above != below:
         # The mask as a number first: a product with bool goes through small buffers.
-        positive = xp.greater(y, zero).astype(out.dtype)
+        positive = (y > kind(0)).astype(out.dtype)
         positive *= kind(above - below)
         out += positive
     out *= dy

@@ -9,15 +9,14 @@ Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
 
 from __future__ import annotations
 
-import functools
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from daskvars.backend import Array, ArrayModule
+from daskvars.backend import Array, ArrayModule, device_kernel
 
 Key = tuple[int, int]
 
@@ -120,21 +119,11 @@ def device_words(xp: ArrayModule, key: Key, block: int, count: int) -> Array:
     blocks = -(-count // 4)
     words = xp.empty(4 * blocks, xp.uint64)
     if blocks:
-        draw = device_kernel(xp)
+        parameters = "uint64 key0, uint64 key1, uint64 first", "raw uint64 words"
+        draw = device_kernel(xp, *parameters, DEVICE_ROUNDS, "daskvars_philox")
         numbers = (np.uint64(number & WORD_MASK) for number in (*key, block))
         draw(*numbers, words, size=blocks)
     return words[:count]
-
-
-@functools.cache
-def device_kernel(xp: ArrayModule) -> Callable[..., Any]:
-    """Return the GPU function that fills four words per counter block."""
-    return xp.ElementwiseKernel(
-        "uint64 key0, uint64 key1, uint64 first",
-        "raw uint64 words",
-        DEVICE_ROUNDS,
-        "daskvars_philox",
-    )
 
 
 def block_words(

@@ -34,7 +34,6 @@ FEW = {
     "_pool",
     "bucket_limits",
     "device_kernel",
-    "_device_kernel",
     "integer_bounds",
     "item_bytes",
     "memory_dtype",
