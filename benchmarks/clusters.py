@@ -1,10 +1,11 @@
 """Clusters of processes, and what a step costs them, counted by Dask and not by daskvars.
 
 Tasks are counted by the scheduler as they finish. Bytes are those that workers write to whatever is
-not the scheduler: to other workers, but for small replies; what goes through memory that two have
-counts as if it went from machine to machine. CPU seconds are those of the scheduler's process. All
-of it goes through Dask's own plugins and connections, and the one place that fills such memory, so
-it does not depend on what the engine believes to have done.
+not the scheduler: to other workers, but for small replies; what goes through memory that two have,
+or is handed over within a process, counts as if it went from machine to machine. CPU seconds are
+those of the scheduler's process. All of it goes through Dask's own plugins and connections, the one
+place that fills such memory, and the one that hands over, so it does not depend on what the engine
+believes to have done.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from distributed.comm.tcp import TCP
 from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import get_mp_context
 
+from daskvars.remote.exchange import Exchanges
 from daskvars.remote.shared_buffers import LentBuffers
 
 LOCAL = ("--host", "127.0.0.1", "--no-dashboard")
@@ -77,8 +79,8 @@ def busy_s() -> float:
 
 
 def count_written(scheduler: str) -> None:
-    """Count what this process writes to its connections, but for those to the scheduler, and to
-    memory that it has with another."""
+    """Count what this process writes to its connections, but for those to the scheduler, to memory
+    that it has with another, and what its workers hand over to one another."""
     if hasattr(TCP, "written"):
         return
     TCP.written, write = 0, TCP.write
@@ -99,6 +101,14 @@ def count_written(scheduler: str) -> None:
         return found
 
     LentBuffers.placed = filled
+    take = Exchanges.slices
+
+    def taken(self: Exchanges, wanted: Any) -> list[Any]:
+        found = take(self, wanted)
+        TCP.written += sum(getattr(part[0], "nbytes", 0) for part in found if part)
+        return found
+
+    Exchanges.slices = taken
 
 
 def written() -> tuple[int, int]:

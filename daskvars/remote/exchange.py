@@ -356,10 +356,11 @@ class Exchanges(NamedPlugin):
         return found
 
     def _neighbour(self, address: str) -> Exchanges | None:
-        """Return the worker of an address if arrays can be handed over to it as they are."""
-        if address != self.worker.address and not address.startswith("inproc://"):
-            return None
-        return Exchanges.here.get(address)
+        """Return the worker of an address if it is of this process, and hands arrays over as they
+        are: from the loop that both have, since its data is for one thread at a time."""
+        found = Exchanges.here.get(address)
+        is_near = found is not None and found.worker.loop is self.worker.loop
+        return found if is_near or address.startswith("inproc://") else None
 
     # -- what is taken --------------------------------------------------------------------------
 

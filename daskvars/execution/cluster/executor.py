@@ -546,9 +546,14 @@ class ClusterExecutor:
                 room -= value.nbytes
             else:
                 large[key] = value
-        found = (
-            scattered(self.client, large, self.placement.addresses, annotations_of) if large else {}
-        )
+        found = {}
+        if large:
+            workers = {
+                key: annotations["workers"][0]
+                for key, annotations in annotations_of.items()
+                if annotations
+            }
+            found = scattered(self.client, large, self.placement.addresses, workers)
         if small:
             graph = {key: DataNode(key, value) for key, value in small.items()}
             stamp = f"{self.token}-{self.next_number()}"

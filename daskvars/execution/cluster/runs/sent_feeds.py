@@ -78,7 +78,13 @@ class RunFeeds:
             else:
                 self._room -= value.nbytes
         if large:
-            self._scattered = scattered(client, large, addresses)
+            takers = {
+                self._key(block_id): address
+                for block_id in template.takers
+                if self._key(block_id) in large
+                and (address := template.taker_address(block_id)) is not None
+            }
+            self._scattered = scattered(client, large, addresses, takers)
             self.retained.extend(self._scattered.values())
 
     def _address_of(self, leaf: int, block: tuple[int, ...]) -> str | None:
@@ -144,7 +150,7 @@ def scattered(
     client: Client,
     data: dict[str, Any],
     addresses: Sequence[str],
-    annotations_of: Mapping[str, dict[str, Any]] | None = None,
+    wanted_worker: Mapping[str, str] | None = None,
 ) -> dict[str, Future]:
     """Send arrays to the workers, spread over them in order, and return their futures.
 
@@ -155,11 +161,9 @@ def scattered(
       client: the cluster.
       data: arrays by key.
       addresses: the workers.
-      annotations_of: key -> Dask annotations, of arrays that certain workers are to have.
+      wanted_worker: key -> worker, of arrays that a certain one is to have.
     """
-    wanted_worker = {
-        key: found["workers"][0] for key, found in (annotations_of or {}).items() if found
-    }
+    wanted_worker = wanted_worker or {}
     futures: dict[str, Future] = {}
     refusing: set[str | None] = set()
     timeout_s: float | None = SCATTER_TIMEOUT_S

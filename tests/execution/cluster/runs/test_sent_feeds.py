@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
+import daskvars.v1 as tf
+from daskvars import config
 from daskvars.execution.cluster.executor import prepare
 from daskvars.execution.cluster.runs import sent_feeds as run_feeds
+from daskvars.remote import exchange
+from tests.clusters import running
+from tests.execution.cluster.test_same_bits import initialized
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -92,3 +97,43 @@ def test_what_a_worker_has_not_taken_goes_through_the_scheduler(two_workers, mon
         assert tried == [there] and reaches == {two_workers: False}  # it is not tried again
     else:
         assert tried == [there, there] and reaches == {two_workers: True}
+
+
+def step_of_cut_weights(client):
+    """Train once on two workers, of which each has half of the weights and of the batch; return the
+    loss and who has which key then: until variables are sealed what was fed is where it is."""
+    with tf.Graph().as_default(), client.as_current():
+        x, y = (tf.placeholder(tf.float32, [None, 8]) for _ in range(2))
+        w = tf.get_variable("w", [8, 8], chunks=(8, 4), initializer=tf.ones_initializer())
+        loss = tf.reduce_mean(tf.square(x @ w - y))
+        train = tf.train.AdamOptimizer(0.01).minimize(loss)
+        fed = {x: np.arange(64.0).reshape(8, 8), y: np.ones((8, 8))}
+        with config.set(batch_parts=2, feed_scatter_bytes=8), initialized() as session:
+            return session.run([loss, train], fed)[0], client.who_has()
+
+
+def test_parts_of_all_feeds_are_sent_to_the_workers_that_take_them(two_workers):
+    _, found = step_of_cut_weights(two_workers)
+    parts = {}
+    for key, holders in found.items():
+        if key.startswith("feed-"):  # feed-STAMP-RUN-LEAF-PART-0
+            parts.setdefault(key.split("-")[-2], []).append(tuple(holders))
+    assert sorted(parts) == ["0", "1"]
+    assert all(len(holders) == 2 and len(set(holders)) == 1 for holders in parts.values()), found
+    assert {len(holders[0]) for holders in parts.values()} == {1}, "one has moved"
+    assert parts["0"] != parts["1"]
+
+
+def test_workers_of_one_process_hand_over_without_a_message(monkeypatch):
+    asked, ask = [], exchange.ask_worker
+
+    async def noted(worker, address, operation, **message):
+        asked.append(operation)
+        return await ask(worker, address, operation, **message)
+
+    monkeypatch.setattr(exchange, "ask_worker", noted)
+    with running(2, processes=False, protocol="tcp://") as client:
+        found, _ = step_of_cut_weights(client)
+    x = np.arange(64.0).reshape(8, 8)
+    assert not asked
+    np.testing.assert_allclose(found, np.mean((x @ np.ones((8, 8)) - 1) ** 2), rtol=1e-6)
