@@ -2,7 +2,9 @@
 
 A session here stands for every job and task, so these parts of a device are not looked at. What is
 looked at is its type: an operation pinned to a GPU does not run on a CPU unless that is allowed. If
-there is a GPU, and CuPy, it runs there, and a variable pinned to it lives there.
+there is a GPU, and CuPy, it runs there, and a variable pinned to it lives there. What asks for no
+device runs on the CPU, where TensorFlow would take the GPU, and a line in the log says so: small
+steps are faster there, and which are large only who wrote them knows.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from daskvars import backend
@@ -69,7 +72,10 @@ def check_devices(operations: Iterable[Operation], is_soft: bool) -> None:
     Raises:
       PlacementError: one is, and may not.
     """
+    operations = list(operations)
     found = [op for op in operations if op.device and not _is_here(op.device)]
+    if backend.GPU_AVAILABLE and not any(op.device for op in operations):
+        _note_idle_gpu()
     if not found:
         return
     if not is_soft:
@@ -82,6 +88,15 @@ def check_devices(operations: Iterable[Operation], is_soft: bool) -> None:
             f", as do {count - 1} others" if count > 1 else "",
             CPU,
         )
+
+
+@cache
+def _note_idle_gpu() -> None:
+    """Say, once in this process, that nothing asks for the GPU that it has."""
+    logger.warning(
+        "this process has a GPU, but no operation of this run asks for a device: all of it runs on "
+        'the CPU. Put what is large on the GPU by `with tf.device("/gpu:0"):`, or say "/cpu:0"'
+    )
 
 
 def _is_here(device: str) -> bool:

@@ -9,6 +9,7 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import backend
 from daskvars.errors import InvalidArgumentError
+from daskvars.execution.local import devices
 from tests import fake_cupy
 
 
@@ -65,6 +66,20 @@ def test_what_is_not_run_is_not_refused(pinned):
         z = y + 1.0
     with tf.Session() as session:
         assert session.run(z, {y: [1.0, 2.0]}).tolist() == [2.0, 3.0]
+
+
+def test_a_gpu_that_nothing_asks_for_is_pointed_out_once(monkeypatch, caplog):
+    fake_cupy.install(backend, monkeypatch.setattr)
+    devices._note_idle_gpu.cache_clear()
+    caplog.set_level(logging.WARNING)
+    with tf.Session() as session:
+        with tf.device("/cpu:0"):
+            session.run(tf.exp(2.0))
+        assert not caplog.records
+        session.run([tf.exp(2.0), tf.exp(3.0)])
+        session.run(tf.exp(4.0))
+    (told,) = caplog.records
+    assert "runs on the CPU" in told.getMessage() and 'tf.device("/gpu:0")' in told.getMessage()
 
 
 def test_a_gpu_that_is_there_is_not_refused(pinned, monkeypatch):
