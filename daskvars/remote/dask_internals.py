@@ -117,6 +117,7 @@ __all__ = [
     "stranded_tasks",
     "take_data",
     "task_functions",
+    "tell_given",
     "tell_scheduler",
     "to_serialize",
     "unrepeatable_inputs",
@@ -295,34 +296,51 @@ def _shorten(stream: Any) -> None:
 
 async def give_to_worker(
     client: Client, address: str, operation: str, data: Mapping[str, Any], timeout_s: float
-) -> bool:
-    """Give a worker values under keys, past the scheduler, which is told where they are.
+) -> Mapping[str, int] | None:
+    """Give a worker values under keys, past the scheduler, which is to be told (`tell_given`).
 
     Args:
-      client: who gives them, and wants them until its futures are gone.
+      client: who gives them.
       address: of the worker.
       operation: whose handler there is `take_data`.
       data: key -> value.
       timeout_s: how long to try to connect.
 
     Returns:
-      Whether the worker has taken them.
+      The bytes of each; None if the worker takes nothing now.
 
     Raises:
       OSError: it cannot be reached, or was lost meanwhile.
-      KeyError: the scheduler does not know it any more.
     """
     pool: Any = client.rpc
     pool.reuse(address, await pool.connect(address, timeout=timeout_s))
     values = {key: to_serialize(value) for key, value in data.items()}
-    nbytes = await getattr(pool(address), operation)(data=values)
-    if nbytes is None:
-        return False
+    return await getattr(pool(address), operation)(data=values)
+
+
+async def tell_given(client: Client, given: Mapping[str, Mapping[str, int]]) -> set[str]:
+    """Tell the scheduler what workers were given; the client wants it until its futures are gone.
+
+    One message says it for all: as many as there are workers cost it as much as their tasks.
+
+    Args:
+      client: who gave it.
+      given: address -> key -> bytes.
+
+    Returns:
+      The workers that the scheduler does not know any more.
+    """
     scheduler: Any = client.scheduler
-    await scheduler.update_data(
-        who_has={key: [address] for key in data}, nbytes=nbytes, client=client.id
-    )
-    return True
+    who_has = {key: [address] for address, data in given.items() for key in data}
+    nbytes = {key: size for data in given.values() for key, size in data.items()}
+    try:
+        await scheduler.update_data(who_has=who_has, nbytes=nbytes, client=client.id)
+    except KeyError:
+        if len(given) == 1:
+            return set(given)
+        found = [await tell_given(client, {address: data}) for address, data in given.items()]
+        return set().union(*found)
+    return set()
 
 
 def take_data(worker: Any, data: dict[str, Any]) -> dict[str, int] | None:

@@ -26,7 +26,7 @@ from daskvars.execution.cluster.runs.task_graphs import Template, joined
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks, fitted
 from daskvars.lowering.plan import BlockId, Origin, Plan
 from daskvars.lowering.program import FEED
-from daskvars.remote.dask_internals import DataNode, TaskRef, give_to_worker
+from daskvars.remote.dask_internals import DataNode, TaskRef, give_to_worker, tell_given
 from daskvars.remote.exchange import GIVE
 
 logger = logging.getLogger("daskvars")
@@ -208,51 +208,64 @@ async def _scatter(
         )
         shares.setdefault(address, {})[key] = array
 
+    futures, errors = dict[str, Future](), dict[str | None, BaseException]()
+    if _reaches_workers.get(client, True):
+        there = {address: share for address, share in shares.items() if address is not None}
+        futures = {key: Future(key, client) for share in there.values() for key in share}
+        given = await _given(client, there)
+        shares = {address: share for address, share in shares.items() if address not in given}
     found = await asyncio.gather(
-        *(_share_sent(client, address, share, options) for address, share in shares.items()),
+        *(
+            client.scatter(
+                share, workers=address and [address], hash=False, asynchronous=True, **options
+            )
+            for address, share in shares.items()
+        ),
         return_exceptions=True,
     )
-    futures: dict[str, Future] = {}
-    errors: dict[str | None, BaseException] = {}
-    for address, sent in zip(shares, found, strict=True):
+    for (address, share), sent in zip(shares.items(), found, strict=True):
         if isinstance(sent, BaseException):
             errors[address] = sent
+            for key in share:
+                futures.pop(key, None)
         else:
+            # In place of one made before, which was let go only now: the word that a key is let go
+            # of could come after the arrays.
             futures.update(sent)
     return futures, errors
 
 
-async def _share_sent(
-    client: Client, address: str | None, share: Mapping[str, Any], options: Mapping[str, Any]
-) -> Mapping[str, Future]:
-    """Send arrays to a worker, or to any, and return their futures."""
-    futures: dict[str, Future] = {}
-    if address is not None and _reaches_workers.get(client, True):
-        futures = {key: Future(key, client) for key in share}
-        if await _is_given(client, address, share):
-            return futures
-    workers = address and [address]
-    found: Any = await client.scatter(
-        share, workers=workers, hash=False, asynchronous=True, **options
+async def _given(client: Client, shares: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Give arrays straight to workers; return those that have taken theirs."""
+    found = await asyncio.gather(
+        *(
+            give_to_worker(client, address, GIVE, share, CONNECT_S)
+            for address, share in shares.items()
+        ),
+        return_exceptions=True,
     )
-    del futures  # not before: the word that they are let go of could come after the arrays
-    return found
-
-
-async def _is_given(client: Client, address: str, share: Mapping[str, Any]) -> bool:
-    """Give arrays straight to a worker; return whether it has taken them."""
+    taken, failures = dict[str, Mapping[str, int]](), list[BaseException]()
+    for address, nbytes in zip(shares, found, strict=True):
+        if isinstance(nbytes, OSError):
+            if not _reaches_workers.setdefault(client, False):
+                logger.info(
+                    "%s cannot be reached from here (%s): feeds go through the scheduler",
+                    address,
+                    nbytes,
+                )
+        elif isinstance(nbytes, BaseException):
+            failures.append(nbytes)
+        else:
+            _reaches_workers.setdefault(client, True)
+            if nbytes is not None:
+                taken[address] = nbytes
     try:
-        is_taken = await give_to_worker(client, address, GIVE, share, CONNECT_S)
-    except (OSError, KeyError) as error:
-        if not _reaches_workers.setdefault(client, False):
-            logger.info(
-                "%s cannot be reached from here (%s): feeds go through the scheduler",
-                address,
-                error,
-            )
-        return False
-    _reaches_workers.setdefault(client, True)
-    return is_taken
+        gone = await tell_given(client, taken) if taken else set()
+    except OSError:  # the scheduler is lost, as what is sent through it will say
+        gone = set(taken)
+    for failure in failures:
+        raise failure
+    return taken.keys() - gone
 
 
 # Whether the first try to reach a worker straight came through, by client.

@@ -85,7 +85,7 @@ def test_what_a_worker_has_not_taken_goes_through_the_scheduler(two_workers, mon
         tried.append(address)
         if why == "no way to it":
             raise OSError("no route")
-        return False
+        return None
 
     monkeypatch.setattr(run_feeds, "give_to_worker", given)
     there = sorted(two_workers.nthreads())[0]
@@ -97,6 +97,26 @@ def test_what_a_worker_has_not_taken_goes_through_the_scheduler(two_workers, mon
         assert tried == [there] and reaches == {two_workers: False}  # it is not tried again
     else:
         assert tried == [there, there] and reaches == {two_workers: True}
+
+
+def test_all_that_workers_were_given_is_told_to_the_scheduler_at_once(two_workers, monkeypatch):
+    prepare(two_workers)
+    told, tell = [], run_feeds.tell_given
+
+    async def noted(client, given):
+        told.append({address: sorted(data) for address, data in given.items()})
+        gone = "tcp://127.0.0.1:9"
+        with_gone = {**given, gone: {"told-gone": 8}}
+        assert await tell(client, with_gone) == {gone}
+        return set()
+
+    monkeypatch.setattr(run_feeds, "tell_given", noted)
+    first, second = sorted(two_workers.nthreads())
+    data = {f"told-{n}": np.full(3, n) for n in range(4)}
+    found = run_feeds.scattered(two_workers, data, [first, second])
+    assert told == [{first: ["told-0", "told-1"], second: ["told-2", "told-3"]}]
+    held_by = two_workers.who_has(list(found.values()))
+    assert held_by == {key: ((first, second)[n // 2],) for n, key in enumerate(data)}
 
 
 def step_of_cut_weights(client):
