@@ -15,7 +15,8 @@ NAMES_OF_V1 = {
         FixedLengthRecordReader GIT_VERSION GraphDef HistogramProto IdentityReader LMDBReader
         MetaGraphDef NodeDef PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase
         SessionLog
-        SparseConditionalAccumulator Summary SummaryMetadata TFRecordReader TextLineReader VERSION
+        SparseConditionalAccumulator Summary SummaryMetadata TFRecordReader TensorSpec
+        TextLineReader VERSION
         WholeFileReader all_variables app arg_max arg_min compat contrib
         convert_to_tensor_or_sparse_tensor delete_session_tensor dequantize
         deserialize_many_sparse disable_control_flow_v2

@@ -59,6 +59,7 @@ from daskvars.v1.queues.readers import TFRecordReader as TFRecordReader
 from daskvars import Tensor as Tensor
 from daskvars import TensorArray as TensorArray
 from daskvars import TensorShape as TensorShape
+from daskvars.v1.graphs.tensor_spec import TensorSpec as TensorSpec
 from daskvars.v1.queues.readers import TextLineReader as TextLineReader
 from daskvars import UnconnectedGradients as UnconnectedGradients
 VERSION: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import types
@@ -51,6 +52,13 @@ from daskvars.v1.contrib.slim.python.slim import queues; queues.QueueRunners
 import daskvars.v1.contrib.slim as slim; slim.initializers.xavier_initializer
 from daskvars.v1.python import pywrap_tensorflow; pywrap_tensorflow.NewCheckpointReader
 from daskvars.v1.python.util import tf_contextlib, tf_inspect; tf_inspect.isfunction
+from daskvars.v1.python.framework import tensor_spec; tensor_spec.TensorSpec
+from daskvars.v1.python.framework.smart_cond import smart_cond, smart_constant_value
+from daskvars.v1.python.layers.utils import smart_cond
+from daskvars.v1.python.ops import gen_array_ops, gen_math_ops; gen_math_ops.exp
+from daskvars.v1.python.ops import gradient_checker; gradient_checker.compute_gradient_error
+from daskvars.v1.python.ops.distributions import beta, gamma, student_t; beta.Beta; gamma.Gamma
+from daskvars.v1.python.data.ops.dataset_ops import get_legacy_output_shapes
 from daskvars.v1.python.util.all_util import remove_undocumented; remove_undocumented(__name__, [])
 from daskvars.v1.python.data.ops import readers; readers.TFRecordDataset
 from daskvars.v1.python.training import device_setter; device_setter.replica_device_setter
@@ -114,6 +122,63 @@ def test_functions_without_a_public_name_compute():
     assert tensor_util.constant_value(tf.constant(2)) == 2
 
 
+def test_files_are_read_and_written_by_the_functions_of_before(tmp_path):
+    from daskvars.v1.python.lib.io import file_io
+
+    folder, path = str(tmp_path / "a" / "b"), str(tmp_path / "a" / "b" / "words.txt")
+    file_io.recursive_create_dir(folder)
+    file_io.write_string_to_file(path, "one\ntwo")
+    assert file_io.file_exists(path) and not file_io.file_exists(path + "x")
+    assert file_io.read_file_to_string(path) == "one\ntwo"
+    assert file_io.read_file_to_string(path, binary_mode=True) == b"one\ntwo"
+    with file_io.FileIO(path, mode="r") as file:
+        assert list(file) == ["one\n", "two"]
+    assert file_io.get_matching_files(str(tmp_path / "a" / "*" / "*.txt")) == [path]
+    file_io.delete_file(path)
+    assert file_io.list_directory(folder) == []
+
+
+class _Counter:
+    def add(self, number, times=1):
+        """Count."""
+
+    def __call__(self, key, **options):
+        return key
+
+
+def test_functions_are_asked_for_their_arguments_and_their_names():
+    from daskvars.v1.python.util import function_utils
+
+    of_args = {
+        ("self", "number", "times"): _Counter.add,
+        ("number", "times"): _Counter().add,
+        ("key",): _Counter(),
+        ("times",): functools.partial(_Counter().add, 2),
+        ("number",): functools.partial(_Counter().add, times=2),
+    }
+    for names, function in of_args.items():
+        assert function_utils.fn_args(function) == names
+    assert function_utils.has_kwargs(_Counter())
+    assert not function_utils.has_kwargs(functools.partial(_Counter.add, 1))
+    assert function_utils.get_func_name(_Counter().add) == "_Counter.add"
+    assert function_utils.get_func_name(_Counter.add) == "add"
+    with pytest.raises(TypeError, match="function-like"):
+        function_utils.has_kwargs(3)
+    with pytest.raises(ValueError, match="callable"):
+        function_utils.get_func_name(3)
+
+
+def test_copies_of_arg_scope_decorate_as_tensorflow_does():
+    from daskvars.v1.python.util import tf_decorator
+
+    def twice(*args):
+        return 2 * _Counter.add(*args)
+
+    made = tf_decorator.make_decorator(_Counter.add, twice, "twice")
+    assert (made.__name__, made.__doc__) == ("add", "Count.")
+    assert tf_decorator.unwrap(made) == ([], _Counter.add)
+
+
 def test_cells_and_loops_of_one_s_own_are_written_with_what_cells_are(graph):
     from daskvars.v1.contrib.rnn.python.ops.core_rnn_cell import _Linear, _linear
     from daskvars.v1.python.ops import rnn_cell_impl
@@ -130,9 +195,12 @@ def test_cells_and_loops_of_one_s_own_are_written_with_what_cells_are(graph):
         "gates/bias",
         "other/kernel",
     ]
+    zeros = rnn_cell_impl._zero_state_tensors((2, tf.TensorShape([3])), tf.shape(x)[0], tf.float32)
+    assert [z.shape.as_list() for z in zeros] == [[None, 2], [None, 3]]
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         found = session.run([one, same([x, h]), plain], {x: np.ones([3, 2])})
+        np.testing.assert_array_equal(session.run(zeros[1], {x: np.ones([3, 2])}), np.zeros([3, 3]))
     np.testing.assert_array_equal(found[0], np.full([3, 5], 7.0))
     np.testing.assert_array_equal(found[1], found[0])
     np.testing.assert_array_equal(found[2], np.full([3, 5], 2.0))

@@ -16,6 +16,7 @@ What is more than a name is here:
 - ``images``: turned, moved and projected;
 - ``texts``: documents as numbers of words;
 - ``compiling``: a scope for operations that are compiled, as all are;
+- ``known_predicates``: branches of which one is left out where the predicate is known;
 - ``projections``: what TensorBoard's projector is to show;
 - ``streaming_metrics``: correlations, and the best F1;
 - ``model_analyzer``: how large a model is; ``predictors``: a saved model as a function.

@@ -52,6 +52,7 @@ from daskvars.v1.contrib import (
     arg_scopes,
     compiling,
     images,
+    known_predicates,
     model_analyzer,
     model_variables,
     old_summaries,
@@ -99,6 +100,7 @@ from daskvars.v1.contrib.trainings import (
 from daskvars.v1.estimator import early_stopping
 from daskvars.v1.estimator import tpu as tpu_estimators
 from daskvars.v1.estimator.specs import ModeKeys
+from daskvars.v1.graphs import tensor_spec
 from daskvars.v1.lookup import buckets, vocabularies
 from daskvars.v1.lookup import initializers as table_initializers
 from daskvars.v1.lookup import tables as lookup_tables
@@ -174,12 +176,15 @@ _LAYERS = {
         "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES adaptive_clipping_fn optimize_loss",
     ),
 }
-_UTILS = _of(
-    collected,
-    "append_tensor_alias channel_dimension collect_named_outputs convert_collection_to_dict "
-    "gather_tensors_aliases get_tensor_aliases get_variable_collections last_dimension "
-    "n_positive_integers two_element_tuple",
-)
+_UTILS = {
+    **_of(
+        collected,
+        "append_tensor_alias channel_dimension collect_named_outputs convert_collection_to_dict "
+        "gather_tensors_aliases get_tensor_aliases get_variable_collections last_dimension "
+        "n_positive_integers two_element_tuple",
+    ),
+    **_of(known_predicates, "smart_cond"),  # which was here before it was in the framework
+}
 _LOOKUP = {
     **_of(buckets, "FastHashSpec HasherSpec IdTableWithHashBuckets StrongHashSpec"),
     **_of(
@@ -343,6 +348,8 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         **_ARG_SCOPES,
         **_VARIABLES,
         **_of(model_variables, "get_graph_from_inputs get_name_scope"),
+        **_of(tensor_spec, "TensorSpec"),
+        **_of(known_predicates, "smart_cond smart_constant_value"),
         **_of(
             initializers,
             "convolutional_delta_orthogonal convolutional_orthogonal_1d "

@@ -10,7 +10,8 @@ node and attribute.
 - ``meta_graph``: a graph with what belongs to it, as JSON;
 - ``saver``: a `Saver` that writes it beside each checkpoint, and itself is data (``saver_def``);
 - ``signatures``: what a saved model says of its inputs and outputs;
-- ``tensor_protos``: arrays as messages of TensorFlow's;
+- ``tensor_protos``: arrays as messages of TensorFlow's; ``tensor_spec``: what is said of a tensor
+  that is not there yet;
 - ``graph_files``: the functions that write and read the files;
 - ``graph_util``: graphs as data, with variables made constants: `tf.graph_util`.
 

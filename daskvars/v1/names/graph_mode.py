@@ -48,7 +48,7 @@ from daskvars.v1 import (
     test,
 )
 from daskvars.v1.contrib import tables
-from daskvars.v1.graphs import graph_util, tensor_protos
+from daskvars.v1.graphs import graph_util, tensor_protos, tensor_spec
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
 from daskvars.v1.names import (
@@ -109,6 +109,7 @@ _AS_IS = {
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "SparseFeature",
+    "TensorSpec",
     "VarLenFeature",
     "ClusterDef",
     "ClusterSpec",
@@ -317,7 +318,14 @@ V1_ONLY = {
     **{name: getattr(switches, name) for name in switches.__all__},
     **{
         name: _graph_mode(name, getattr(room, name))
-        for room in (old_names, queues, session_tensors, sparse_functions, tensor_protos)
+        for room in (
+            old_names,
+            queues,
+            session_tensors,
+            sparse_functions,
+            tensor_protos,
+            tensor_spec,
+        )
         for name in room.__all__
     },
 }

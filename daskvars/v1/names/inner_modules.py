@@ -16,7 +16,7 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from daskvars import shapes
+from daskvars import data, shapes
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.execution.engine.values.conversions import register_session_run_conversion_functions
 from daskvars.execution.session import Session
@@ -29,9 +29,10 @@ from daskvars.ops.nn.activation import RELU_GRAD
 from daskvars.ops.rules.static_shapes import get_static_value
 from daskvars.train.checkpoints.reader import NewCheckpointReader
 from daskvars.train.optimizers.moving_averages import assign_moving_average
-from daskvars.v1 import handwritten_digits, switching
+from daskvars.v1 import gfile, handwritten_digits, switching
 from daskvars.v1.contrib.networks import linear_maps
 from daskvars.v1.graphs.tensor_protos import make_ndarray
+from daskvars.v1.names import function_utils
 from daskvars.v1.sessions.monitoring_hooks import Timeline
 from daskvars.variables.variable import Variable
 
@@ -46,14 +47,16 @@ OF_PYTHON = {
     "training:estimator",
     "feature_column": "feature_column:feature_column feature_column_lib:feature_column",
     "framework": "constant_op device dtypes errors:errors errors_impl:errors graph_util:graph_util "
-    "graph_util_impl:graph_util importer ops random_seed sparse_tensor tensor_shape tensor_util "
-    "test_util:test",
+    "graph_util_impl:graph_util importer ops random_seed smart_cond:contrib.framework "
+    "sparse_tensor tensor_shape tensor_util "
+    "tensor_spec test_util:test",
     "layers": "base:layers convolutional:layers core:layers layers:layers normalization:layers "
-    "pooling:layers",
+    "pooling:layers utils:contrib.layers.utils",
     "lib.io": "file_io:gfile python_io:python_io tf_record:python_io",
     "ops": "array_ops bitwise_ops:bitwise candidate_sampling_ops:nn check_ops clip_ops "
     "control_flow_ops ctc_ops:nn custom_gradient data_flow_ops:contrib.staging "
-    "embedding_ops:nn functional_ops gen_nn_ops gradients gradients_impl histogram_ops "
+    "embedding_ops:nn functional_ops gen_array_ops gen_math_ops:math gen_nn_ops "
+    "gradient_checker:test gradients gradients_impl histogram_ops "
     "image_ops:image image_ops_impl:image init_ops:initializers io_ops linalg_ops:linalg "
     "logging_ops lookup_ops:contrib.lookup math_ops:math metrics:metrics "
     "metrics_impl:metrics nccl_ops:contrib.nccl nn:nn nn_impl:nn nn_ops:nn parsing_ops "
@@ -62,8 +65,10 @@ OF_PYTHON = {
     "rnn_cell_impl:nn.rnn_cell script_ops sparse_ops:sparse special_math_ops "
     "spectral_ops:spectral standard_ops state_ops string_ops:strings template "
     "tensor_array_ops variable_scope variables",
-    "ops.distributions": "bernoulli:distributions categorical:distributions "
-    "distribution:distributions kullback_leibler:distributions normal:distributions "
+    "ops.distributions": "bernoulli:distributions beta:distributions categorical:distributions "
+    "dirichlet:distributions distribution:distributions exponential:distributions "
+    "gamma:distributions kullback_leibler:distributions laplace:distributions "
+    "multinomial:distributions normal:distributions student_t:distributions "
     "uniform:distributions",
     "ops.losses": "losses:losses losses_impl:losses",
     "platform": "app:app flags:flags gfile:gfile googletest:test test:test tf_logging:logging",
@@ -82,7 +87,8 @@ OF_PYTHON = {
     "queue_runner:train queue_runner_impl:train rmsprop:train saver:train server_lib:train "
     "session_manager:train session_run_hook:train supervisor:train training:train "
     "training_util:train",
-    "util": "all_util compat:compat nest:contrib.framework.nest tf_contextlib tf_inspect",
+    "util": "all_util compat:compat function_utils nest:contrib.framework.nest tf_contextlib "
+    "tf_decorator tf_inspect",
 }
 # Folder of tensorflow.core -> its modules of messages.
 OF_CORE = {
@@ -144,6 +150,16 @@ def _merge(inputs: Any, name: str | None = None) -> Any:
     return switching.Merge(inputs=inputs, name=name)
 
 
+def _read_file(filename: Any, binary_mode: bool = False) -> Any:
+    with gfile.GFile(filename, "rb" if binary_mode else "r") as file:
+        return file.read()
+
+
+def _write_file(filename: Any, file_content: Any) -> None:
+    with gfile.GFile(filename, "w") as file:
+        file.write(file_content)
+
+
 def _relu_grad(gradients: Any, features: Any, name: str | None = None) -> Any:
     return apply(RELU_GRAD, gradients, features, name=name)
 
@@ -157,6 +173,7 @@ _OF_CELLS = {
     "_concat": in_graph_of_inputs(linear_maps.batch_shape),
     "_like_rnncell": linear_maps.is_like_cell,
     "_linear": in_graph_of_inputs(linear_maps.linear),
+    "_zero_state_tensors": in_graph_of_inputs(linear_maps.zero_state_tensors),
     "assert_like_rnncell": linear_maps.assert_like_cell,
 }
 # Module -> what is in it without a public name, or by another one.
@@ -169,9 +186,30 @@ UNLISTED: dict[str, dict[str, Any]] = {
         "register_session_run_conversion_functions": register_session_run_conversion_functions
     },
     "python.client.timeline": {"Timeline": Timeline},
+    "python.lib.io.file_io": {
+        "FileIO": gfile.GFile,
+        "copy": gfile.Copy,
+        "create_dir": gfile.MkDir,
+        "delete_file": gfile.Remove,
+        "delete_recursively": gfile.DeleteRecursively,
+        "file_exists": gfile.Exists,
+        "get_matching_files": gfile.Glob,
+        "is_directory": gfile.IsDirectory,
+        "list_directory": gfile.ListDirectory,
+        "read_file_to_string": _read_file,
+        "recursive_create_dir": gfile.MakeDirs,
+        "rename": gfile.Rename,
+        "stat": gfile.Stat,
+        "walk": gfile.Walk,
+        "write_string_to_file": _write_file,
+    },
     "python.framework.tensor_util": {
         "MakeNdarray": make_ndarray,
         "constant_value": get_static_value,
+    },
+    "python.data.ops.dataset_ops": {
+        f"get_legacy_output_{what}": getattr(data, f"get_output_{what}")
+        for what in ("classes", "shapes", "types")
     },
     "python.framework.tensor_shape": {
         name: getattr(shapes, name)
@@ -194,7 +232,13 @@ UNLISTED: dict[str, dict[str, Any]] = {
         "assign_moving_average": in_graph_of_inputs(assign_moving_average)
     },
     "python.util.all_util": {"remove_undocumented": _keep_all},
+    "python.util.function_utils": {
+        name: getattr(function_utils, name) for name in ("fn_args", "get_func_name", "has_kwargs")
+    },
     "python.util.tf_contextlib": {"contextmanager": contextlib.contextmanager},
+    "python.util.tf_decorator": {
+        name: getattr(function_utils, name) for name in ("make_decorator", "unwrap")
+    },
     "python.util.tf_inspect": {
         name: value for name, value in vars(inspect).items() if name[0] != "_"
     },

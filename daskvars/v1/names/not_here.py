@@ -14,7 +14,7 @@ NOT_HERE = {
         AttrValue CriticalSection
         IndexedSlicesSpec LogMessage Module NameAttrList OptionalSpec QUANTIZED_DTYPES
         RaggedTensor RaggedTensorSpec SparseTensorSpec
-        TensorArraySpec TensorInfo TensorSpec TypeSpec audio autograph
+        TensorArraySpec TensorInfo TypeSpec audio autograph
         distribute extract_volume_patches fingerprint
         lite load_file_system_library load_library load_op_library profiler
         quantized_concat ragged resource_loader sysconfig

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskvars.dtypes import int32
+from daskvars.dtypes import DTypeLike, int32
+from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
-from daskvars.graph.tensor import Tensor
-from daskvars.layers.recurrent.cell import check_is_cell
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.layers.recurrent.cell import batch_zeros, check_is_cell
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import expand_dims
 from daskvars.ops.linalg.products import matmul
@@ -120,3 +121,8 @@ def _sizes(part: Any) -> Tensor:
     if not known.is_fully_defined():
         raise ValueError(f"Provided a prefix or suffix of None: {part}")
     return convert_to_tensor(known.as_list(), int32)
+
+
+def zero_state_tensors(state_size: Any, batch_size: TensorLike, dtype: DTypeLike) -> Any:
+    """Return zeros in the structure of a cell's `state_size`: [batch_size, *size] for each."""
+    return nest.map_structure(lambda size: batch_zeros(size, batch_size, dtype), state_size)
