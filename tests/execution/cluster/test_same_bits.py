@@ -1,5 +1,7 @@
 """The same program gives the same bits in this process, on one worker and on two."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -52,19 +54,26 @@ def cutting(request, monkeypatch):
     monkeypatch.setattr(placement.ClusterPlacement, "most_awaited_bytes", request.param[1])
 
 
+@cache
+def local(program, *arguments):
+    """What a program gives in this process, where nothing is placed or cut."""
+    with tf.Graph().as_default():
+        tf.set_random_seed(3)
+        return program(*arguments)
+
+
+def assert_same_on(clients, program, *arguments):
+    for client in clients:
+        with tf.Graph().as_default(), client.as_current():
+            tf.set_random_seed(3)
+            found = program(*arguments)
+        for a, b in zip(local(program, *arguments), found, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("parts", [1, 2])
 def test_training_gives_the_same_bits_anywhere(one_worker, two_workers, parts, cutting):
-    found = []
-    for client in (None, one_worker, two_workers):
-        with tf.Graph().as_default():
-            if client is None:
-                found.append(trained(6, parts))
-            else:
-                with client.as_current():
-                    found.append(trained(6, parts))
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
+    assert_same_on([one_worker, two_workers], trained, 6, parts)
 
 
 OPTIMIZERS = {
@@ -93,18 +102,7 @@ def embedded(optimizer, parts):
 @pytest.mark.parametrize("parts", [1, 2, 3])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_rows_looked_up_again_and_again(one_worker, two_workers, optimizer, parts, cutting):
-    found = []
-    for client in (None, one_worker, two_workers):
-        with tf.Graph().as_default():
-            tf.set_random_seed(3)
-            if client is None:
-                found.append(embedded(optimizer, parts))
-            else:
-                with client.as_current():
-                    found.append(embedded(optimizer, parts))
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
+    assert_same_on([one_worker, two_workers], embedded, optimizer, parts)
 
 
 OPERATIONS = {
