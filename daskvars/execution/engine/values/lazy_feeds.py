@@ -124,7 +124,9 @@ class LazyTasks:
         return self._given[number, block or (0,) * len(self._lazy[number].shape)]
 
     def _add(self, lazy: dict[int, LazyFeed]) -> None:
-        arrays = dask.optimize(*[feed.array for feed in lazy.values()])
+        arrays = [feed.array for feed in lazy.values()]
+        if any(len(array.dask.layers) > 1 for array in arrays):
+            arrays = dask.optimize(*arrays)  # of one layer all is used, and nothing can be fused
         functions: dict[Any, Any] = {}
         names: dict[Any, str] = {}
         for feed, array in zip(lazy.values(), arrays, strict=True):
