@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy  # whose `stats` are imported when they are asked for, which takes long
 
 import daskvars as dv
 

@@ -16,7 +16,6 @@ from tests.at_once import at_once
 
 pytestmark = pytest.mark.slow  # they start a server
 
-moto = pytest.importorskip("moto.server")
 obstore = pytest.importorskip("obstore")
 
 RECORD = VariableRecord("a/b", "float32", (4,), ((2, 2),))
@@ -26,6 +25,7 @@ BLOCKS = {(0,): np.float32([1, 2]), (1,): np.float32([3, 4])}
 @pytest.fixture(scope="module")
 def server():
     """The address of an S3 server in this process."""
+    moto = pytest.importorskip("moto.server")  # which takes long
     running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     running.start()
     host, port = running.get_host_and_port()
