@@ -21,8 +21,28 @@ from daskvars import config
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.engine.engine import Engine
 from tests import gpus, sources, thresholds
+from tests.fresh import fork_the_server_of_workers
 
-CONNECT = "15s"
+# Workers are forked from a process that has imported everything, which takes them seconds.
+dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+# It is started later and gets the environment, as do the programs that tests start.
+OF_ALL_PROCESSES = {
+    "distributed.comm.timeouts.connect": "15s",  # a worker that is gone is not called for long
+    # Else each worker looks a hundred times a second what it is at, for pages that one test opens,
+    # and each process fifty times whether it still answers: with two workers that do nothing that
+    # is a tenth of a core.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+}
+dask.config.set(OF_ALL_PROCESSES)
+os.environ.update(
+    {
+        f"DASK_{name.upper().replace('.', '__')}": str(OF_ALL_PROCESSES[name])
+        for name in OF_ALL_PROCESSES
+    }
+)
+fork_the_server_of_workers()
+PRELOADED = ["tests.frozen"]
 
 # A kernel that contradicts its op is found whatever is run, and so is a pass that breaks a promise.
 config.set(check_every_run=True, verify_programs=True)
@@ -39,14 +59,6 @@ def pytest_runtest_setup(item):
         linecache.clearcache()  # doctest asks of each file in it whether it has changed
         dv.reset()
         tf.reset_default_graph()
-
-
-# Workers are forked from a process that has imported everything, which takes them seconds. It is
-# started later and gets the environment: a worker that is gone is not called for long.
-dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
-dask.config.set({"distributed.comm.timeouts.connect": CONNECT})
-os.environ["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = CONNECT
-PRELOADED = ["tests.frozen"]
 
 
 @pytest.fixture(autouse=True, scope="session")

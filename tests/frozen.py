@@ -14,3 +14,4 @@ __all__ = ["daskvars", "pytest"]
 
 gc.collect()
 gc.freeze()
+gc.set_threshold(10_000)  # as in the processes that run tests: see tests/conftest.py

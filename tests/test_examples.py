@@ -14,7 +14,6 @@ import sys
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-import asyncssh
 import numpy as np
 import pytest
 import zarr
@@ -64,7 +63,7 @@ def programs_fork_their_workers():
 
 def python(*arguments):
     """Run Python in a process of its own, as ``python`` does; return what came of it."""
-    return fresh.python(*arguments, here=EXAMPLES, after=("sklearn.datasets", *fresh.PACKAGE))
+    return fresh.python(*arguments, here=EXAMPLES, after=(*fresh.PACKAGE, "sklearn.datasets"))
 
 
 def run(*arguments):
@@ -275,6 +274,8 @@ SetEnv PYTHONPATH={root}
 @contextmanager
 def ssh_server(folder):
     """Give the port of an SSH server here, which who has a key of this folder may use."""
+    import asyncssh  # which takes long
+
     for name in ("host", "client"):
         key = asyncssh.generate_private_key("ssh-ed25519")
         key.write_private_key(folder / name)

@@ -5,8 +5,6 @@ Each message names the thing, says what was wanted and what was found, and what 
 
 import functools
 import os
-import subprocess
-import sys
 
 import dask.array
 import numpy as np
@@ -15,6 +13,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.v1.names.not_here import INSTEAD, NOT_HERE
+from tests import fresh
 
 EAGER = dv.constant([1.0])  # made outside of any graph
 MISTAKES = []
@@ -715,12 +714,11 @@ print(dv.Variable([1.0]).numpy())
 def test_a_program_without_a_guard_is_told_of_it(tmp_path):
     program = tmp_path / "train.py"
     program.write_text(UNGUARDED)
-    command = [sys.executable, str(program)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert found.returncode
+    found = fresh.python(program, after=fresh.PACKAGE)
+    assert found.status
     told = f'under `if __name__ == "__main__":`. A process of its cluster has imported {program}'
-    assert told in found.stderr
-    assert "bootstrapping phase" not in found.stderr
+    assert told in found.said
+    assert "bootstrapping phase" not in found.said
 
 
 def test_what_tensorflow_has_and_is_missing_is_said_so():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
+from tests import fresh
 
 THREADS = 8
 
@@ -217,8 +217,6 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 def test_a_forked_child_is_told_that_chunks_need_threads():
-    found = subprocess.run(
-        [sys.executable, "-c", CHUNKED], capture_output=True, text=True, timeout=120, check=True
-    )
-    assert "forked" in found.stdout
-    assert "spawn" in found.stdout
+    told = fresh.printed("-c", CHUNKED, after=fresh.PACKAGE)
+    assert "forked" in told
+    assert "spawn" in told

@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -22,6 +20,7 @@ from daskvars.remote.shared_buffers import (
     own,
 )
 from daskvars.versioned import Versioned, VersionedPart, changed
+from tests import fresh
 
 pytestmark = pytest.mark.skipif(not shared_buffers.IS_SUPPORTED, reason="needs memory files")
 OTHER = "tcp://127.0.0.1:2"
@@ -128,8 +127,8 @@ def test_a_killed_borrower_leaves_nothing():
         "LentBuffers().placed(Ticket(*map(int, sys.argv[1:])), [np.ones(100_000)])\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program, *map(str, buffer.ticket)], check=False)
-    assert ended.returncode == -9
+    ended = fresh.python("-c", program, *buffer.ticket, after=fresh.PACKAGE)
+    assert ended.status == -9
     assert buffer.nbytes == 800_000
     before = len(os.listdir("/proc/self/fd"))
     buffer.close()

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +20,7 @@ import zarr
 
 from daskvars.errors import StoreError
 from daskvars.state import list_variables, load_variable
+from tests import fresh
 from tests.state import hostile_graphs, hostile_groups, hostile_manifests
 from tests.state.hostile_stores import LOOT, Case, build, outside, sound
 
@@ -80,7 +80,7 @@ def outcomes(tmp_path_factory) -> dict[Case, tuple[Path, dict]]:
     ]
     done = subprocess.run(
         [
-            sys.executable,
+            fresh.executable(*fresh.PACKAGE),
             "-m",
             "tests.state.hostile_readers",
             json.dumps({kind: str(place) for kind, place in templates.items()}),

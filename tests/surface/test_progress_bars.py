@@ -2,7 +2,6 @@
 
 import io
 import logging
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -15,7 +14,7 @@ from daskvars import config
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.surface import progress_bars
 from daskvars.surface.progress_bars import Progress, in_notebook, is_shown, long_work
-from tests import clusters
+from tests import clusters, fresh
 
 
 class Terminal(io.StringIO):
@@ -137,8 +136,7 @@ def test_a_notebook_has_bars_though_it_is_no_terminal(monkeypatch):
 @pytest.mark.slow
 def test_tqdm_is_imported_for_bars_only():
     code = "import sys, daskvars as dv; list(dv.progress(range(2))); print('tqdm' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("False\n", "")
+    assert fresh.python("-c", code) == (0, "False\n", "")
 
 
 def test_long_work_counts_from_many_threads(terminal):

@@ -9,7 +9,6 @@ import dask.array
 import dask.config
 import numpy as np
 import pytest
-from distributed.dashboard.scheduler import applications
 
 import daskvars as dv
 import daskvars.v1 as tf
@@ -17,8 +16,6 @@ from daskvars import config
 from tests import clusters
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
-# Whoever opens the last one has all workers measure memory, disk and network for seconds.
-PAGES = sorted(applications, key=lambda page: (page == "/hardware", page))
 STATIC = ["/info/main/workers.html", "/info/main/logs.html", "/json/counts.json", "/health"]
 
 
@@ -28,9 +25,20 @@ def client():
     unseen = "distributed.scheduler.dashboard.bokeh-application"
     with (
         dask.config.set({f"{unseen}.unused_session_lifetime_milliseconds": 1}),
+        dask.config.set({"distributed.worker.profile.enabled": True}),  # there are pages of it
         clusters.running(dashboard=True) as client,
     ):
         yield client
+
+
+def pages():
+    """Return the paths of all pages that are drawn; to import them takes a while.
+
+    Whoever opens the last one has all workers measure memory, disk and network for seconds.
+    """
+    from distributed.dashboard.scheduler import applications
+
+    return sorted(applications, key=lambda page: (page == "/hardware", page))
 
 
 def answer(client, page):
@@ -77,10 +85,10 @@ def test_every_page_answers_while_training(client, tmp_path):
         sessions = [stack.enter_context(dv.Session(store=store)) for store in stores]
         for session in sessions:
             session.run(dv.global_variables_initializer())
-        pages = ["/groups"] * 9 + [*STATIC, *PAGES]
+        asked = ["/groups"] * 9 + [*STATIC, *pages()]
         fetches = [train, [other, loss], check]
         turns = itertools.cycle(itertools.product(sessions, range(3)))
-        for page, (session, number) in zip(pages, turns, strict=False):
+        for page, (session, number) in zip(asked, turns, strict=False):
             batch = rng.random((16, 32)).astype(np.float32)
             lazy = 2 * dask.array.from_array(batch, chunks=(8, 32)) + 1
             session.run(fetches[number], {x: lazy if fetches[number] is check else batch})

@@ -7,8 +7,6 @@ import os
 import pickle
 import signal
 import struct
-import subprocess
-import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +22,7 @@ from daskvars.errors import InvalidArgumentError, NotFoundError, StoreError
 from daskvars.state.stores import archive
 from daskvars.state.stores.archive import ArchiveStore, ArchiveWriter, entries_of
 from daskvars.state.stores.disk import STEP_BYTES
+from tests import fresh
 
 LARGE = np.arange(3 * STEP_BYTES // 8).view(np.uint8)
 
@@ -188,7 +187,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
 def test_what_a_killed_writer_left_goes_with_the_next(tmp_path):
     path = str(tmp_path / "a.zip")
-    assert subprocess.run([sys.executable, "-c", KILLED, path]).returncode == -signal.SIGKILL
+    killed = fresh.python("-c", KILLED, path, after=fresh.PACKAGE)
+    assert killed.status == -signal.SIGKILL
     (left,) = os.listdir(tmp_path)
     assert left.endswith(".partial")
     ArchiveWriter(str(tmp_path / "b.zip")).finish()

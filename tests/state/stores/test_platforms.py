@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import textwrap
 
 import pytest
+
+from tests import fresh
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +60,7 @@ with exclusive(LocalStore(sys.argv[1]), ""):
 
 def python(script: str, path: object) -> subprocess.Popen:
     """Start a Python that lacks what Windows and macOS lack."""
-    command = [sys.executable, "-c", HIDE + textwrap.dedent(script), str(path)]
+    command = [fresh.executable(), "-c", HIDE + textwrap.dedent(script), str(path)]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

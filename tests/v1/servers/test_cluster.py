@@ -1,11 +1,9 @@
 """ClusterSpec, Server and replica_device_setter; what is expected is TensorFlow's answer."""
 
-import subprocess
-import sys
-
 import pytest
 
 import daskvars.v1 as tf
+from tests import fresh
 
 CLUSTER = {
     "ps": ["ps0:2222", "ps1:2222"],
@@ -248,5 +246,4 @@ def test_join_waits_for_ever():
         "t = threading.Thread(target=tf.train.Server.create_local_server().join, daemon=True)\n"
         "t.start(); t.join(0.2); print(t.is_alive())"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "True\n"
+    assert fresh.printed("-c", program, after=fresh.PACKAGE) == "True\n"

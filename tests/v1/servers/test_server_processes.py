@@ -2,8 +2,6 @@
 
 import re
 import socket
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from distributed.utils import get_mp_context
 import daskvars.v1 as tf
 from daskvars.execution.engine.saving import targets
 from daskvars.v1.servers.cluster_member import first_task, numeric
+from tests import fresh
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(110)]
 
@@ -69,10 +68,9 @@ def test_variables_live_on_the_parameter_server(cluster):
 
 def test_a_tensorflow_program_trains_in_processes():
     workers = 2
-    command = [sys.executable, EXAMPLE, f"--num_workers={workers}", "--steps=20"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = re.findall(r"worker \d: (\d+) runs, loss (.*), ", done.stdout)
+    arguments = [f"--num_workers={workers}", "--steps=20"]
+    printed = fresh.printed(EXAMPLE, *arguments, after=fresh.PACKAGE)
+    found = re.findall(r"worker \d: (\d+) runs, loss (.*), ", printed)
     assert len(found) == workers
     assert 20 <= sum(int(runs) for runs, _ in found) < 20 + workers
     assert max(float(loss) for _, loss in found) < 0.05
