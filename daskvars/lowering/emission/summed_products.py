@@ -11,7 +11,6 @@ from typing import Any
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.lowering.program import PARAMETER, Leaf, Node, Program, Ref, ranked
-from daskvars.shapes import is_known
 
 Products = tuple[tuple[int, tuple[int, int]], ...]
 """Which sums are products, and for each the axes of its two factors that are summed over."""
@@ -39,7 +38,8 @@ def _joined_axes(body: Program, position: int) -> tuple[int, int] | None:
         return None
     is_plain = len(product.inputs) == 2 and not product.operands and product.rules.block is None
     shapes = [each.spec.shape for each in (*product.inputs, ref)]
-    if not is_plain or body.outputs.count(ref) > 1 or not all(map(is_known, shapes)):
+    # Sizes may be unknown, as in a plan for several: it has the bits of a plan for each.
+    if not is_plain or body.outputs.count(ref) > 1 or None in shapes:
         return None
     if any(ref in other.inputs for other in body.nodes):
         return None

@@ -28,6 +28,15 @@ def network():
     return [loss, losses, train], batch
 
 
+def recurrent_over_batches():
+    x = tf.placeholder(tf.float32, [None, None, 3])
+    outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(4), x, dtype=tf.float32)
+    loss = tf.reduce_mean(tf.square(outputs - 1.0))
+    train = tf.train.AdamOptimizer(0.1).minimize(loss)
+    rng = np.random.default_rng(0)
+    return [loss, outputs, train], lambda n: {x: rng.standard_normal((n, n % 3 + 2, 3), "f4")}
+
+
 def recurrent():
     x = tf.placeholder(tf.float32, [2, None, 3])
     outputs, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(4), x, dtype=tf.float32)
@@ -65,7 +74,7 @@ def trained(build, sizes):
         return found, sess.run(tf.global_variables()), num_plans
 
 
-@pytest.mark.parametrize("build", [network, recurrent, sparse])
+@pytest.mark.parametrize("build", [network, recurrent, recurrent_over_batches, sparse])
 def test_many_sizes_are_few_plans_and_the_same_bits(build, monkeypatch):
     sizes = [5, 8, 6, 7, 9, 3, 1, 12, 2, 5, 10, 4]
     found, variables, num_plans = trained(build, sizes)
