@@ -93,8 +93,9 @@ class _Propagation:
         self.free: set[int] = set()  # nodes whose layout nobody has asked for yet
         self.data: set[Ref] = set()  # values that are cut as the data of the step is
         self.used = used_values(program)
-        # Values that are cut as the user, or the planner, said: for the same parts the same cuts.
-        self.settled: set[Ref] = set()
+        # Of values the dimensions that are cut as the user, or the planner, said: for the same
+        # parts the same cuts.
+        self.settled: dict[Ref, set[int]] = {}
 
     def run(self) -> None:
         program = self.program
@@ -103,7 +104,7 @@ class _Propagation:
                 if leaf.kind in (FEED, CONSTANT):
                     self.data.add(Ref(leaf))
                 if leaf.kind not in (STATE, STALE) or leaf.what not in program.automatic:
-                    self.settled.add(Ref(leaf))
+                    self.settled[Ref(leaf)] = set(_cut_dimensions(leaf.layouts[0]))
         for node in program.nodes:
             if self.merged:
                 node.inputs = [self.merged.get(ref, ref) for ref in node.inputs]
@@ -152,29 +153,52 @@ class _Propagation:
         if not labels:
             return
         if node.cut and isinstance(node.pattern, Source):  # the planner has
-            for values in (self.data, self.settled):
-                values.update(Ref(node, i) for i in range(len(node.specs)))
-        self._note(node, access, self.data)
+            for i, layout in enumerate(node.layouts):
+                self.data.add(Ref(node, i))
+                self.settled[Ref(node, i)] = set(_cut_dimensions(layout))
+        self._note_data(node, access)
         if self.program.automatic:
-            self._note(node, access, self.settled)
+            self._note_settled(node, access)
         for i, axes in enumerate(node.out_maps):
             missing = tuple(axis for axis in range(len(node.grid)) if axis not in axes)
             if missing and Ref(node, i) in self.used:
                 self._merge(node, i, missing)
 
-    def _note(self, node: Node, access: Access, values: set[Ref]) -> None:
-        """Add to some values the outputs that are cut as an input among them is."""
+    def _note_data(self, node: Node, access: Access) -> None:
+        """Add to the data the outputs that are cut as an input among it is."""
         labels = {
             label
             for dims, ref in zip(access.inputs, node.inputs, strict=True)
-            if ref in values and ref.layout is not None
+            if ref in self.data and ref.layout is not None
             for label in _label_sizes(dims, ref.layout)
         }
         if not labels:
             return
         for i, (dims, layout) in enumerate(zip(access.outputs, node.layouts, strict=True)):
             if layout is not None and not labels.isdisjoint(_label_sizes(dims, layout)):
-                values.add(Ref(node, i))
+                self.data.add(Ref(node, i))
+
+    def _note_settled(self, node: Node, access: Access) -> None:
+        """Note which dimensions of the outputs are cut as settled ones of the inputs are."""
+        labels = self._settled_labels(node, access)
+        if not labels:
+            return
+        for i, (dims, layout) in enumerate(zip(access.outputs, node.layouts, strict=True)):
+            found = {
+                axis for axis in _cut_dimensions(layout) if (d := dims[axis]) and d.label in labels
+            }
+            if found:
+                self.settled[Ref(node, i)] = found
+
+    def _settled_labels(self, node: Node, access: Access) -> set[int]:
+        """Return the labels of the settled dimensions of a node's inputs."""
+        return {
+            dim.label
+            for dims, ref in zip(access.inputs, node.inputs, strict=True)
+            if ref in self.settled
+            for axis in self.settled[ref]
+            if (dim := dims[axis]) is not None
+        }
 
     def _label_chunks(self, node: Node, access: Access) -> dict[int, Any]:
         """Return the chunks (in units of one) of each label that is cut."""
@@ -187,7 +211,7 @@ class _Propagation:
         for dims, ref in zip(access.inputs, self._deciding(node), strict=True):
             if ref is not None and ref.layout is not None:
                 nbytes = math.inf if _stays(ref) else spec_bytes(ref.spec)
-                given.append(Given(_label_sizes(dims, ref.layout), nbytes, self._is_settled(ref)))
+                given.extend(self._given(ref, dims, nbytes))
         labels: dict[int, tuple[int, ...]] = dict(node.cut)
         # What the number of workers decided comes last: the rest must be cut as without it.
         for is_settled in (True, False):
@@ -206,8 +230,17 @@ class _Propagation:
             self.free.add(id(node))
         return labels
 
-    def _is_settled(self, ref: Ref) -> bool:
-        return not self.program.automatic or ref in self.settled
+    def _given(self, ref: Ref, dims: Dims, nbytes: float) -> list[Given]:
+        """Return how an input is cut, apart for what is settled of it and what is not."""
+        labels = _label_sizes(dims, ref.layout or ())
+        if not self.program.automatic:
+            return [Given(labels, nbytes, True)]
+        axes = self.settled.get(ref, ())
+        settled = {dim.label for axis in axes if (dim := dims[axis]) is not None}
+        return [
+            Given({k: labels[k] for k in labels if (k in settled) is kind}, nbytes, kind)
+            for kind in (True, False)
+        ]
 
     def _drop_unsettled(self, node: Node, access: Access, labels: dict[int, Any]) -> None:
         """Drop cuts whose number is that of the workers, where bits would depend on them.
@@ -217,12 +250,7 @@ class _Propagation:
         """
         if access.combine is None or _is_gather(node):
             return
-        settled = {
-            label
-            for dims, ref in zip(access.inputs, node.inputs, strict=True)
-            if ref in self.settled and ref.layout is not None
-            for label in _label_sizes(dims, ref.layout)
-        }
+        settled = self._settled_labels(node, access)
         is_product = node.contracts
         summed = [
             dims
@@ -260,8 +288,9 @@ class _Propagation:
         table, ids = node.inputs[:2]
         if pattern.partial is None or not _stays(table) or ids not in self.data:
             return False
-        cut = [axis for axis, sizes in enumerate(table.layout or ()) if len(sizes) > 1]
-        return cut == [0] and is_cut(ids.layout) and _has_rows_to_spare(node)
+        return (
+            _cut_dimensions(table.layout) == [0] and is_cut(ids.layout) and _has_rows_to_spare(node)
+        )
 
     def _is_free(self, node: Node) -> bool:
         """Return whether the node only computes with what any layout will do for.
@@ -345,9 +374,10 @@ class _Propagation:
         merged = self.merged[Ref(node, index)] = Ref(merge)
         if not rest and merge.kernel != ASSEMBLE_ROWS:
             self.free.add(id(merge))
-        for values in (self.data, self.settled):
-            if Ref(node, index) in values:
-                values.add(merged)
+        if Ref(node, index) in self.data:
+            self.data.add(merged)
+        if Ref(node, index) in self.settled:
+            self.settled[merged] = self.settled[Ref(node, index)]
 
     def _rechunk(self, ref: Ref, layout: Chunks | None) -> Ref:
         """Return the value in `layout`, through a node that gives it on if it has another."""
@@ -360,6 +390,10 @@ class _Propagation:
         node.in_maps = node.out_maps = [axes]
         self.program.nodes.append(node)
         return Ref(node)
+
+
+def _cut_dimensions(layout: Chunks | None) -> list[int]:
+    return [axis for axis, sizes in enumerate(layout or ()) if len(sizes) > 1]
 
 
 def _label_sizes(dims: Dims, layout: Chunks) -> dict[int, tuple[int, ...]]:
@@ -443,7 +477,7 @@ def _is_made_of_nothing(node: Node | Leaf) -> bool:
 
 def by_dimension(layout: Chunks) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the map of dimensions to axes, and the grid, of a node with an axis for each cut."""
-    cut = [dim for dim, sizes in enumerate(layout) if len(sizes) > 1]
+    cut = _cut_dimensions(layout)
     axes = tuple(cut.index(dim) if dim in cut else -1 for dim in range(len(layout)))
     return axes, tuple(len(layout[dim]) for dim in cut)
 

@@ -76,6 +76,27 @@ def test_training_gives_the_same_bits_anywhere(one_worker, two_workers, parts, c
     assert_same_on([one_worker, two_workers], trained, 6, parts)
 
 
+def normalized(parts):
+    """The mean over what is cut as the batch is in one dimension, and as a variable in another."""
+    x = tf.placeholder(tf.float32, [None, 6])
+    training = tf.placeholder_with_default(False, [])
+    h = tf.layers.batch_normalization(tf.layers.dense(x, 8), training=training)
+    mean = tf.reduce_mean(tf.square(tf.nn.relu(h) - 1.0))
+    rng = np.random.default_rng(0)
+    with config.set(batch_parts=parts), initialized() as session:
+        return [session.run(mean, {x: rng.normal(size=(rows, 6))}) for rows in (11, 9, 1, 4, 7)]
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_sums_of_what_is_cut_twice(one_worker, two_workers, parts, cutting):
+    found = []
+    for client in (None, one_worker, two_workers):
+        with tf.Graph().as_default(), client.as_current() if client else tf.name_scope(""):
+            tf.set_random_seed(2)
+            found.append(normalized(parts))
+    assert found[0] == found[1] == found[2]
+
+
 OPTIMIZERS = {
     "descent": lambda: tf.train.GradientDescentOptimizer(1.0),
     "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
