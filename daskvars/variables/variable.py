@@ -148,7 +148,7 @@ class Variable(
         chunks: Any,
     ) -> None:
         first = len(builder._ops)
-        from_function = callable(initial_value)
+        from_function = callable(initial_value) and not dask.is_dask_collection(initial_value)
         make = initial_values.made_by_function if from_function else initial_values.made_of_value
         value = make(builder, name, initial_value, dtype)
         shape = checked_shape(name, value, shape, expected_shape, validate_shape)

@@ -3,9 +3,11 @@
 import itertools
 import os
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
+import xarray
 import zarr
 
 import daskvars as dv
@@ -44,6 +46,17 @@ def test_rows_of_stored_arrays_come_block_by_block(stored):
     assert sorted(values(dataset.shuffle(5, seed=1))) == wanted.tolist()
     together = Dataset.from_tensor_slices({"x": stored, "y": np.arange(11)}).batch(5)
     assert [len(element["y"].numpy()) for element in together] == [5, 5, 1]
+
+
+def test_collections_of_dask():
+    rows = np.arange(12, dtype="f4").reshape(4, 3)
+    array = da.from_array(rows, chunks=(2, 3))
+    found = Dataset.from_tensor_slices(xarray.DataArray(array, dims=("row", "column")))
+    np.testing.assert_array_equal([element.numpy() for element in found], rows)
+    with pytest.raises(ValueError, match=r"not known, shape \(nan, 3\): call its compute_chunk_"):
+        Dataset.from_tensor_slices(array[array[:, 0] > 2])
+    with pytest.raises(TypeError, match=r"Delayed.*dask.array.from_delayed"):
+        Dataset.from_tensors(dask.delayed(rows))
 
 
 def test_a_block_of_a_stored_array_is_read_once(tmp_path, monkeypatch):

@@ -8,16 +8,19 @@ known before anything is read, with a `Spec` for each component. A component may
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import dask
 import dask.array
 import numpy
 import zarr
 
 from daskvars import shapes
 from daskvars.dtypes import DType, as_dtype, int64, to_numpy
+from daskvars.execution.engine.values.checked_feeds import dask_array
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -159,12 +162,23 @@ def as_component(value: Any) -> Any:
         return value if any(isinstance(part, Tensor) for part in parts) else sparse_value(*parts)
     if isinstance(value, SparseTensorValue):
         return sparse_value(*value)
-    if isinstance(value, STORED):
+    if isinstance(value, zarr.Array):
         return value
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element") or _has_tensors(value):
         tensor = convert_to_tensor(value)
         return to_numpy(tensor.numpy()) if hasattr(tensor, "numpy") else tensor
-    return to_numpy(value)
+    return _of_dask(value) if dask.is_dask_collection(value) else to_numpy(value)
+
+
+def _of_dask(value: Any) -> dask.array.Array:
+    """Return a collection of Dask as an array, if it is one of known shape."""
+    array = dask_array(value, "a component of elements")
+    if math.isnan(array.size):
+        raise ValueError(
+            "Elements cannot be made of a dask array of which the sizes of chunks are not known, "
+            f"shape {array.shape}: call its compute_chunk_sizes() before"
+        )
+    return array
 
 
 def _has_tensors(value: Any) -> bool:

@@ -95,7 +95,8 @@ def _from_elsewhere(value: Any, chunks: Any, shape: Any, name: Any) -> tuple[Any
     """Return what stands for an array as NumPy's, and the chunks of the constant made of it."""
     label = (name or "Const").strip("/")
     if chunks is None and shape is None and dask.is_dask_collection(value):
-        chunks = getattr(value, "chunks", None)
+        found = getattr(value, "chunks", None)
+        chunks = found if isinstance(found, tuple) else None  # a Delayed has whatever is asked for
         if any(math.isnan(size) for sizes in chunks or () for size in sizes):
             raise ValueError(
                 f"Cannot make the constant {label!r} of a dask array of which the sizes of chunks "

@@ -1,5 +1,6 @@
 """Constants, fills, shapes, ranges, placeholders: TensorFlow's names, defaults, errors, values."""
 
+import dask
 import dask.array
 import numpy as np
 import pytest
@@ -54,6 +55,12 @@ def test_constant_copies_what_it_is_given(graph):
     result = run(tensor)
     result[:] = 5  # and what a run gives belongs to the caller
     assert run(tensor).tolist() == [0, 0, 0]
+
+
+def test_a_delayed_value_is_computed():
+    delayed = dask.delayed(lambda: np.arange(6, dtype="f4").reshape(2, 3))()
+    assert float(dv.reduce_sum(delayed)) == 15.0
+    assert dv.Variable(delayed).numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_chunks_are_kept_as_blocks(graph):
