@@ -1,6 +1,8 @@
 """Every page of Dask's dashboard can be looked at while something is trained."""
 
+import importlib
 import itertools
+import types
 import urllib.error
 import urllib.request
 from contextlib import ExitStack
@@ -16,6 +18,7 @@ from daskvars import config
 from tests import clusters
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+NO_COLLECTOR = types.SimpleNamespace(collect=lambda: 0)
 STATIC = ["/info/main/workers.html", "/info/main/logs.html", "/json/counts.json", "/health"]
 
 
@@ -24,10 +27,13 @@ def client():
     # What a page shows is drawn again and again, unless it is known that nobody looks any more.
     unseen = "distributed.scheduler.dashboard.bokeh-application"
     with (
+        pytest.MonkeyPatch.context() as patch,
         dask.config.set({f"{unseen}.unused_session_lifetime_milliseconds": 1}),
         dask.config.set({"distributed.worker.profile.enabled": True}),  # there are pages of it
         clusters.running(dashboard=True) as client,
     ):
+        # For each page that is closed Bokeh has Python look through all that tests have left.
+        patch.setattr(importlib.import_module("bokeh.document.document"), "gc", NO_COLLECTOR)
         yield client
 
 
