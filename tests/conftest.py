@@ -29,19 +29,24 @@ if os.path.isdir(MEMORY) and shutil.disk_usage(MEMORY).free > ROOM_BYTES:
 YOUNG = 10_000
 
 
+def hands_out(config):
+    """Return whether this process only hands out tests, as with ``-n``."""
+    option = config.option
+    return bool(getattr(option, "numprocesses", None)) and not option.collectonly
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     config.pluginmanager.register(pitfalls.Watch(), "pitfalls")
     option = config.option
-    # With ``-n`` this process only hands out tests, and need not wait until all is imported.
-    if option.collectonly or not getattr(option, "numprocesses", None):
+    if not hands_out(config):  # else it need not wait until all is imported
         config.pluginmanager.import_plugin("tests.fixtures")
     if hasattr(config, "workerinput") and option.durations is None and not option.xmlpath:
         config.pluginmanager.import_plugin("tests.few_messages")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection():
+def pytest_collection(session):
     """Have the garbage collector leave alone what is there before the first test.
 
     The collected tests are millions of objects: to go through them again and again is a third of
@@ -51,6 +56,8 @@ def pytest_collection():
     Dask's arrays are imported before: what pauses the collector there leaves it, ever after, as it
     was then.
     """
+    if hands_out(session.config):
+        return (yield)
     importlib.import_module("dask.array")
     gc.disable()
     try:
