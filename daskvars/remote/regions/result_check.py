@@ -66,8 +66,8 @@ def check_results(results: Sequence[Any], promised: Sequence[Promise]) -> None:
 def _check_ufunc(kernel: numpy.ufunc, args: Sequence[Any], promise: Promise) -> None:
     """Check what a ufunc gives where it would convert that to the dtype of the memory given."""
     (*_, dtype) = kernel.resolve_dtypes((*[value.dtype for value in args], None))
-    shape = numpy.broadcast_shapes(*[value.shape for value in args])
-    _compare(dtype, shape, promise)
+    shapes = {value.shape for value in args}
+    _compare(dtype, shapes.pop() if len(shapes) == 1 else numpy.broadcast_shapes(*shapes), promise)
 
 
 def _check(value: Any, promise: Promise) -> None:
@@ -85,7 +85,7 @@ def _is_anything(dtype: Any) -> bool:
 
 def _compare(dtype: numpy.dtype, shape: tuple[int, ...], promise: Promise) -> None:
     wanted, sizes = promise
-    if not ((_is_anything(wanted) or dtype == wanted) and compatible(sizes, shape)):
+    if not ((dtype == wanted or _is_anything(wanted)) and compatible(sizes, shape)):
         _refuse(_shown(dtype, shape), promise)
 
 
