@@ -23,7 +23,7 @@ from daskvars.graph.definitions.patterns import (
     ScatterInto,
     Source,
 )
-from daskvars.graph.interpreter import apply
+from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike
 from daskvars.kernels.control import count_up_to as count_kernels
@@ -171,6 +171,33 @@ def first_assignment(builder: Any, handle: Tensor, value: Tensor, name: str) -> 
     return builder.create(ASSIGN, (handle, value), {"validate_shape": True}, spec, name)
 
 
+def apply_to_variable(definition: OpDef, ref: Any, *inputs: Any, **options: Any) -> Tensor:
+    """Apply an op to a variable; to one that another op has changed, after that.
+
+    Args:
+      definition: the op, whose first input is the handle.
+      ref: the variable, or in a graph the result of an op that changes one.
+      *inputs: the op's other inputs.
+      **options: its attributes, and the name of the operation.
+
+    Raises:
+      AttributeError: `ref` is neither.
+    """
+    changed = _changed_by(ref)
+    if changed is None:
+        return apply(definition, handle_of(ref), *inputs, **options)
+    with builder_for((changed,)).control_dependencies([ref]):
+        return apply(definition, changed, *inputs, **options)
+
+
+def _changed_by(ref: Any) -> Tensor | None:
+    """Return the handle of the variable whose new value is `ref`, which an op of a graph gives."""
+    if type(ref) is not Tensor or ref.op.multiple:  # which give the value of before, too
+        return None
+    pattern = ref.op.opdef.pattern
+    return ref.op.inputs[0] if isinstance(pattern, Effect) and pattern.writes else None
+
+
 def handle_of(ref: VariableLike) -> Any:
     """Return the handle of a variable. Raises AttributeError for anything else."""
     handle = getattr(ref, "handle", ref)
@@ -213,7 +240,8 @@ def assign(
     """Set a variable.
 
     Args:
-      ref: the Variable, or a slice of one; one in parts gives a list of their new values.
+      ref: the Variable, or a slice of one; one in parts gives a list of their new values. In a
+        graph also what another assignment gives: this one is made after it.
       value: its new value, of the same dtype and shape.
       validate_shape: False lets the value have another shape.
       name: name of the operation.
@@ -233,8 +261,8 @@ def assign(
     """
     if _has_parts(ref) or hasattr(ref, "bounds"):
         return ref.assign(value, name=name)
-    return apply(
-        ASSIGN, handle_of(ref), value, name=name, validate_shape=validate_shape is not False
+    return apply_to_variable(
+        ASSIGN, ref, value, name=name, validate_shape=validate_shape is not False
     )
 
 
@@ -251,7 +279,7 @@ def assign_add(
     """
     if _has_parts(ref):
         return ref.assign_add(value, name=name)
-    return apply(ASSIGN_ADD, handle_of(ref), value, name=name)
+    return apply_to_variable(ASSIGN_ADD, ref, value, name=name)
 
 
 @accepts("use_locking")
@@ -267,7 +295,7 @@ def assign_sub(
     """
     if _has_parts(ref):
         return ref.assign_sub(value, name=name)
-    return apply(ASSIGN_SUB, handle_of(ref), value, name=name)
+    return apply_to_variable(ASSIGN_SUB, ref, value, name=name)
 
 
 def _scattered(inputs: Sequence[Spec], **attrs: Any) -> Spec:
@@ -347,8 +375,8 @@ def scattering(
     )
 
     def call(given: dict[str, Any]) -> Tensor:
-        operands = handle_of(given["ref"]), given["indices"], given["updates"]
-        return apply(definition, *operands, name=given["name"], mode=mode)
+        operands = given["ref"], given["indices"], given["updates"]
+        return apply_to_variable(definition, *operands, name=given["name"], mode=mode)
 
     order = "ref indices updates use_locking name"
     return family.function(module, name, order, call, doc, type=type)
