@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from daskvars import shapes
-from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec, opdef
 from daskvars.graph.definitions.patterns import Access, Attrs, Dim, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
@@ -100,7 +100,12 @@ def sum_like(gradient: Tensor, x: Tensor, others: Sequence[Tensor]) -> Tensor:
     shape = x.spec.shape
     if not may_broadcast(shape, [t.spec.shape for t in others]):
         return gradient
-    return sum_to_shape(gradient, shape if shapes.is_known(shape) else constant.shape(x))
+    if not shapes.is_known(shape):
+        return sum_to_shape(gradient, constant.shape(x))
+    summed = sum_to_shape(gradient, shape)
+    # Nothing is computed by it. Programs that look for the factors of gradients (K-FAC) find those
+    # of a bias behind two operations, as TensorFlow has them: a sum and its Reshape.
+    return apply(opdef("Reshape"), summed, shape=shape) if type(summed) is Tensor else summed
 
 
 def may_broadcast(shape: Shape, others: Sequence[Shape]) -> bool:

@@ -280,6 +280,16 @@ def test_add_n_refuses_what_does_not_add_up(graph):
         tf.accumulate_n([x, x], tensor_dtype=tf.int32)
 
 
+def test_the_gradient_of_what_is_broadcast_is_a_sum_and_its_reshape(graph):
+    """As in TensorFlow, whose programs look there for what a gradient is a product of (K-FAC)."""
+    x, bias = tf.placeholder(tf.float32, [None, 3]), tf.get_variable("bias", [3])
+    (slope,) = tf.gradients(tf.reduce_sum(tf.tanh(x + bias)), bias, name="grads")
+    summed = slope.op.inputs[0].op
+    assert (slope.op.name, slope.op.type) == ("grads/add_grad/Reshape", "Reshape")
+    assert (summed.name, summed.type) == ("grads/add_grad/SumToShape", "SumToShape")
+    assert [t.shape.as_list() for t in summed.inputs] == [[None, 3]]
+
+
 def test_sum_to_shape_refuses_other_shapes(graph):
     with pytest.raises(ValueError, match="not the broadcast"):
         broadcasting.sum_to_shape(tf.zeros([2, 3]), [2])
