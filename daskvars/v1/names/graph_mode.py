@@ -71,6 +71,7 @@ from daskvars.v1.names import (
 from daskvars.v1.queues import pipelines
 from daskvars.v1.sessions import session_tensors
 from daskvars.variables.collections import tables_initializer
+from daskvars.variables.initializers import VarianceScaling
 
 PACKAGE = "daskvars.v1"
 VERSION = version.VERSION
@@ -185,6 +186,9 @@ COMPAT_TOO = ("dimension_at_index", "dimension_value")  # what is in `tf.compat`
 _PARTS = {parts[0]: parts for parts in MADE_OF}
 
 
+_SCALING = in_graph_class(VarianceScaling)
+
+
 def _graph_mode(name: str, value: Any) -> Any:
     """Return a name of `daskvars` as it is in graph mode."""
     if isinstance(value, types.ModuleType):
@@ -201,7 +205,22 @@ def _graph_mode(name: str, value: Any) -> Any:
         return value if as_is else in_graph_class(value)
     if not callable(value):
         return value
+    if getattr(value, "__annotations__", {}).get("return") == "VarianceScaling":
+        return _giving_initializers(value)
     return in_graph(value) if name in _OF_DEFAULT_GRAPH else in_graph_of_inputs(value)
+
+
+def _giving_initializers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose initializers, called by the program, build into the default graph."""
+    make = in_graph_of_inputs(function)
+
+    @functools.wraps(function)
+    def initializer(*args: Any, **kwargs: Any) -> Any:
+        made = make(*args, **kwargs)
+        made.__class__ = _SCALING
+        return made
+
+    return initializer
 
 
 def _namespace(module: types.ModuleType) -> types.ModuleType:
