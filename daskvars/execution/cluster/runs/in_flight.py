@@ -174,6 +174,16 @@ class InFlight:
         """Set the state back to what is sealed; see `executor.ClusterExecutor.rewind`."""
         return self.executor.rewind()
 
+    def known(self) -> set[str]:
+        """Return the variables that this client knows."""
+        return set(self.executor.values.capture()[1])
+
+    def keep_only(self, known: set[str]) -> None:
+        """Forget what variables there are besides, unless other clients may have made them."""
+        if self.executor.is_private:
+            for key in self.known() - known:
+                self.executor.values.delete(key)
+
     # -- waiting --------------------------------------------------------------------------------
 
     def results(self, run: SentRun) -> list[Any]:

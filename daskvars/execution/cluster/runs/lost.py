@@ -48,6 +48,12 @@ class Resender(Protocol):
     def rewind(self) -> tuple[int, int]:
         """Set the state back to what is sealed; see `executor.ClusterExecutor.rewind`."""
 
+    def known(self) -> set[str]:
+        """Return the variables that this client knows."""
+
+    def keep_only(self, known: set[str]) -> None:
+        """Forget what variables there are besides, unless other clients may have made them."""
+
 
 class LoggedRun(NamedTuple):
     """A finished run, as far as it takes to send it again.
@@ -80,6 +86,7 @@ class LostRuns:
         self._sealed = 0  # the number of the last run that is
         self._unlogged: float = 0  # of what was last put without a run
         self._to_repeat: dict[int, SentRun] = {}
+        self._known: set[str] = set()  # the variables there were before runs had to be repeated
 
     @property
     def is_complete(self) -> bool:
@@ -132,10 +139,17 @@ class LostRuns:
             self.repeat_pending()
 
     def repeat_pending(self) -> None:
-        """Send those again that are still to be; raises as `repeat`."""
+        """Send those again that are still to be; raises as `repeat`.
+
+        Variables that were dropped since the last seal are there again then, and are dropped anew:
+        another may have the name of one by now.
+        """
+        self._known.update(self.in_flight.known())
         for attempt in range(MAX_LOSSES + 1):
             try:
                 self._attempt()
+                self.in_flight.keep_only(self._known)
+                self._known = set()
                 return
             except LostError:
                 if attempt == MAX_LOSSES:
