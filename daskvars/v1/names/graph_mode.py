@@ -216,9 +216,7 @@ def _giving_initializers(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def initializer(*args: Any, **kwargs: Any) -> Any:
-        made = make(*args, **kwargs)
-        made.__class__ = _SCALING
-        return made
+        return _SCALING(**make(*args, **kwargs).get_config())
 
     return initializer
 
