@@ -591,8 +591,7 @@ class EagerContext(Graph):
         try:
             while self._dropped:
                 key = self._dropped.popleft()
-                if key in values:
-                    values.delete(key)
+                self.engine.forget(key)
                 self._keys.discard(key)
         finally:
             values.run_lock.release()

@@ -255,6 +255,11 @@ class ClusterExecutor:
         """Look up which variables there are."""
         self._set_records(*self.call_scheduler("records", name=self.name))
 
+    def note_dropped(self, key: str) -> None:
+        """Have the next run that changes variables tell that nobody has one of them any more."""
+        if self.is_private:
+            self.in_flight.dropped[key] = self.next_number()
+
     def _set_records(self, records: Mapping[str, VariableRecord], durable: VersionId) -> None:
         values = self.values
         with values.run_lock:
@@ -418,6 +423,7 @@ class ClusterExecutor:
         self.sync()
         found = self.call_scheduler("pin", name=self.name, client=self.client.id)
         self._set_records({key: record for key, (record, _) in found.items()}, self._durable)
+        self.in_flight.forget_dropped()
         return self._pinned(found, keys)
 
     def dask_array(self, key: str) -> dask.array.Array:
@@ -494,6 +500,8 @@ class ClusterExecutor:
         variables = {key: (records[key], block_locations(found)) for key, found in blocks.items()}
         keys = {h.key for _, found in variables.values() for h in found.values()}
         number = self.next_number()
+        for key in new:
+            self.in_flight.dropped.pop(key, None)
         header = RunHeader(
             self.name, self.token, self.in_flight.epoch, number, tuple(keys), variables
         )

@@ -100,6 +100,7 @@ class RunHeader:
         is_first_phase: whether this is only what a run computes before it is put in the chain.
         exact: the number of the first phase which must have been bound to the newest version, as
             the newest still is; None where that does not matter.
+        drops: variables that are gone from then on, if it writes others.
     """
 
     name: str
@@ -113,6 +114,7 @@ class RunHeader:
     layouts: Mapping[str, VariableRecord] = field(default_factory=dict)
     is_first_phase: bool = False
     exact: int | None = None
+    drops: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False, slots=True)
@@ -271,6 +273,8 @@ class SharedVersions:
         self.bound_by[header.session] = header.number
         if writes:
             self.newest = {**self.newest, **writes}
+            for key in header.drops - writes.keys():
+                self.newest.pop(key, None)
             self.version += 1
             self.written_by[header.session] = self.version
         held_keys = [*header.keys, *{found[ref].key for ref in kept}]
@@ -312,11 +316,14 @@ class SharedVersions:
         while self.chain and self.chain[0].is_complete:
             pending = self.chain.popleft()
             written = pending.header.writes.keys()
-            self.drop(keys_of({k: self.finished[k] for k in written & self.finished.keys()}))
+            gone = (written | pending.header.drops) & self.finished.keys() if written else ()
+            self.drop(keys_of(self.finished, gone))
             self.drop(pending.held_keys)
             if written:
                 self.finished, self.finished_version = pending.after, pending.version
                 self.changed.update(dict.fromkeys(written, pending.version))
+                for key in pending.header.drops - written:
+                    self.changed.pop(key, None)
             self.finished_by[pending.header.session] = pending.header.number
             told = {"told": pending.told} if pending.told else {}
             self.notify(pending.header.session, {"done": pending.header.number, **told})

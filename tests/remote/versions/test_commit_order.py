@@ -81,6 +81,47 @@ def test_a_failure_undoes_what_came_after_and_begins_epochs(versions, message):
     assert send(versions, "b", 2, epoch=1)[1] == "a1"
 
 
+def drop(versions, number, *written, epoch=0):
+    """Bind a run that writes some variables, and after which `v` is dropped."""
+    new = {key: (RECORD, {(): BlockLocation(f"a{number}", None)}) for key in written}
+    header = RunHeader(
+        "s", "a", epoch, number, (f"a{number}",), new, {}, drops=frozenset("v") - new.keys()
+    )
+    return versions.bind(header, [], lambda key: True)[0]
+
+
+def test_what_is_dropped_is_there_until_the_run_that_drops_it_is_finished(versions):
+    finish(versions, *send(versions, "a", 1))
+    reading, taken = send(versions, "b", 1, writes=False)
+    dropping = drop(versions, 2, "w")
+    with pytest.raises(StaleViewError, match="'v' has no block"):
+        send(versions, "a", 3)
+    finish(versions, dropping)
+    assert taken == "a1" and "a1" in versions.holds
+    finish(versions, reading)
+    assert versions.finished.keys() == versions.changed.keys() == {"w"}
+    assert set(versions.holds) == {"a2"} and "a1" in versions.dropped
+
+
+def test_what_is_dropped_is_there_again_when_that_is_undone(versions):
+    finish(versions, *send(versions, "a", 1))
+    versions.fail(drop(versions, 2, "w"), "erred")
+    assert versions.newest.keys() == {"v"} and set(versions.holds) == {"a1"}
+    finish(versions, drop(versions, 3, "w", epoch=1))
+    assert versions.finished.keys() == {"w"} and set(versions.holds) == {"a3"}
+
+
+def test_a_variable_of_the_same_name_takes_the_place_of_what_is_dropped(versions):
+    finish(versions, *send(versions, "a", 1))
+    dropping, again = drop(versions, 2, "w"), drop(versions, 3, "v")
+    finish(versions, dropping, again)
+    assert {key: found[1][()].key for key, found in versions.finished.items()} == {
+        "w": "a2",
+        "v": "a3",
+    }
+    assert set(versions.holds) == {"a2", "a3"} and "a1" in versions.dropped
+
+
 def test_a_read_that_fails_undoes_nothing(versions, message):
     finish(versions, *send(versions, "a", 1))
     reading, _ = send(versions, "b", 1, writes=False)

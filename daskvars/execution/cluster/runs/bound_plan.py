@@ -276,6 +276,7 @@ class Dispatch:
       epoch: that in which it is sent.
       number: under which it is sent; the scheduler tells by it what became of it.
       first_phase: what must be computed before the rest is sent.
+      drops: variables that are gone when it is finished.
       futures: everything that it must compute.
       version: of the variables as it leaves them, as this client counts.
     """
@@ -297,6 +298,7 @@ class Dispatch:
             self.executor.placement.addresses,
         )
         self.first_phase: list[Future] = []
+        self.drops: frozenset[str] = frozenset()
         self.futures: list[Future] = []
         self.picks: dict[str, Task] = {}
         self.wanted: dict[Any, None] = {}
@@ -384,6 +386,9 @@ class Dispatch:
         if writes:
             new = {k: dict.fromkeys(blocks, RemoteBlock()) for k, blocks in self.updates.items()}
             values.commit(new, values.version, self.records)
+            for key in self.drops:  # a run before it that is sent again as well has brought it back
+                if key in values:
+                    values.delete(key)
             if self.bound.unshaped:  # plans that read them are for the shapes that they had
                 values.note_external_update()
         self.version = values.version
@@ -408,6 +413,7 @@ class Dispatch:
             bound.layouts,
             is_first_phase,
             exact,
+            self.drops,
         )
 
     def _graph(self, tasks: Any, stamp: str, header: RunHeader) -> RunGraph:

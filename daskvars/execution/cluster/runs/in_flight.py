@@ -70,6 +70,8 @@ class InFlight:
       changed: held while the runs or their log change.
       run_lock: held while runs are sent, one after the other.
       lost_runs: sends runs again where data is lost.
+      dropped: variables that nobody has any more, each with a number: the runs that change
+        variables tell the scheduler, until one of them is finished.
     """
 
     def __init__(self, executor: SealedState) -> None:
@@ -80,6 +82,7 @@ class InFlight:
         self.changed = threading.Condition()
         self.run_lock = executor.values.run_lock
         self.lost_runs = LostRuns(self)
+        self.dropped: dict[str, int] = {}
         self._begun: dict[str, Any] | None = None  # the last message that was acted on
         self._unraised: Exception | None = None  # of a run that nobody waits for
 
@@ -155,6 +158,11 @@ class InFlight:
     def _send(self, run: SentRun, dispatch: Dispatch) -> None:
         """Send a run whose number is known; one that could not be sent is not in flight."""
         before = run.dispatch
+        if run.drops is None and dispatch.updates:
+            for key in dispatch.updates:  # another has the name
+                self.dropped.pop(key, None)
+            run.drops = dict(self.dropped)
+        dispatch.drops = frozenset(run.drops or ())
         self.runs[dispatch.number], run.dispatch = run, dispatch
         try:
             dispatch.send()
@@ -174,15 +182,11 @@ class InFlight:
         """Set the state back to what is sealed; see `executor.ClusterExecutor.rewind`."""
         return self.executor.rewind()
 
-    def known(self) -> set[str]:
-        """Return the variables that this client knows."""
-        return set(self.executor.values.capture()[1])
-
-    def keep_only(self, known: set[str]) -> None:
-        """Forget what variables there are besides, unless other clients may have made them."""
-        if self.executor.is_private:
-            for key in self.known() - known:
-                self.executor.values.delete(key)
+    def forget_dropped(self) -> None:
+        """Forget what nobody has any more, where the scheduler or a run sent again had it yet."""
+        values = self.executor.values
+        for key in [key for key in list(self.dropped) if key in values]:
+            values.delete(key)
 
     # -- waiting --------------------------------------------------------------------------------
 
@@ -320,6 +324,9 @@ class InFlight:
                 self.messages.append(message)
             elif (run := self.runs.pop(message["done"], None)) is not None:
                 run.dispatch.told = message.get("told", {})
+                for key, dropped in (run.drops or {}).items():
+                    if self.dropped.get(key) == dropped:
+                        del self.dropped[key]
                 self.lost_runs.add(message["done"], run)
             self.changed.notify_all()
 
@@ -415,6 +422,7 @@ class InFlight:
         if "epoch" in message:
             self.executor.refresh()
             self._resend_from(number)
+            self.forget_dropped()
 
     def _repeat(self, error: Exception) -> None:
         """Send the runs since the last seal again, as data is lost, unless that goes on and on."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
@@ -48,29 +48,29 @@ class Resender(Protocol):
     def rewind(self) -> tuple[int, int]:
         """Set the state back to what is sealed; see `executor.ClusterExecutor.rewind`."""
 
-    def known(self) -> set[str]:
-        """Return the variables that this client knows."""
-
-    def keep_only(self, known: set[str]) -> None:
-        """Forget what variables there are besides, unless other clients may have made them."""
+    def forget_dropped(self) -> None:
+        """Forget what nobody has any more, where a run that was sent again had it yet."""
 
 
 class LoggedRun(NamedTuple):
     """A finished run, as far as it takes to send it again.
 
     Attributes:
-      bound, feeds, random_keys: as of the run.
+      bound, feeds, random_keys, drops: as of the run.
       run: the run itself, if somebody still wants its results.
     """
 
     bound: BoundPlan
     feeds: Sequence[Any]
     random_keys: dict[int, Any]
+    drops: Mapping[str, int] | None
     run: weakref.ref[SentRun]
 
     def to_resend(self) -> SentRun:
         """Return the run, to be sent again."""
-        return self.run() or SentRun(self.bound, self.feeds, self.random_keys, False)
+        found = self.run() or SentRun(self.bound, self.feeds, self.random_keys, False)
+        found.drops = self.drops
+        return found
 
 
 class LostRuns:
@@ -86,7 +86,6 @@ class LostRuns:
         self._sealed = 0  # the number of the last run that is
         self._unlogged: float = 0  # of what was last put without a run
         self._to_repeat: dict[int, SentRun] = {}
-        self._known: set[str] = set()  # the variables there were before runs had to be repeated
 
     @property
     def is_complete(self) -> bool:
@@ -104,7 +103,9 @@ class LostRuns:
         """Take note that a run is finished."""
         run.finish()
         if number > self._sealed and run.bound.plan.updates:
-            self.log[number] = LoggedRun(run.bound, run.feeds, run.random_keys, weakref.ref(run))
+            self.log[number] = LoggedRun(
+                run.bound, run.feeds, run.random_keys, run.drops, weakref.ref(run)
+            )
 
     def note_seal(self, number: int) -> None:
         """Take note that all runs up to one are sealed."""
@@ -144,12 +145,10 @@ class LostRuns:
         Variables that were dropped since the last seal are there again then, and are dropped anew:
         another may have the name of one by now.
         """
-        self._known.update(self.in_flight.known())
         for attempt in range(MAX_LOSSES + 1):
             try:
                 self._attempt()
-                self.in_flight.keep_only(self._known)
-                self._known = set()
+                self.in_flight.forget_dropped()
                 return
             except LostError:
                 if attempt == MAX_LOSSES:

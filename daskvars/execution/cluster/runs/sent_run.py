@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ class SentRun:
       bound, feeds, random_keys: what it is run with.
       is_awaited: whether its caller waits for it, and gets its error.
       dispatch: as it was sent last.
+      drops: the variables that nobody had any more when it was sent first, each with a number.
       is_done: whether it is finished.
       error: why it never will be.
       attempts: how often it was sent.
@@ -27,6 +28,7 @@ class SentRun:
     random_keys: dict[int, Any]
     is_awaited: bool
     dispatch: Any = None
+    drops: Mapping[str, int] | None = None
     is_done: bool = False
     error: Exception | None = None
     attempts: int = 0

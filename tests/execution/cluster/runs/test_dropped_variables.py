@@ -34,3 +34,71 @@ def test_they_do_not_come_back_under_the_name_of_another(two_workers, monkeypatc
         assert new.handle.op.attrs["key"] == "reused"
         assert new.numpy().tolist() == [[1] * 3] * 7
         assert kept.numpy().tolist() == [1] * 3
+
+
+def key_of(variable):
+    return variable.handle.op.attrs["key"]
+
+
+def known_to_scheduler(executor):
+    return set(executor.call_scheduler("records", name=executor.name)[0])
+
+
+def test_the_scheduler_and_workers_let_go_of_them_with_the_next_run(two_workers):
+    with two_workers.as_current():
+        kept = dv.Variable(np.zeros(3, "f4"))
+        for number in range(4):
+            old = dv.Variable(np.full((5, 7), number, "f4"))
+            old.assign_add(dv.ones([5, 7]))
+            dv.sync()
+            executor = EAGER_CONTEXT.engine.acquire()
+            assert key_of(old) in known_to_scheduler(executor)
+            if number % 2:  # sealed before, or not
+                executor.seal()
+            key, total = key_of(old), dv.reduce_sum(old)
+            del old
+            gc.collect()
+            kept.assign_add(dv.ones([3]))
+            assert float(total) == 35 * (number + 1)
+            kept.assign_add(dv.ones([3]))
+            dv.sync()
+            assert key not in known_to_scheduler(executor) | set(executor.values.capture()[1])
+        assert not executor.in_flight.dropped
+        executor.seal()
+        sizes = two_workers.run_on_scheduler(
+            lambda dask_scheduler: [task.nbytes for task in dask_scheduler.tasks.values()]
+        )
+        assert 4 * 35 not in sizes  # of what is dropped nothing is on a worker
+        assert kept.numpy().tolist() == [8] * 3
+
+
+@pytest.mark.parametrize("is_again", [False, True])
+def test_runs_that_are_sent_again_find_what_was_dropped_after_them(two_workers, is_again):
+    with two_workers.as_current():
+        kept = dv.Variable(np.zeros(3, "f4"))
+        old = dv.Variable(np.full(3, 2, "f4"), name="again")
+        dv.sync()
+        executor = EAGER_CONTEXT.engine.acquire()
+        executor.seal()
+        kept.assign_add(old)  # reads it, and changes another
+        dv.sync()
+        key = key_of(old)
+        del old
+        gc.collect()
+        for _ in range(2):
+            kept.assign_add(dv.ones([3]))
+            dv.sync()
+        assert key not in known_to_scheduler(executor)
+        if is_again:
+            dv.reset()
+            new = dv.Variable(np.zeros((2, 2), "f4"), name=key)
+            new.assign_add(dv.ones([2, 2]))
+            dv.sync()
+            assert key_of(new) == key
+        executor.in_flight.lost_runs.repeat()
+        dv.sync()
+        assert (key in known_to_scheduler(executor)) is is_again
+        assert (key in executor.values) is is_again
+        assert kept.numpy().tolist() == [4] * 3
+        if is_again:
+            assert new.numpy().tolist() == [[1, 1]] * 2
