@@ -27,10 +27,11 @@ from daskvars.execution.engine.plans import sizes_met
 ALL = bool(os.environ.get("DASKVARS_ALL_CASES"))
 COUNT, SIZE = (5000, 256) if ALL else (60, 8)
 MAX_BYTES = 10 << 20
-# Of what there are few: libraries, dtypes, kernels that are written for a GPU.
+# Of what there are few: libraries, dtypes, kernels that are written for a GPU, what is said once.
 FEW = {
     "_blas_settings",
     "_glibc",
+    "_note_idle_gpu",
     "_pool",
     "bucket_limits",
     "device_kernel",
