@@ -158,8 +158,8 @@ class InFlight:
     def _send(self, run: SentRun, dispatch: Dispatch) -> None:
         """Send a run whose number is known; one that could not be sent is not in flight."""
         before = run.dispatch
-        if run.drops is None and dispatch.updates:
-            for key in dispatch.updates:  # another has the name
+        if run.drops is None and run.bound.plan.updates:
+            for key in run.bound.plan.updates:  # another has the name
                 self.dropped.pop(key, None)
             run.drops = dict(self.dropped)
         dispatch.drops = frozenset(run.drops or ())
