@@ -31,7 +31,8 @@ from daskvars.remote.exchange import GIVE
 
 logger = logging.getLogger("daskvars")
 
-SHARED_BYTES = 1_024  # a smaller block is repeated in each task that takes it
+# A smaller block is repeated in each task that takes it: a task more costs the scheduler 1 ms.
+SHARED_BYTES = 16 << 10
 MAX_GRAPH_BYTES = 4 << 20  # of feeds in one run's graph; Dask warns at 10 MB
 SCATTER_ATTEMPTS, SCATTER_PAUSE_S = 5, 0.3  # Dask notices within a second that a worker is gone
 CONNECT_S = 2.0  # that a worker is tried to be reached straight
