@@ -35,7 +35,7 @@ from daskvars.execution.cluster.workers.placement import ClusterPlacement
 from daskvars.execution.cluster.workers.worker_info import WorkerInfo
 from daskvars.execution.engine.values import checked_feeds
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.lowering.planner.choose_cuts import Machine
+from daskvars.lowering.planner.cut_feeds import Machine
 
 WORKERS, QUICK_WORKERS = (2, 10, 100, 400, 1000), (2, 4)
 LIMIT_WORKERS, LIMIT_S = 400, 1.0

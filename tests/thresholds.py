@@ -15,7 +15,7 @@ LOWEST = {
     "daskvars.execution.cluster.workers.placement": {"SLACK_BYTES": 0, "MIN_CUT_BYTES": 1},
     "daskvars.lowering.planner.fuse": {"SMALL_BYTES": 0},
     "daskvars.lowering.planner.propagate": {"LOOKUPS_PER_ROW": 0},
-    "daskvars.lowering.planner.choose_cuts": {"MIN_CONSTANT_BYTES": 1},
+    "daskvars.lowering.planner.cut_feeds": {"MIN_CONSTANT_BYTES": 1},
     "daskvars.execution.cluster.runs.sent_feeds": {"SHARED_BYTES": 0, "MAX_GRAPH_BYTES": 1},
     "daskvars.kernels.nn.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1, "SAMPLE_ROWS": 1},
     "daskvars.kernels.nn.ctc": {"BLOCK_ELEMENTS": 1},

@@ -22,7 +22,7 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.emission.emit import emit
 from daskvars.lowering.plan import Plan
-from daskvars.lowering.planner.choose_cuts import ALONE, Machine, choose_cuts
+from daskvars.lowering.planner.cut_feeds import ALONE, Machine, cut_feeds
 from daskvars.lowering.planner.fuse import fuse
 from daskvars.lowering.planner.place import Places, place
 from daskvars.lowering.planner.segments import segments
@@ -75,7 +75,7 @@ def lower(
     program = passed(specialize, program)
     program = passed(keep_values, program)
     program = passed(route_updates, program)
-    program = passed(choose_cuts, program, machine, [tensor.name for tensor in feeds])
+    program = passed(cut_feeds, program, machine, [tensor.name for tensor in feeds])
     program = passed(place, program, places, machine.client_work_s)
     if is_async:
         program = passed(split_update, program)

@@ -129,16 +129,16 @@ class Node:
       assigned: what is known of a variable that the op writes without reading it.
       subgraphs: functional programs of an op with branches.
       turns: how often these are run, about (`specialize`).
-      inside: for each of them the labels of its values' dimensions, as in `access` (`choose_cuts`).
-      access: its labels (`choose_cuts`).
-      layouts: chunks of each output (`choose_cuts`).
-      wanted: chunks in which it takes each input (`choose_cuts`).
-      grid: blocks along each parallel axis of the op (`choose_cuts`).
+      inside: for each of them the labels of its values' dimensions, as in `access` (`cut_feeds`).
+      access: its labels (`cut_feeds`).
+      layouts: chunks of each output (`cut_feeds`).
+      wanted: chunks in which it takes each input (`cut_feeds`).
+      grid: blocks along each parallel axis of the op (`cut_feeds`).
       in_maps, out_maps: for each dimension of each input and output, the axis of `grid` that
-        numbers its blocks, or -1 for a whole dimension (`choose_cuts`).
-      merges: axes of the producer's grid over which partial results are merged (`choose_cuts`).
+        numbers its blocks, or -1 for a whole dimension (`cut_feeds`).
+      merges: axes of the producer's grid over which partial results are merged (`cut_feeds`).
       pinned, cut: its labels and the chunks of some of them, where `route_updates` has set them.
-      by_rows: it looks rows up in its first input, which is cut, wherever they are (`choose_cuts`).
+      by_rows: it looks rows up in its first input, which is cut, wherever they are (`cut_feeds`).
       ragged: its blocks have fewer rows than their layout says (`route_updates`).
       filled: how many they have in all, about, as a share of what that says.
       device: where its operation asks to run; of an assignment, where its variable is.
@@ -213,7 +213,7 @@ class Node:
 
     @property
     def rules(self) -> OpDef:
-        """The definition of its op; what `route_updates` and `choose_cuts` add has none."""
+        """The definition of its op; what `route_updates` and `cut_feeds` add has none."""
         assert self.opdef is not None
         return self.opdef
 
@@ -274,7 +274,7 @@ class Program:
       presence: keys whose having a value was looked at, and what was found.
       automatic: keys of variables that are cut though nobody said how: their number of chunks is
         that of the workers, so that no bits may depend on it.
-      sharding: how its work is cut, and the runner-up, if there was a choice (`choose_cuts`).
+      sharding: how its work is cut, and the runner-up, if there was a choice (`cut_feeds`).
       client_s: the estimated seconds of its work if the client does it, else None (`place`).
     """
 

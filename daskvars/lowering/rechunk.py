@@ -12,7 +12,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.emission.emit import emit
 from daskvars.lowering.plan import Plan
-from daskvars.lowering.planner.choose_cuts import choose_cuts
+from daskvars.lowering.planner.cut_feeds import cut_feeds
 from daskvars.lowering.planner.fuse import fuse
 from daskvars.lowering.planner.place import Places, place
 from daskvars.lowering.planner.propagate import is_cut
@@ -44,5 +44,5 @@ def rechunk(variables: Mapping[str, Rechunk], places: Places | None = None) -> P
         program.stored[key] = wanted
         program.devices[key] = device
     program.outputs = [program.leaf(CONSTANT, numpy.array(True), Spec(dtypes.bool, ()))]
-    program = passed(place, passed(choose_cuts, program), places)
+    program = passed(place, passed(cut_feeds, program), places)
     return passed(emit, program, passed(fuse, program))

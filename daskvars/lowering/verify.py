@@ -98,7 +98,7 @@ def verify_specialized(program: Program, *_: Any) -> None:
 
 
 def verify_layouts(program: Program, *_: Any) -> None:
-    """Every value is cut in a known way, and partial results are merged (`choose_cuts`)."""
+    """Every value is cut in a known way, and partial results are merged (`cut_feeds`)."""
     verify_values(program)
     for node in program.nodes:
         _verify_layout(node)
@@ -232,7 +232,7 @@ PROMISES: Mapping[str, Callable[..., None]] = {
     "specialize": verify_specialized,
     "keep_values": verify_specialized,
     "route_updates": verify_specialized,
-    "choose_cuts": verify_layouts,
+    "cut_feeds": verify_layouts,
     "place": verify_places,
     "split_update": verify_newest,
     "fuse": verify_groups,

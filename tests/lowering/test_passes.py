@@ -241,7 +241,7 @@ BREACHES = [
             "specialize",
             "keep_values",
             "route_updates",
-            "choose_cuts",
+            "cut_feeds",
             "place",
             "split_update",
         )
@@ -264,7 +264,7 @@ BREACHES = [
     ],
     *[
         (step, breach, message)
-        for step in ("choose_cuts", "place", "split_update")
+        for step in ("cut_feeds", "place", "split_update")
         for breach, message in [
             (lacks_layouts, "lacks a layout"),
             (lacks_wishes, "what chunks it wants"),

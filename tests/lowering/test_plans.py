@@ -9,7 +9,7 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import lowering
 from daskvars.execution.engine.values.checked_feeds import feed_specs
-from daskvars.lowering.planner.choose_cuts import Machine
+from daskvars.lowering.planner.cut_feeds import Machine
 from tests.lowering.places import Anywhere
 
 

@@ -42,7 +42,7 @@ from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Origin
-from daskvars.lowering.planner.choose_cuts import Machine
+from daskvars.lowering.planner.cut_feeds import Machine
 from daskvars.lowering.program import CONSTANT, FEED
 from daskvars.ops.control.subgraphs import PARAMETER, parameter
 from daskvars.ops.random.distributions import next_stream

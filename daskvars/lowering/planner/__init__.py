@@ -1,6 +1,6 @@
 """Along what a program is cut, where its nodes run, and which of them share a task.
 
-- ``choose_cuts`` (pass 6): along which dimension a step's feeds are cut, into how many parts: it
+- ``cut_feeds`` (pass 6): along which dimension a step's feeds are cut, into how many parts: it
   tries a few ways and takes the cheapest. ``sharding_report``: what it chose, as text and data.
 - ``propagate``: what follows for all other values from how the leaves are cut; ``cut_loops``:
   the same through branches and loops (a `dynamic_rnn` that is cut along its batch).
@@ -15,6 +15,6 @@ a *partial* result lacks a label of what it was made from, and is merged (summed
 *place* is a device, and with which of its workers the blocks begin.
 
 The rule: a choice is made by cost, from concrete shapes, and looks at access patterns and bytes,
-never at an op's name. `choose_cuts` tries a choice by running `propagate` and `fuse` on a copy of
+never at an op's name. `cut_feeds` tries a choice by running `propagate` and `fuse` on a copy of
 the program, so what it estimates is what would be run.
 """

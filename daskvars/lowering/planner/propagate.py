@@ -1,4 +1,4 @@
-"""Layouts of all values of a program whose leaves are cut in some way, which `choose_cuts` chooses.
+"""Layouts of all values of a program whose leaves are cut in some way, which `cut_feeds` chooses.
 
 Each node's access pattern labels its dimensions. The chunks of a label are those of the inputs
 that carry it; inputs that disagree, or are cut where they must be whole, are rechunked on the

@@ -9,8 +9,8 @@ from daskvars.execution.engine.values.checked_feeds import feed_specs, feed_valu
 from daskvars.execution.local.devices import LocalPlaces
 from daskvars.lowering import lower
 from daskvars.lowering.explain import explain
-from daskvars.lowering.planner.choose_cuts import Machine
 from daskvars.lowering.planner.client_work import seconds_of_texts
+from daskvars.lowering.planner.cut_feeds import Machine
 
 pytestmark = pytest.mark.usefixtures("graph")
 LARGE = np.zeros((1 << 20, 4), np.float32)

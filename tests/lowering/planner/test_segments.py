@@ -7,7 +7,7 @@ import daskvars.v1 as tf
 from daskvars import lowering
 from daskvars.execution.engine.values.checked_feeds import feed_specs
 from daskvars.lowering.emission.stages import stages
-from daskvars.lowering.planner.choose_cuts import Machine
+from daskvars.lowering.planner.cut_feeds import Machine
 from tests.lowering.places import Anywhere
 
 UNITS, ROWS, PARTS = 16, 8, 2

@@ -3,7 +3,7 @@
 - ``bound_plan``: a plan bound to one state: what is sent once, and what for each run;
   ``task_graphs``: the few tasks of a run, from a template.
 - ``sent_feeds``: how what a run is fed with reaches workers, as it is or scattered. Along what
-  feeds are cut, and into how many parts, is not decided here: `lowering.planner.choose_cuts`.
+  feeds are cut, and into how many parts, is not decided here: `lowering.planner.cut_feeds`.
 - ``sent_run``: a run that was sent, and what became of it; ``in_flight``: all those that are not
   finished, how many there may be (`InFlight.admit`, at most ``config.max_in_flight``), and what the
   scheduler tells of them.

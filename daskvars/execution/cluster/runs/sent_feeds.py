@@ -1,7 +1,7 @@
 """How the feeds of one run reach the workers: inside the tasks, as tasks, scattered, or lazy.
 
 They are cut as the plan says; along which dimension, and into how many parts, has been chosen by
-`lowering.planner.choose_cuts`.
+`lowering.planner.cut_feeds`.
 
 A small array is part of the tasks' specifications, so that Dask can run them again; a large one is
 scattered, and its futures are kept until the variables are sealed. It goes straight to the workers:

@@ -2,7 +2,7 @@
 
 For how many parts of a batch a plan may be cut is told to the planner here (`machine_of`): from the
 executor's workers and ``config.batch_parts``. Along which dimension it chooses
-(`lowering.planner.choose_cuts`).
+(`lowering.planner.cut_feeds`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from daskvars.execution.local.devices import check_devices, local_places
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering import lower
 from daskvars.lowering.plan import Plan
-from daskvars.lowering.planner.choose_cuts import Machine
 from daskvars.lowering.planner.client_work import seconds_of_texts
+from daskvars.lowering.planner.cut_feeds import Machine
 from daskvars.lowering.program import STATE
 from daskvars.lowering.rewrites.prune import prune
 from daskvars.shape_arithmetic import is_known

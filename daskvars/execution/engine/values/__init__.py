@@ -1,7 +1,7 @@
 """Values in and out of runs, of any nesting.
 
 - ``checked_feeds``: feeds checked against their placeholders before anything runs (along what they
-  are cut the planner chooses: `lowering.planner.choose_cuts`); ``lazy_feeds``: dask arrays, which
+  are cut the planner chooses: `lowering.planner.cut_feeds`); ``lazy_feeds``: dask arrays, which
   are computed in the run; ``rows_arrays``: those of which each worker reads the rows that it needs.
 - ``fetches``: nested fetches as a flat list, and values back into their nesting; ``conversions``:
   what stands for several tensors (sparse ones, users' own).

@@ -1,6 +1,6 @@
 """Feeds: checked against their placeholders before anything runs.
 
-Along what they are cut for parallel work the planner chooses: `lowering.planner.choose_cuts`. How
+Along what they are cut for parallel work the planner chooses: `lowering.planner.cut_feeds`. How
 many parts there may be at most `execution.engine.plans.executables` tells it (`machine_of`).
 """
 

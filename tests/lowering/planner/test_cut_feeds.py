@@ -8,7 +8,7 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.execution.engine.plans import executables
 from daskvars.lowering.explain import explain
-from daskvars.lowering.planner.choose_cuts import Machine
+from daskvars.lowering.planner.cut_feeds import Machine
 
 UNITS, BATCH, STEPS = 64, 8, 6
 

@@ -121,7 +121,7 @@ Cut = tuple[tuple[Identity, int], ...]
 ALONE = Machine()
 
 
-def choose_cuts(program: Program, machine: Machine = ALONE, names: Sequence[str] = ()) -> Program:
+def cut_feeds(program: Program, machine: Machine = ALONE, names: Sequence[str] = ()) -> Program:
     """Return `program` laid out: every value has a layout, and every node a grid of blocks.
 
     Args:
