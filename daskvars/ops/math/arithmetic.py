@@ -26,14 +26,9 @@ from daskvars.ops.rules.families import UnaryFunction, binary, elementwise, unar
 from daskvars.ops.rules.shapes import compared, like_first, merged_shape
 from daskvars.shapes import ShapeLike
 
-add = binary(
-    "add",
-    "Add",
-    "P",
-    "add",
-    lambda op, dy: broadcast_gradients(op, dy, dy),
+add = binary("add", "Add", "P", "add", lambda op, dy: broadcast_gradients(op, dy, dy))(
     "Return x + y, element by element; of strings, one after the other.",
-    example="add([1, 2], [3, 4]) -> [4 6]",
+    "add([1, 2], [3, 4]) -> [4 6]",
 )
 
 
@@ -42,14 +37,8 @@ def _subtract_gradient(op: Operation, dy: Tensor) -> Gradients:
     return dx, negative(dy)
 
 
-subtract = binary(
-    "subtract",
-    "Sub",
-    "N",
-    "subtract",
-    _subtract_gradient,
-    "Return x - y, element by element.",
-    example="subtract([7.0, 3.0], [2.0, 4.0]) -> [ 5. -1.]",
+subtract = binary("subtract", "Sub", "N", "subtract", _subtract_gradient)(
+    "Return x - y, element by element.", "subtract([7.0, 3.0], [2.0, 4.0]) -> [ 5. -1.]"
 )
 
 
@@ -58,24 +47,12 @@ def _multiply_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     return broadcast_gradients(op, multiply(dy, conj(y)), multiply(dy, conj(x)))
 
 
-multiply = binary(
-    "multiply",
-    "Mul",
-    "N",
-    "multiply",
-    _multiply_gradient,
-    "Return x * y, element by element.",
-    example="multiply([7.0, 3.0], [2.0, 4.0]) -> [14. 12.]",
+multiply = binary("multiply", "Mul", "N", "multiply", _multiply_gradient)(
+    "Return x * y, element by element.", "multiply([7.0, 3.0], [2.0, 4.0]) -> [14. 12.]"
 )
 
-negative: UnaryFunction = unary(
-    "negative",
-    "Neg",
-    "N",
-    "negative",
-    lambda op, dy: negative(dy),
-    "Return -x.",
-    example="negative([-3.0, 2.0]) -> [ 3. -2.]",
+negative: UnaryFunction = unary("negative", "Neg", "N", "negative", lambda op, dy: negative(dy))(
+    "Return -x.", "negative([-3.0, 2.0]) -> [ 3. -2.]"
 )
 
 
@@ -92,20 +69,13 @@ abs = unary(
     "N",
     "absolute",
     _abs_gradient,
-    "Return |x|, element by element.",
     infer=lambda inputs: Spec(inputs[0].dtype.real_dtype, inputs[0].shape),
     result="of the dtype of `x`; float of complex numbers",
-    example="abs([-3.0, 2.0]) -> [3. 2.]",
-)
+)("Return |x|, element by element.", "abs([-3.0, 2.0]) -> [3. 2.]")
 
-sign = unary(
-    "sign",
-    "Sign",
-    "N",
-    "sign",
-    lambda op, dy: constant.zeros_like(dy),
+sign = unary("sign", "Sign", "N", "sign", lambda op, dy: constant.zeros_like(dy))(
     "Return -1, 0 or 1 by the sign of x; x / |x| of complex numbers.",
-    example="sign([-3.0, 0.0, 2.0]) -> [-1.  0.  1.]",
+    "sign([-3.0, 0.0, 2.0]) -> [-1.  0.  1.]",
 )
 
 
@@ -120,9 +90,7 @@ square = unary(
     "N",
     "square",
     lambda op, dy: multiply(dy, multiply(conj(op.inputs[0]), number(2, dy))),
-    "Return x², element by element.",
-    example="square([3.0, -2.0]) -> [9. 4.]",
-)
+)("Return x², element by element.", "square([3.0, -2.0]) -> [9. 4.]")
 
 
 def _squared_difference_gradient(op: Operation, dy: Tensor) -> Gradients:
@@ -138,58 +106,27 @@ squared_difference = binary(
     "R",
     kernels.squared_difference,
     _squared_difference_gradient,
-    "Return (x - y)², element by element.",
-    example="squared_difference([7, 3], [2, 4]) -> [25  1]",
-)
+)("Return (x - y)², element by element.", "squared_difference([7, 3], [2, 4]) -> [25  1]")
 
 # -- rounding ----------------------------------------------------------------------------------
 
-ceil = unary(
-    "ceil",
-    "Ceil",
-    "D",
-    "ceil",
-    lambda op, dy: None,
-    "Return x rounded up.",
-    example="ceil([1.5, -2.5]) -> [ 2. -2.]",
+ceil = unary("ceil", "Ceil", "D", "ceil", lambda op, dy: None)(
+    "Return x rounded up.", "ceil([1.5, -2.5]) -> [ 2. -2.]"
 )
-floor = unary(
-    "floor",
-    "Floor",
-    "D",
-    "floor",
-    lambda op, dy: None,
-    "Return x rounded down.",
-    example="floor([1.5, -2.5]) -> [ 1. -3.]",
+floor = unary("floor", "Floor", "D", "floor", lambda op, dy: None)(
+    "Return x rounded down.", "floor([1.5, -2.5]) -> [ 1. -3.]"
 )
-rint = unary(
-    "rint",
-    "Rint",
-    "D",
-    "rint",
-    lambda op, dy: None,
+rint = unary("rint", "Rint", "D", "rint", lambda op, dy: None)(
     "Return x rounded to the nearest integer, halves to the even one.",
-    example="rint([0.5, 1.5, -1.7]) -> [ 0.  2. -2.]",
+    "rint([0.5, 1.5, -1.7]) -> [ 0.  2. -2.]",
 )
-signbit = unary(
-    "signbit",
-    "SignBit",
-    "D",
-    "signbit",
-    NO_GRADIENT,
+signbit = unary("signbit", "SignBit", "D", "signbit", NO_GRADIENT, infer=compared, result="bool")(
     "Return whether the sign of x is minus, also that of -0.0 and NaN.",
-    infer=compared,
-    result="bool",
-    example="signbit([1.0, -0.0]) -> [False  True]",
+    "signbit([1.0, -0.0]) -> [False  True]",
 )
-nextafter = binary(
-    "nextafter",
-    "NextAfter",
-    "D",
-    "nextafter",
-    NO_GRADIENT,
+nextafter = binary("nextafter", "NextAfter", "D", "nextafter", NO_GRADIENT)(
     "Return the number that is next to x in the direction of y.",
-    example="nextafter([1.0, 2.0], [2.0, 0.0]) -> [1.0000001 1.9999999]",
+    "nextafter([1.0, 2.0], [2.0, 0.0]) -> [1.0000001 1.9999999]",
 )
 ROUND = elementwise("Round", "x:F", "rint", lambda op, dy: None, infer=like_first)
 
@@ -223,23 +160,11 @@ def _extreme_gradient(chosen: Any) -> Any:
     return gradient
 
 
-maximum = binary(
-    "maximum",
-    "Maximum",
-    "R",
-    "maximum",
-    _extreme_gradient(comparison.greater_equal),
-    "Return the larger of x and y, element by element.",
-    example="maximum([7, 3], [2, 4]) -> [7 4]",
+maximum = binary("maximum", "Maximum", "R", "maximum", _extreme_gradient(comparison.greater_equal))(
+    "Return the larger of x and y, element by element.", "maximum([7, 3], [2, 4]) -> [7 4]"
 )
-minimum = binary(
-    "minimum",
-    "Minimum",
-    "R",
-    "minimum",
-    _extreme_gradient(comparison.less_equal),
-    "Return the smaller of x and y, element by element.",
-    example="minimum([7, 3], [2, 4]) -> [2 3]",
+minimum = binary("minimum", "Minimum", "R", "minimum", _extreme_gradient(comparison.less_equal))(
+    "Return the smaller of x and y, element by element.", "minimum([7, 3], [2, 4]) -> [2 3]"
 )
 
 

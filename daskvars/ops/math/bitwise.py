@@ -14,59 +14,26 @@ from daskvars.kernels.math import without_ufunc as kernels
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.families import binary, unary
 
-bitwise_and = binary(
-    "bitwise_and",
-    "BitwiseAnd",
-    "Z",
-    "bitwise_and",
-    NO_GRADIENT,
-    "Return the bits that are set in x and in y.",
-    example="bitwise_and([6, 3], [3, 1]) -> [2 1]",
+bitwise_and = binary("bitwise_and", "BitwiseAnd", "Z", "bitwise_and", NO_GRADIENT)(
+    "Return the bits that are set in x and in y.", "bitwise_and([6, 3], [3, 1]) -> [2 1]"
 )
-bitwise_or = binary(
-    "bitwise_or",
-    "BitwiseOr",
-    "Z",
-    "bitwise_or",
-    NO_GRADIENT,
-    "Return the bits that are set in x or in y.",
-    example="bitwise_or([6, 3], [3, 1]) -> [7 3]",
+bitwise_or = binary("bitwise_or", "BitwiseOr", "Z", "bitwise_or", NO_GRADIENT)(
+    "Return the bits that are set in x or in y.", "bitwise_or([6, 3], [3, 1]) -> [7 3]"
 )
-bitwise_xor = binary(
-    "bitwise_xor",
-    "BitwiseXor",
-    "Z",
-    "bitwise_xor",
-    NO_GRADIENT,
+bitwise_xor = binary("bitwise_xor", "BitwiseXor", "Z", "bitwise_xor", NO_GRADIENT)(
     "Return the bits that are set in exactly one of x and y.",
-    example="bitwise_xor([6, 3], [3, 1]) -> [5 2]",
+    "bitwise_xor([6, 3], [3, 1]) -> [5 2]",
 )
-left_shift = binary(
-    "left_shift",
-    "LeftShift",
-    "Z",
-    "left_shift",
-    NO_GRADIENT,
+left_shift = binary("left_shift", "LeftShift", "Z", "left_shift", NO_GRADIENT)(
     "Return x with its bits moved up by y places, from 0 to less than the width of x.",
-    example="left_shift([6, 3], [3, 1]) -> [48  6]",
+    "left_shift([6, 3], [3, 1]) -> [48  6]",
 )
-right_shift = binary(
-    "right_shift",
-    "RightShift",
-    "Z",
-    "right_shift",
-    NO_GRADIENT,
+right_shift = binary("right_shift", "RightShift", "Z", "right_shift", NO_GRADIENT)(
     "Return x with its bits moved down by y places; a negative x stays negative.",
-    example="right_shift([6, 3], [3, 1]) -> [0 1]",
+    "right_shift([6, 3], [3, 1]) -> [0 1]",
 )
-invert = unary(
-    "invert",
-    "Invert",
-    "Z",
-    "invert",
-    NO_GRADIENT,
-    "Return x with every bit flipped.",
-    example="invert([6, 3]) -> [-7 -4]",
+invert = unary("invert", "Invert", "Z", "invert", NO_GRADIENT)(
+    "Return x with every bit flipped.", "invert([6, 3]) -> [-7 -4]"
 )
 
 

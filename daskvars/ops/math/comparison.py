@@ -19,16 +19,8 @@ from daskvars.ops.rules.shapes import compared
 
 
 def _relation(name: str, type: str, letter: str, symbol: str, shown: str) -> Any:
-    return binary(
-        name,
-        type,
-        letter,
-        name,
-        NO_GRADIENT,
-        f"Return x {symbol} y, element by element.",
-        infer=compared,
-        result="bool",
-        example=f"{name}([1, 2, 3], [2, 2, 2]) -> {shown}",
+    return binary(name, type, letter, name, NO_GRADIENT, infer=compared, result="bool")(
+        f"Return x {symbol} y, element by element.", f"{name}([1, 2, 3], [2, 2, 2]) -> {shown}"
     )
 
 
@@ -41,15 +33,9 @@ greater_equal = _relation("greater_equal", "GreaterEqual", "R", ">=", "[False  T
 
 
 def _connective(name: str, type: str, words: str, shown: str) -> Any:
-    return binary(
-        name,
-        type,
-        "B",
-        name,
-        NO_GRADIENT,
+    return binary(name, type, "B", name, NO_GRADIENT, result="bool")(
         f"Return {words}, element by element.",
-        result="bool",
-        example=f"{name}([True, True, False], [True, False, False]) -> {shown}",
+        f"{name}([True, True, False], [True, False, False]) -> {shown}",
     )
 
 
@@ -58,28 +44,15 @@ logical_or = _connective("logical_or", "LogicalOr", "x or y", "[ True  True Fals
 logical_xor = _connective(
     "logical_xor", "LogicalXor", "whether exactly one of x and y holds", "[False  True False]"
 )
-logical_not = unary(
-    "logical_not",
-    "LogicalNot",
-    "B",
-    "logical_not",
-    NO_GRADIENT,
-    "Return not x, by element.",
-    example="logical_not([True, False]) -> [False  True]",
+logical_not = unary("logical_not", "LogicalNot", "B", "logical_not", NO_GRADIENT)(
+    "Return not x, by element.", "logical_not([True, False]) -> [False  True]"
 )
 
 
 def _is(name: str, type: str, kernel: str, words: str, shown: str) -> Any:
-    return unary(
-        name,
-        type,
-        "F",
-        kernel,
-        NO_GRADIENT,
+    return unary(name, type, "F", kernel, NO_GRADIENT, infer=compared, result="bool")(
         f"Return whether x is {words}, element by element.",
-        infer=compared,
-        result="bool",
-        example=f'{name}([1.0, float("nan"), float("inf")]) -> {shown}',
+        f'{name}([1.0, float("nan"), float("inf")]) -> {shown}',
     )
 
 

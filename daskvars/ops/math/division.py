@@ -24,32 +24,21 @@ def _quotient_gradient(divide: Any, op: Operation, dy: Tensor) -> list[Tensor]:
 
 
 realdiv: BinaryFunction = binary(
-    "realdiv",
-    "RealDiv",
-    "F",
-    "divide",
-    lambda op, dy: _quotient_gradient(realdiv, op, dy),
-    "Return x / y of floats, element by element.",
-    example="realdiv([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]",
-)
+    "realdiv", "RealDiv", "F", "divide", lambda op, dy: _quotient_gradient(realdiv, op, dy)
+)("Return x / y of floats, element by element.", "realdiv([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]")
 floordiv = binary(
     "floordiv",
     "FloorDiv",
     "R",
     kernels.floor_divide,
     lambda op, dy: (None, None),
-    "Return x / y rounded down, element by element.",
     default_name="floordiv",
-    example="floordiv([7, 3], [2, 4]) -> [3 0]",
-)
+)("Return x / y rounded down, element by element.", "floordiv([7, 3], [2, 4]) -> [3 0]")
 truncatediv = binary(
-    "truncatediv",
-    "TruncateDiv",
-    "R",
-    kernels.truncate_divide,
-    lambda op, dy: (None, None),
+    "truncatediv", "TruncateDiv", "R", kernels.truncate_divide, lambda op, dy: (None, None)
+)(
     "Return x / y rounded towards zero, as C divides, element by element.",
-    example="truncatediv([7, 3], [2, 4]) -> [3 0]",
+    "truncatediv([7, 3], [2, 4]) -> [3 0]",
 )
 
 
@@ -61,24 +50,16 @@ def _mod_gradient(divide: Any) -> Any:
     return gradient
 
 
-floormod = binary(
-    "floormod",
-    "FloorMod",
-    "R",
-    kernels.floor_mod,
-    _mod_gradient(floordiv),
+floormod = binary("floormod", "FloorMod", "R", kernels.floor_mod, _mod_gradient(floordiv))(
     "Return the remainder of x / y with the sign of y, so that floordiv(x, y) * y + it is x.",
-    example="floormod([7, 3], [2, 4]) -> [1 3]",
+    "floormod([7, 3], [2, 4]) -> [1 3]",
 )
 mod = floormod
 truncatemod = binary(
-    "truncatemod",
-    "TruncateMod",
-    "R",
-    kernels.truncate_mod,
-    _mod_gradient(truncatediv),
+    "truncatemod", "TruncateMod", "R", kernels.truncate_mod, _mod_gradient(truncatediv)
+)(
     "Return the remainder of x / y with the sign of x, as C's.",
-    example="truncatemod([7, 3], [2, 4]) -> [1 3]",
+    "truncatemod([7, 3], [2, 4]) -> [1 3]",
 )
 
 
@@ -88,10 +69,8 @@ div_no_nan: BinaryFunction = binary(
     "F",
     kernels.divide_no_nan,
     lambda op, dy: _quotient_gradient(div_no_nan, op, dy),
-    "Return x / y, and 0 where y is 0.",
     default_name="div_no_nan",
-    example="div_no_nan([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]",
-)
+)("Return x / y, and 0 where y is 0.", "div_no_nan([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]")
 
 # What true division of integers gives.
 _QUOTIENTS = {

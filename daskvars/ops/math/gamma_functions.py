@@ -60,14 +60,8 @@ def _igammac_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
 
 
 igamma_slope: BinaryFunction = binary(
-    "igamma_slope",
-    "IgammaGradA",
-    "R",
-    special.igamma_slope,
-    NO_GRADIENT,
-    "Return the derivative of igamma by its first argument.",
-    example="igamma_slope([7, 3], [2, 4]) -> [0 0]",
-)
+    "igamma_slope", "IgammaGradA", "R", special.igamma_slope, NO_GRADIENT
+)("Return the derivative of igamma by its first argument.", "igamma_slope([7, 3], [2, 4]) -> [0 0]")
 IGAMMA = elementwise("Igamma", "x:R, y:R", special.igamma, _igamma_gradient)
 IGAMMAC = elementwise("Igammac", "x:R, y:R", special.igammac, _igammac_gradient)
 
@@ -195,34 +189,24 @@ def _multiply_no_nan_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
 
 
 xlogy: BinaryFunction = binary(
-    "xlogy",
-    "Xlogy",
-    "F",
-    kernels.xlogy,
-    _xlogy_gradient,
+    "xlogy", "Xlogy", "F", kernels.xlogy, _xlogy_gradient, default_name="xlogy"
+)(
     "Return x log(y), and 0 where x is 0 whatever y.",
-    default_name="xlogy",
-    example="xlogy([3.0, 1.0], [2.0, 4.0]) -> [2.0794415 1.3862944]",
+    "xlogy([3.0, 1.0], [2.0, 4.0]) -> [2.0794415 1.3862944]",
 )
 xdivy: BinaryFunction = binary(
-    "xdivy",
-    "Xdivy",
-    "F",
-    kernels.xdivy,
-    _xdivy_gradient,
-    "Return x / y, and 0 where x is 0 whatever y.",
-    default_name="xdivy",
-    example="xdivy([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]",
-)
+    "xdivy", "Xdivy", "F", kernels.xdivy, _xdivy_gradient, default_name="xdivy"
+)("Return x / y, and 0 where x is 0 whatever y.", "xdivy([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]")
 multiply_no_nan: BinaryFunction = binary(
     "multiply_no_nan",
     "MulNoNan",
     "F",
     kernels.multiply_no_nan,
     _multiply_no_nan_gradient,
-    "Return x y, and 0 where y is 0 even if x is infinite or NaN.",
     default_name="multiply_no_nan",
-    example="multiply_no_nan([3.0, 1.0], [2.0, 4.0]) -> [6. 4.]",
+)(
+    "Return x y, and 0 where y is 0 even if x is infinite or NaN.",
+    "multiply_no_nan([3.0, 1.0], [2.0, 4.0]) -> [6. 4.]",
 )
 
 

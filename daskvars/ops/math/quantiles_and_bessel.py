@@ -25,23 +25,12 @@ def _ndtri_gradient(op: Operation, dy: Tensor) -> Tensor:
     return multiply(dy, multiply(exp(half), number(math.sqrt(2 * math.pi), dy)))
 
 
-erfinv = unary(
-    "erfinv",
-    "Erfinv",
-    "D",
-    special.erfinv,
-    _erfinv_gradient,
-    "Return the number of which `erf` gives x, from -1 to 1.",
-    example="erfinv([0.0]) -> [0.]",
+erfinv = unary("erfinv", "Erfinv", "D", special.erfinv, _erfinv_gradient)(
+    "Return the number of which `erf` gives x, from -1 to 1.", "erfinv([0.0]) -> [0.]"
 )
-ndtri = unary(
-    "ndtri",
-    "Ndtri",
-    "D",
-    special.ndtri,
-    _ndtri_gradient,
+ndtri = unary("ndtri", "Ndtri", "D", special.ndtri, _ndtri_gradient)(
     "Return the number below which a share x of the standard normal distribution lies.",
-    example="ndtri([0.5]) -> [0.]",
+    "ndtri([0.5]) -> [0.]",
 )
 
 
@@ -79,18 +68,14 @@ bessel_i0: UnaryFunction = unary(
     "D",
     special.bessel_i0,
     lambda op, dy: multiply(dy, bessel_i1(op.inputs[0])),
-    "Return the modified Bessel function of the first kind and order 0.",
-    example="bessel_i0([0.0]) -> [1.]",
-)
+)("Return the modified Bessel function of the first kind and order 0.", "bessel_i0([0.0]) -> [1.]")
 bessel_i1: UnaryFunction = unary(
     "bessel_i1",
     "BesselI1",
     "D",
     special.bessel_i1,
     lambda op, dy: multiply(dy, _by_order(op.outputs[0], bessel_i0(op.inputs[0]), op.inputs[0])),
-    "Return the modified Bessel function of the first kind and order 1.",
-    example="bessel_i1([0.0]) -> [0.]",
-)
+)("Return the modified Bessel function of the first kind and order 1.", "bessel_i1([0.0]) -> [0.]")
 bessel_i0e: UnaryFunction = unary(
     "bessel_i0e",
     "BesselI0e",
@@ -100,9 +85,7 @@ bessel_i0e: UnaryFunction = unary(
         dy,
         subtract(bessel_i1e(op.inputs[0]), multiply(sign(op.inputs[0]), op.outputs[0])),
     ),
-    "Return `bessel_i0` times exp(-abs(x)), which does not overflow.",
-    example="bessel_i0e([0.0]) -> [1.]",
-)
+)("Return `bessel_i0` times exp(-abs(x)), which does not overflow.", "bessel_i0e([0.0]) -> [1.]")
 
 
 def _i1e_gradient(op: Operation, dy: Tensor) -> Tensor:
@@ -112,11 +95,5 @@ def _i1e_gradient(op: Operation, dy: Tensor) -> Tensor:
 
 
 bessel_i1e: UnaryFunction = unary(
-    "bessel_i1e",
-    "BesselI1e",
-    "D",
-    special.bessel_i1e,
-    _i1e_gradient,
-    "Return `bessel_i1` times exp(-abs(x)), which does not overflow.",
-    example="bessel_i1e([0.0]) -> [0.]",
-)
+    "bessel_i1e", "BesselI1e", "D", special.bessel_i1e, _i1e_gradient
+)("Return `bessel_i1` times exp(-abs(x)), which does not overflow.", "bessel_i1e([0.0]) -> [0.]")

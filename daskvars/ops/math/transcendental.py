@@ -32,23 +32,11 @@ def _rsqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
     return multiply(multiply(dy, number(-0.5, dy)), multiply(y, square(y)))
 
 
-sqrt = unary(
-    "sqrt",
-    "Sqrt",
-    "F",
-    "sqrt",
-    _sqrt_gradient,
-    "Return the square root of x.",
-    example="sqrt([0.5, 0.25]) -> [0.70710677 0.5       ]",
+sqrt = unary("sqrt", "Sqrt", "F", "sqrt", _sqrt_gradient)(
+    "Return the square root of x.", "sqrt([0.5, 0.25]) -> [0.70710677 0.5       ]"
 )
-rsqrt = unary(
-    "rsqrt",
-    "Rsqrt",
-    "F",
-    kernels.rsqrt,
-    _rsqrt_gradient,
-    "Return 1 / sqrt(x).",
-    example="rsqrt([0.5, 0.25]) -> [1.4142135 2.       ]",
+rsqrt = unary("rsqrt", "Rsqrt", "F", kernels.rsqrt, _rsqrt_gradient)(
+    "Return 1 / sqrt(x).", "rsqrt([0.5, 0.25]) -> [1.4142135 2.       ]"
 )
 reciprocal = unary(
     "reciprocal",
@@ -56,9 +44,7 @@ reciprocal = unary(
     "F",
     "reciprocal",
     lambda op, dy: negative(multiply(dy, square(conj(op.outputs[0])))),
-    "Return 1 / x.",
-    example="reciprocal([0.5, 0.25]) -> [2. 4.]",
-)
+)("Return 1 / x.", "reciprocal([0.5, 0.25]) -> [2. 4.]")
 
 
 def _pow_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
@@ -72,44 +58,20 @@ def _pow_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     return broadcast_gradients(op, dx, multiply(multiply(dy, conj(op.outputs[0])), logarithm))
 
 
-pow = binary(
-    "pow",
-    "Pow",
-    "N",
-    kernels.power,
-    _pow_gradient,
-    "Return x to the power of y, element by element.",
-    example="pow([7.0, 3.0], [2.0, 4.0]) -> [49. 81.]",
+pow = binary("pow", "Pow", "N", kernels.power, _pow_gradient)(
+    "Return x to the power of y, element by element.", "pow([7.0, 3.0], [2.0, 4.0]) -> [49. 81.]"
 )
 
 # -- exponentials ------------------------------------------------------------------------------
 
-exp = unary(
-    "exp",
-    "Exp",
-    "F",
-    "exp",
-    lambda op, dy: multiply(dy, conj(op.outputs[0])),
-    "Return e to the power of x.",
-    example="exp([0.5, 0.25]) -> [1.6487212 1.2840255]",
+exp = unary("exp", "Exp", "F", "exp", lambda op, dy: multiply(dy, conj(op.outputs[0])))(
+    "Return e to the power of x.", "exp([0.5, 0.25]) -> [1.6487212 1.2840255]"
 )
-expm1 = unary(
-    "expm1",
-    "Expm1",
-    "F",
-    "expm1",
-    lambda op, dy: multiply(dy, exp(conj(op.inputs[0]))),
-    "Return exp(x) - 1, exact where x is small.",
-    example="expm1([0.5, 0.25]) -> [0.6487213  0.28402543]",
+expm1 = unary("expm1", "Expm1", "F", "expm1", lambda op, dy: multiply(dy, exp(conj(op.inputs[0]))))(
+    "Return exp(x) - 1, exact where x is small.", "expm1([0.5, 0.25]) -> [0.6487213  0.28402543]"
 )
-log = unary(
-    "log",
-    "Log",
-    "F",
-    "log",
-    lambda op, dy: realdiv(dy, conj(op.inputs[0])),
-    "Return the natural logarithm of x.",
-    example="log([1.0, 2.5]) -> [0.         0.91629076]",
+log = unary("log", "Log", "F", "log", lambda op, dy: realdiv(dy, conj(op.inputs[0])))(
+    "Return the natural logarithm of x.", "log([1.0, 2.5]) -> [0.         0.91629076]"
 )
 log1p = unary(
     "log1p",
@@ -117,8 +79,9 @@ log1p = unary(
     "F",
     "log1p",
     lambda op, dy: realdiv(dy, add(conj(op.inputs[0]), number(1, dy))),
+)(
     "Return log(1 + x), exact where x is small.",
-    example="log1p([0.5, 0.25]).numpy().round(4) -> [0.4055 0.2231]",
+    "log1p([0.5, 0.25]).numpy().round(4) -> [0.4055 0.2231]",
 )
 
 
@@ -170,14 +133,8 @@ def _softsign_gradient(op: Operation, dy: Tensor) -> Tensor:
     return realdiv(dy, square(add(abs(op.inputs[0]), number(1, dy))))
 
 
-sigmoid = unary(
-    "sigmoid",
-    "Sigmoid",
-    "F",
-    nonlinearities.sigmoid,
-    _sigmoid_gradient,
-    "Return 1 / (1 + exp(-x)).",
-    example="sigmoid([0.5, 0.25]) -> [0.62245935 0.5621765 ]",
+sigmoid = unary("sigmoid", "Sigmoid", "F", nonlinearities.sigmoid, _sigmoid_gradient)(
+    "Return 1 / (1 + exp(-x)).", "sigmoid([0.5, 0.25]) -> [0.62245935 0.5621765 ]"
 )
 softplus = unary(
     "softplus",
@@ -185,17 +142,9 @@ softplus = unary(
     "D",
     nonlinearities.softplus,
     lambda op, dy: multiply(dy, sigmoid(op.inputs[0])),
-    "Return log(1 + exp(x)).",
-    example="softplus([1.5, -2.5]) -> [1.7014133  0.07888974]",
-)
-softsign = unary(
-    "softsign",
-    "Softsign",
-    "D",
-    kernels.softsign,
-    _softsign_gradient,
-    "Return x / (1 + |x|).",
-    example="softsign([1.5, -2.5]) -> [ 0.6        -0.71428573]",
+)("Return log(1 + exp(x)).", "softplus([1.5, -2.5]) -> [1.7014133  0.07888974]")
+softsign = unary("softsign", "Softsign", "D", kernels.softsign, _softsign_gradient)(
+    "Return x / (1 + |x|).", "softsign([1.5, -2.5]) -> [ 0.6        -0.71428573]"
 )
 
 
@@ -244,113 +193,45 @@ def _atanh_gradient(op: Operation, dy: Tensor) -> Tensor:
     return realdiv(dy, _one_minus_square(conj(op.inputs[0]), number(1, dy)))
 
 
-sin = unary(
-    "sin",
-    "Sin",
-    "F",
-    "sin",
-    lambda op, dy: multiply(dy, cos(conj(op.inputs[0]))),
-    "Return the sine of x, in radians.",
-    example="sin([0.5, 0.25]) -> [0.47942555 0.24740396]",
+sin = unary("sin", "Sin", "F", "sin", lambda op, dy: multiply(dy, cos(conj(op.inputs[0]))))(
+    "Return the sine of x, in radians.", "sin([0.5, 0.25]) -> [0.47942555 0.24740396]"
 )
 cos: UnaryFunction = unary(
-    "cos",
-    "Cos",
-    "F",
-    "cos",
-    lambda op, dy: negative(multiply(dy, sin(conj(op.inputs[0])))),
-    "Return the cosine of x, in radians.",
-    example="cos([0.5, 0.25]) -> [0.87758255 0.9689124 ]",
+    "cos", "Cos", "F", "cos", lambda op, dy: negative(multiply(dy, sin(conj(op.inputs[0]))))
+)("Return the cosine of x, in radians.", "cos([0.5, 0.25]) -> [0.87758255 0.9689124 ]")
+tan = unary("tan", "Tan", "F", "tan", _tan_gradient)(
+    "Return the tangent of x, in radians.", "tan([0.5, 0.25]) -> [0.5463025  0.25534192]"
 )
-tan = unary(
-    "tan",
-    "Tan",
-    "F",
-    "tan",
-    _tan_gradient,
-    "Return the tangent of x, in radians.",
-    example="tan([0.5, 0.25]) -> [0.5463025  0.25534192]",
+asin = unary("asin", "Asin", "F", "arcsin", _asin_gradient)(
+    "Return the angle whose sine is x.", "asin([0.5, 0.25]) -> [0.5235988  0.25268024]"
 )
-asin = unary(
-    "asin",
-    "Asin",
-    "F",
-    "arcsin",
-    _asin_gradient,
-    "Return the angle whose sine is x.",
-    example="asin([0.5, 0.25]) -> [0.5235988  0.25268024]",
+acos = unary("acos", "Acos", "F", "arccos", lambda op, dy: negative(_asin_gradient(op, dy)))(
+    "Return the angle whose cosine is x.", "acos([0.5, 0.25]).numpy().round(4) -> [1.0472 1.3181]"
 )
-acos = unary(
-    "acos",
-    "Acos",
-    "F",
-    "arccos",
-    lambda op, dy: negative(_asin_gradient(op, dy)),
-    "Return the angle whose cosine is x.",
-    example="acos([0.5, 0.25]).numpy().round(4) -> [1.0472 1.3181]",
+atan = unary("atan", "Atan", "F", "arctan", _atan_gradient)(
+    "Return the angle whose tangent is x.", "atan([0.5, 0.25]) -> [0.4636476  0.24497867]"
 )
-atan = unary(
-    "atan",
-    "Atan",
-    "F",
-    "arctan",
-    _atan_gradient,
-    "Return the angle whose tangent is x.",
-    example="atan([0.5, 0.25]) -> [0.4636476  0.24497867]",
-)
-sinh = unary(
-    "sinh",
-    "Sinh",
-    "F",
-    "sinh",
-    lambda op, dy: multiply(dy, cosh(conj(op.inputs[0]))),
-    "Return the hyperbolic sine of x.",
-    example="sinh([0.5, 0.25]) -> [0.5210953  0.25261232]",
+sinh = unary("sinh", "Sinh", "F", "sinh", lambda op, dy: multiply(dy, cosh(conj(op.inputs[0]))))(
+    "Return the hyperbolic sine of x.", "sinh([0.5, 0.25]) -> [0.5210953  0.25261232]"
 )
 cosh: UnaryFunction = unary(
-    "cosh",
-    "Cosh",
-    "F",
-    "cosh",
-    lambda op, dy: multiply(dy, sinh(conj(op.inputs[0]))),
-    "Return the hyperbolic cosine of x.",
-    example="cosh([0.5, 0.25]).numpy().round(4) -> [1.1276 1.0314]",
-)
-tanh = unary(
-    "tanh",
-    "Tanh",
-    "F",
-    "tanh",
-    _tanh_gradient,
-    "Return the hyperbolic tangent of x.",
-    example="tanh([0.5, 0.25]) -> [0.4621172  0.24491866]",
+    "cosh", "Cosh", "F", "cosh", lambda op, dy: multiply(dy, sinh(conj(op.inputs[0])))
+)("Return the hyperbolic cosine of x.", "cosh([0.5, 0.25]).numpy().round(4) -> [1.1276 1.0314]")
+tanh = unary("tanh", "Tanh", "F", "tanh", _tanh_gradient)(
+    "Return the hyperbolic tangent of x.", "tanh([0.5, 0.25]) -> [0.4621172  0.24491866]"
 )
 asinh = unary(
-    "asinh",
-    "Asinh",
-    "F",
-    "arcsinh",
-    lambda op, dy: realdiv(dy, cosh(conj(op.outputs[0]))),
+    "asinh", "Asinh", "F", "arcsinh", lambda op, dy: realdiv(dy, cosh(conj(op.outputs[0])))
+)(
     "Return the number whose hyperbolic sine is x.",
-    example="asinh([0.5, 0.25]).numpy().round(4) -> [0.4812 0.2475]",
+    "asinh([0.5, 0.25]).numpy().round(4) -> [0.4812 0.2475]",
 )
 acosh = unary(
-    "acosh",
-    "Acosh",
-    "F",
-    "arccosh",
-    lambda op, dy: realdiv(dy, sinh(conj(op.outputs[0]))),
-    "Return the number whose hyperbolic cosine is x.",
-    example="acosh([1.0, 2.0]) -> [0.       1.316958]",
-)
-atanh = unary(
-    "atanh",
-    "Atanh",
-    "F",
-    "arctanh",
-    _atanh_gradient,
+    "acosh", "Acosh", "F", "arccosh", lambda op, dy: realdiv(dy, sinh(conj(op.outputs[0])))
+)("Return the number whose hyperbolic cosine is x.", "acosh([1.0, 2.0]) -> [0.       1.316958]")
+atanh = unary("atanh", "Atanh", "F", "arctanh", _atanh_gradient)(
     "Return the number whose hyperbolic tangent is x.",
-    example="atanh([0.5, 0.25]) -> [0.54930615 0.25541282]",
+    "atanh([0.5, 0.25]) -> [0.54930615 0.25541282]",
 )
 
 
@@ -430,32 +311,17 @@ def _polygamma_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     return broadcast_gradients(op, None, multiply(dy, slope))
 
 
-erf = unary(
-    "erf",
-    "Erf",
-    "D",
-    special.erf,
-    _erf_gradient,
-    "Return the error function of x.",
-    example="erf([1.5, -2.5]) -> [ 0.966105  -0.9995931]",
+erf = unary("erf", "Erf", "D", special.erf, _erf_gradient)(
+    "Return the error function of x.", "erf([1.5, -2.5]) -> [ 0.966105  -0.9995931]"
 )
-erfc = unary(
-    "erfc",
-    "Erfc",
-    "D",
-    special.erfc,
-    lambda op, dy: negative(_erf_gradient(op, dy)),
-    "Return 1 - erf(x), exact where that is small.",
-    example="erfc([1.5, -2.5]) -> [0.03389485 1.999593  ]",
+erfc = unary("erfc", "Erfc", "D", special.erfc, lambda op, dy: negative(_erf_gradient(op, dy)))(
+    "Return 1 - erf(x), exact where that is small.", "erfc([1.5, -2.5]) -> [0.03389485 1.999593  ]"
 )
 lgamma = unary(
-    "lgamma",
-    "Lgamma",
-    "D",
-    special.lgamma,
-    lambda op, dy: multiply(dy, digamma(op.inputs[0])),
+    "lgamma", "Lgamma", "D", special.lgamma, lambda op, dy: multiply(dy, digamma(op.inputs[0]))
+)(
     "Return the logarithm of the absolute value of the gamma function.",
-    example="lgamma([3.0, 4.5]) -> [0.6931472 2.4537365]",
+    "lgamma([3.0, 4.5]) -> [0.6931472 2.4537365]",
 )
 digamma: UnaryFunction = unary(
     "digamma",
@@ -463,9 +329,7 @@ digamma: UnaryFunction = unary(
     "D",
     special.digamma,
     lambda op, dy: multiply(dy, polygamma(number(1, dy), op.inputs[0])),
-    "Return the derivative of lgamma.",
-    example="digamma([1.0, 2.0]) -> [-0.5772157   0.42278433]",
-)
+)("Return the derivative of lgamma.", "digamma([1.0, 2.0]) -> [-0.5772157   0.42278433]")
 
 POLYGAMMA = elementwise("Polygamma", "a:R, x:R", special.polygamma, _polygamma_gradient)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor
@@ -36,7 +36,7 @@ TYPES = {
     "T": "any dtype",
 }
 
-UNARY = """{summary}
+UNARY = """
 
 Args:
   x: [...] {types}.
@@ -49,7 +49,7 @@ Raises:
   TypeError: `x` has another dtype.
 """
 
-BINARY = """{summary}
+BINARY = """
 
 Args:
   x: [...] {types}.
@@ -105,19 +105,42 @@ def adjoint(type: str, **renamed: str) -> Gradient:
     return gradient
 
 
+class Undocumented(NamedTuple, Generic[Function]):
+    """A function of a family that lacks its docstring: ``unary(...)("Return x.", "f(1) -> 1")``.
+
+    Attributes:
+      function: the function.
+      name: its name.
+      doc: its docstring, all but the summary.
+    """
+
+    function: Function
+    name: str
+    doc: str
+
+    def __call__(self, summary: str, example: str = "") -> Function:
+        """Name and document it as if it were written where this is called, so that it pickles.
+
+        Args:
+          summary: first line of its docstring.
+          example: of the docstring, "call -> what printing its result shows".
+        """
+        self.function.__module__ = sys._getframe(1).f_globals["__name__"]
+        call, arrow, shown = example.partition(" -> ")
+        doc = with_example(summary + self.doc, f"print({call}){arrow}{shown}" if example else "")
+        return named(self.function, self.name, doc)
+
+
 def unary(
     function_name: str,
     type: str,
     letter: str,
     kernel: Kernel,
     gradient: Gradient,
-    summary: str,
-    *,
     infer: Callable[..., Any] = like_first,
     result: str = "of the dtype of `x`",
-    example: str = "",
-) -> UnaryFunction:
-    """Define an elementwise op of one input and return its public function ``f(x, name=None)``.
+) -> Undocumented[UnaryFunction]:
+    """Define an elementwise op of one input; its function is ``f(x, name=None)``.
 
     Args:
       function_name: the name of the function.
@@ -125,10 +148,12 @@ def unary(
       letter: the dtypes that it takes, a letter of a signature.
       kernel: see `OpDef`.
       gradient: see `OpDef`.
-      summary: first line of the function's docstring.
       infer: its shape and dtype rule.
       result: what the docstring says of the result.
-      example: of the docstring, "call -> what printing its result shows".
+
+    Returns:
+      What gives the public function when it is called with the first line of its docstring, and
+      an example.
     """
     definition = elementwise(type, f"x:{letter}", kernel, gradient, infer)
 
@@ -138,8 +163,8 @@ def unary(
             return SparseTensor(x.indices, values, x.dense_shape)  # type: ignore[return-value]
         return apply(definition, x, name=name)
 
-    doc = UNARY.format(summary=summary, type=type, types=TYPES[letter], result=result)
-    return _published(function, function_name, doc, example)
+    doc = UNARY.format(type=type, types=TYPES[letter], result=result)
+    return Undocumented(function, function_name, doc)
 
 
 def binary(
@@ -148,14 +173,11 @@ def binary(
     letter: str,
     kernel: Kernel,
     gradient: Gradient,
-    summary: str,
-    *,
     infer: Callable[..., Any] = broadcasted,
     result: str = "of the dtype of `x`",
     default_name: str | None = None,
-    example: str = "",
-) -> BinaryFunction:
-    """Define an elementwise op of two inputs and return its function ``f(x, y, name=None)``.
+) -> Undocumented[BinaryFunction]:
+    """Define an elementwise op of two inputs; its function is ``f(x, y, name=None)``.
 
     `default_name` is the name of its operations where that is not `type`. See `unary`.
     """
@@ -165,16 +187,8 @@ def binary(
     def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         return apply(definition, x, y, name=name or default)
 
-    doc = BINARY.format(summary=summary, type=default, types=TYPES[letter], result=result)
-    return _published(function, function_name, doc, example)
-
-
-def _published(function: Function, name: str, doc: str, example: str) -> Function:
-    """Name a function as if it were written where the family is used, so that it pickles."""
-    function.__module__ = sys._getframe(2).f_globals["__name__"]
-    call, arrow, shown = example.partition(" -> ")
-    doc = with_example(doc, f"print({call}){arrow}{shown}" if example else "")
-    return named(function, name, doc)
+    doc = BINARY.format(type=default, types=TYPES[letter], result=result)
+    return Undocumented(function, function_name, doc)
 
 
 def dtype_of(*values: Any) -> DType | None:
