@@ -86,11 +86,7 @@ FORMAT = without_gradient(
 
 
 def format(
-    template: str,
-    inputs: Any,
-    placeholder: str = "{}",
-    summarize: int = 3,
-    name: str | None = None,
+    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
     """Return a text with tensors in it.
 

@@ -96,9 +96,7 @@ def string_to_hash_bucket_strong(
     numbers = tuple(int(number) for number in key)
     if len(numbers) != 2 or not all(0 <= number < 1 << 64 for number in numbers):
         raise InvalidArgumentError(
-            None,
-            None,
-            f"Key must have 2 elements, numbers from 0 to 2**64 - 1, got {list(key)}",
+            None, None, f"Key must have 2 elements, numbers from 0 to 2**64 - 1, got {list(key)}"
         )
     return apply(STRONG, input, name=name, num_buckets=_checked(num_buckets), secret=numbers)
 

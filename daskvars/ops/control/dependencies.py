@@ -193,11 +193,7 @@ def _first(op: Operation, dy: Tensor) -> list[Any]:
 
 PRINT = _printing("Print", "input:T, *data:A", control_kernels.write)
 RUN_NUMBER = without_gradient(
-    "RunNumber",
-    "",
-    infer=lambda inputs: Spec(int64, ()),
-    kernel=control_kernels.run_number,
-    seeded=True,
+    "RunNumber", "", lambda inputs: Spec(int64, ()), control_kernels.run_number, seeded=True
 )
 PRINT_FIRST = _printing("PrintFirst", "input:T, number:I, *data:A", control_kernels.write_first)
 
@@ -264,11 +260,7 @@ PY_FUNC_STATELESS = without_gradient(
 
 
 def py_func(
-    func: Callable,
-    inp: Sequence[Any],
-    Tout: Any,
-    stateful: bool = True,
-    name: str | None = None,
+    func: Callable, inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
     """Call a Python function on the values of tensors.
 

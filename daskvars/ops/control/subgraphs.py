@@ -49,12 +49,7 @@ def differentiate(ys: list[Tensor], xs: list[Tensor], grad_ys: list[Tensor]) -> 
 
 
 PARAMETER = OpDef(
-    "Parameter",
-    "",
-    infer=lambda inputs, *, spec: spec,
-    pattern=Source(),
-    kernel=unreachable,
-    gradient=lambda op: (),
+    "Parameter", "", lambda inputs, *, spec: spec, Source(), unreachable, lambda op: ()
 )
 KEPT_READ = elementwise(
     "KeptRead",

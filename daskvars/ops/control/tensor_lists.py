@@ -55,15 +55,7 @@ def _op(
     gives_on: bool = False,
 ) -> OpDef:
     pattern = Items(dims=dims, chained=chained, gives_on=gives_on)
-    return OpDef(
-        type,
-        signature,
-        infer=infer,
-        pattern=pattern,
-        kernel=kernel,
-        gradient=gradient,
-        block=block,
-    )
+    return OpDef(type, signature, infer, pattern, kernel, gradient, block=block)
 
 
 def _sizes_of_block(item: Callable[[RankedShape], RankedShape]) -> Any:

@@ -338,12 +338,7 @@ def _masked_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
 
 
 BOOLEAN_MASK = OpDef(
-    "BooleanMask",
-    "tensor:T, mask:B",
-    infer=_masked,
-    pattern=Opaque(),
-    kernel=kernels.boolean_mask,
-    gradient=_masked_gradient,
+    "BooleanMask", "tensor:T, mask:B", _masked, Opaque(), kernels.boolean_mask, _masked_gradient
 )
 
 BOOLEAN_MASK_GRAD = OpDef(

@@ -215,12 +215,7 @@ def _stitch_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
 
 
 DYNAMIC_STITCH = OpDef(
-    "DynamicStitch",
-    "*values:A",
-    infer=_stitched,
-    pattern=Opaque(),
-    kernel=kernels.stitch,
-    gradient=_stitch_gradient,
+    "DynamicStitch", "*values:A", _stitched, Opaque(), kernels.stitch, _stitch_gradient
 )
 
 

@@ -365,11 +365,7 @@ def _sorted_function(
         return result
 
     doc = SORTED.format(
-        summary=summary,
-        types=types,
-        type=type,
-        example=example,
-        empty=1 if "Prod" in type else 0,
+        summary=summary, types=types, type=type, example=example, empty=1 if "Prod" in type else 0
     )
     return named(function, name, doc)
 

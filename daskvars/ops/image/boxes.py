@@ -481,10 +481,7 @@ DRAW_COLORED_BOXES = _drawing(
 
 
 def draw_bounding_boxes(
-    images: TensorLike,
-    boxes: TensorLike,
-    name: str | None = None,
-    colors: TensorLike | None = None,
+    images: TensorLike, boxes: TensorLike, name: str | None = None, colors: TensorLike | None = None
 ) -> Tensor:
     """Return images with the outlines of boxes.
 

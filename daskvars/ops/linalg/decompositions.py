@@ -146,12 +146,7 @@ def _solve_gradient(op: Operation, dy: Tensor) -> Gradients:
 
 
 MATRIX_SOLVE = OpDef(
-    "MatrixSolve",
-    "matrix:F, rhs:F",
-    infer=_solved,
-    pattern=_PAIRS,
-    kernel=kernels.solve,
-    gradient=_solve_gradient,
+    "MatrixSolve", "matrix:F, rhs:F", _solved, _PAIRS, kernels.solve, _solve_gradient
 )
 
 
@@ -302,14 +297,7 @@ def _qr_gradient(op: Operation, dq: Tensor, dr: Tensor) -> Tensor:
     return _adjoint(matrix_triangular_solve(r, _adjoint(both), lower=False))
 
 
-QR = OpDef(
-    "Qr",
-    "input:F",
-    infer=_q_and_r,
-    kernel=kernels.qr,
-    pattern=_MATRICES,
-    gradient=_qr_gradient,
-)
+QR = OpDef("Qr", "input:F", _q_and_r, _MATRICES, kernels.qr, _qr_gradient)
 
 
 def qr(

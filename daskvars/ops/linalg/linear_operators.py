@@ -153,11 +153,7 @@ class LinearOperator:
             return squeeze(self.matmul(expand_dims(self._argument(x), -1), adjoint), [-1])
 
     def solve(
-        self,
-        rhs: TensorLike,
-        adjoint: bool = False,
-        adjoint_arg: bool = False,
-        name: str = "solve",
+        self, rhs: TensorLike, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
     ) -> Tensor:
         """Return what its product with is `rhs` [..., n, k], [..., n, k].
 

@@ -214,10 +214,7 @@ def lu(
 
 @accepts("validate_args")
 def lu_reconstruct(
-    lower_upper: TensorLike,
-    perm: TensorLike,
-    validate_args: bool = False,
-    name: str | None = None,
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """Return the matrices of which `lu` gives factors.
 

@@ -224,14 +224,7 @@ def _doubled(inputs: Sequence[Spec]) -> Spec:
     return Spec(dtype, None if shape is None else (*shape, *shape))
 
 
-DIAG = OpDef(
-    "Diag",
-    "diagonal:T",
-    infer=_doubled,
-    pattern=Opaque(),
-    kernel=kernels.diag,
-    gradient=adjoint("DiagPart"),
-)
+DIAG = OpDef("Diag", "diagonal:T", _doubled, Opaque(), kernels.diag, adjoint("DiagPart"))
 
 
 def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
@@ -269,14 +262,7 @@ def _halved(inputs: Sequence[Spec]) -> Spec:
     return Spec(dtype, shapes.merge(shape[:half], shape[half:]))
 
 
-DIAG_PART = OpDef(
-    "DiagPart",
-    "input:T",
-    infer=_halved,
-    pattern=Opaque(),
-    kernel=kernels.diag_part,
-    gradient=adjoint("Diag"),
-)
+DIAG_PART = OpDef("DiagPart", "input:T", _halved, Opaque(), kernels.diag_part, adjoint("Diag"))
 
 
 def diag_part(input: TensorLike, name: str | None = None) -> Tensor:

@@ -110,12 +110,7 @@ def _summed_batches(op: Operation, gradient: Tensor, index: int) -> Tensor:
 
 def _define_product(type: str) -> OpDef:
     return OpDef(
-        type,
-        "a:N, b:N",
-        infer=_product,
-        pattern=Contraction(_product_access),
-        kernel=kernels.matmul,
-        gradient=_product_gradient,
+        type, "a:N, b:N", _product, Contraction(_product_access), kernels.matmul, _product_gradient
     )
 
 
@@ -369,12 +364,7 @@ def _trace_gradient(op: Operation, dy: Tensor) -> Tensor:
 
 
 TRACE = OpDef(
-    "Trace",
-    "x:N",
-    infer=_traced,
-    pattern=Contraction("...__->...", None),
-    kernel=matrices.trace,
-    gradient=_trace_gradient,
+    "Trace", "x:N", _traced, Contraction("...__->...", None), matrices.trace, _trace_gradient
 )
 
 

@@ -81,10 +81,7 @@ def _up_rows(x: Tensor) -> Tensor:
 
 
 def tridiagonal_matmul(
-    diagonals: Any,
-    rhs: TensorLike,
-    diagonals_format: str = "compact",
-    name: str | None = None,
+    diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
     """Return the product of tridiagonal matrices with others.
 

@@ -99,12 +99,7 @@ WHERE = without_gradient(
 )
 
 
-def where(
-    condition: TensorLike,
-    x: Any = None,
-    y: Any = None,
-    name: str | None = None,
-) -> Tensor:
+def where(condition: TensorLike, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Choose between `x` and `y`, or tell where `condition` holds.
 
     Args:

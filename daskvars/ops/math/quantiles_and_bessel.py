@@ -82,8 +82,7 @@ bessel_i0e: UnaryFunction = unary(
     "D",
     special.bessel_i0e,
     lambda op, dy: multiply(
-        dy,
-        subtract(bessel_i1e(op.inputs[0]), multiply(sign(op.inputs[0]), op.outputs[0])),
+        dy, subtract(bessel_i1e(op.inputs[0]), multiply(sign(op.inputs[0]), op.outputs[0]))
     ),
 )("Return `bessel_i0` times exp(-abs(x)), which does not overflow.", "bessel_i0e([0.0]) -> [1.]")
 

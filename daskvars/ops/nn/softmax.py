@@ -43,9 +43,7 @@ def _along_classes(x: Tensor, op: Any) -> Tensor:
 
 def _op(type: str, operands: str, kernel: Any, gradient: Any) -> OpDef:
     pattern = Contraction(whole_classes, None)
-    return OpDef(
-        type, operands, infer=like_first, pattern=pattern, kernel=kernel, gradient=gradient
-    )
+    return OpDef(type, operands, like_first, pattern, kernel, gradient)
 
 
 def _slope(op: Operation, dy: Tensor) -> Tensor:

@@ -115,11 +115,7 @@ def random_gamma(
         beta = convert_to_tensor(1 if beta is None else beta, dtype, name="beta")
         both = add(alpha, constant.zeros_like(beta)) if beta.spec.shape != () else alpha
         drawn = apply(
-            RANDOM_GAMMA,
-            both,
-            shape=axes.as_sizes(shape),
-            dtype=dtype.name,
-            _seed=drawn_with(seed),
+            RANDOM_GAMMA, both, shape=axes.as_sizes(shape), dtype=dtype.name, _seed=drawn_with(seed)
         )
         least = number(float(numpy.finfo(dtype.np).tiny), drawn)
         return maximum(least, realdiv(drawn, beta))

@@ -49,10 +49,7 @@ FRAME = OpDef(
     pattern=Contraction("..._->...__", None),
     kernel=kernels.frame,
     gradient=lambda op, dy: apply(
-        OVERLAP_AND_ADD,
-        dy,
-        frame_step=op.attrs["frame_step"],
-        samples=size_along(op.inputs[0], -1),
+        OVERLAP_AND_ADD, dy, frame_step=op.attrs["frame_step"], samples=size_along(op.inputs[0], -1)
     ),
     attributes={"frame_length": kinds_of.INT, "frame_step": kinds_of.INT},
 )
@@ -290,9 +287,7 @@ def inverse_stft(
 
 
 def inverse_stft_window_fn(
-    frame_step: int,
-    forward_window_fn: WindowFunction = hann_window,
-    name: str | None = None,
+    frame_step: int, forward_window_fn: WindowFunction = hann_window, name: str | None = None
 ) -> WindowFunction:
     """Return the window function with which `inverse_stft` gives what `stft` took.
 

@@ -26,12 +26,7 @@ MEL_BREAK, MEL_Q = 700.0, 1127.0  # of the scale of pitches
 
 
 def _raised_cosine(
-    scope_name: str,
-    a: float,
-    window_length: Any,
-    periodic: Any,
-    dtype: DTypeLike,
-    name: str | None,
+    scope_name: str, a: float, window_length: Any, periodic: Any, dtype: DTypeLike, name: str | None
 ) -> Tensor:
     kind = as_dtype(dtype).base_dtype
     if not kind.is_floating:

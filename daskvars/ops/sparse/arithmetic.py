@@ -218,9 +218,7 @@ def _reduced_axes(axis: Any, rank: int) -> list[int]:
     for each in wanted:
         if not -rank <= each < rank:
             raise InvalidArgumentError(
-                None,
-                None,
-                f"Invalid reduction dimension {each}, for input with {rank} dimensions",
+                None, None, f"Invalid reduction dimension {each}, for input with {rank} dimensions"
             )
     return sorted({each % rank for each in wanted})
 
@@ -294,11 +292,7 @@ REDUCTION = """{summary}, along some dimensions{result}.
 
 
 def _reduction_function(
-    function_name: str,
-    type: str,
-    fold: Callable[..., Tensor],
-    is_dense: bool,
-    **texts: str,
+    function_name: str, type: str, fold: Callable[..., Tensor], is_dense: bool, **texts: str
 ) -> Callable[..., Any]:
     def function(
         sp_input: SparseLike,

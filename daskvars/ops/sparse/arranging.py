@@ -105,10 +105,7 @@ def slice(
 
 
 def split(
-    sp_input: SparseLike,
-    num_split: int,
-    axis: int,
-    name: str | None = None,
+    sp_input: SparseLike, num_split: int, axis: int, name: str | None = None
 ) -> list[SparseTensor]:
     """Return a sparse tensor in parts along a dimension.
 

@@ -31,10 +31,7 @@ SERIALIZE_TENSOR = _op(
     lambda inputs, **attrs: Spec(string, ()),
 )
 PARSE_TENSOR = _op(
-    "ParseTensor",
-    "serialized:S",
-    kernels.parse_tensor,
-    lambda inputs, *, dtype: Spec(dtype, None),
+    "ParseTensor", "serialized:S", kernels.parse_tensor, lambda inputs, *, dtype: Spec(dtype, None)
 )
 
 
@@ -49,10 +46,7 @@ def _read(inputs: Sequence[Spec], *, dtype: DType) -> tuple[Spec, Spec, Spec]:
 
 
 SERIALIZE_SPARSE = _op(
-    "SerializeSparse",
-    _PARTS,
-    kernels.serialize_sparse,
-    lambda inputs, **attrs: Spec(string, (3,)),
+    "SerializeSparse", _PARTS, kernels.serialize_sparse, lambda inputs, **attrs: Spec(string, (3,))
 )
 SERIALIZE_MANY_SPARSE = _op("SerializeManySparse", _PARTS, kernels.serialize_many_sparse, _rows)
 DESERIALIZE_MANY_SPARSE = _op(

@@ -34,10 +34,7 @@ def _split_op(type: str, signature: str, kernel: Any, **kinds: kinds_of.Kind) ->
 
 
 STRING_SPLIT = _split_op(
-    "StringSplit",
-    "input:S, delimiter:S",
-    kernels.split_at_characters,
-    skip_empty=kinds_of.BOOL,
+    "StringSplit", "input:S, delimiter:S", kernels.split_at_characters, skip_empty=kinds_of.BOOL
 )
 STRING_SPLIT_V2 = _split_op(
     "StringSplitV2", "input:S", kernels.split, separator=kinds_of.BYTES, maxsplit=kinds_of.INT
@@ -135,10 +132,6 @@ def split(
     if texts.shape.ndims == 0:
         texts = reshape(texts, [1])
     found = apply(
-        STRING_SPLIT_V2,
-        texts,
-        name=name,
-        separator=(sep or "").encode(),
-        maxsplit=int(maxsplit),
+        STRING_SPLIT_V2, texts, name=name, separator=(sep or "").encode(), maxsplit=int(maxsplit)
     )
     return SparseTensor(*found)

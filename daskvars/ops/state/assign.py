@@ -73,12 +73,7 @@ def _of_handle(inputs: Sequence[Spec], newest: bool = False) -> Spec:
 
 
 READ = OpDef(
-    "ReadVariable",
-    "ref:T",
-    infer=_of_handle,
-    pattern=Effect(Elementwise(), reads=True),
-    kernel=None,
-    gradient=PASS_GRADIENT,
+    "ReadVariable", "ref:T", _of_handle, Effect(Elementwise(), reads=True), None, PASS_GRADIENT
 )
 
 

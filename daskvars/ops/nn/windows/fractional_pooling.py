@@ -148,9 +148,7 @@ POOLINGS = Family(
             "bool",
         ),
         "overlapping": Argument(
-            "whether the first pixel of the next window belongs to a window as well.",
-            False,
-            "bool",
+            "whether the first pixel of the next window belongs to a window as well.", False, "bool"
         ),
         "deterministic": Argument("whether all runs have the same windows.", False, "bool"),
         "seed": Argument("the seed; 0 with `seed2` 0 for the graph's.", 0, "int"),

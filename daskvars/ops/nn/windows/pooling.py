@@ -88,14 +88,7 @@ def _max_gradient(op: Operation, dy: Tensor) -> Tensor:
     return apply(MAX_POOL_GRAD, op.inputs[0], op.outputs[0], dy, **_options(op))
 
 
-MAX_POOL = OpDef(
-    "MaxPool",
-    "input:R",
-    infer=_pooled,
-    pattern=_PER_CHANNEL,
-    kernel=pooling.max_pool,
-    gradient=_max_gradient,
-)
+MAX_POOL = OpDef("MaxPool", "input:R", _pooled, _PER_CHANNEL, pooling.max_pool, _max_gradient)
 MAX_POOL_GRAD = OpDef(
     "MaxPoolGrad",
     "orig_input:R, orig_output:R, grad:R",
@@ -196,14 +189,7 @@ def _spread(
     return of_batch(inputs[0].dtype, wanted, dy[0])
 
 
-AVG_POOL = OpDef(
-    "AvgPool",
-    "value:F",
-    infer=_pooled,
-    pattern=_PER_CHANNEL,
-    kernel=pooling.avg_pool,
-    gradient=_avg_gradient,
-)
+AVG_POOL = OpDef("AvgPool", "value:F", _pooled, _PER_CHANNEL, pooling.avg_pool, _avg_gradient)
 AVG_POOL_GRAD = OpDef(
     "AvgPoolGrad",
     "grad:F",
@@ -241,11 +227,7 @@ POOLINGS = Family(
 
 
 def _pooling(
-    name: str,
-    definition: OpDef,
-    types: str,
-    doc: str,
-    across: Callable[..., Tensor] | None = None,
+    name: str, definition: OpDef, types: str, doc: str, across: Callable[..., Tensor] | None = None
 ) -> Callable[..., Tensor]:
     """Return the function of a pooling op; `across` is what pools channels, where that is known."""
     order = "value ksize=None strides=None padding=None data_format name input"
