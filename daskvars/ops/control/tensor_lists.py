@@ -7,6 +7,7 @@ tensor of all items being made on the way.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -44,18 +45,11 @@ def _like(place: int) -> Any:
 
 
 def _op(
-    type: str,
-    signature: str,
-    dims: str,
-    infer: Any,
-    kernel: Any,
-    gradient: Any,
-    chained: Any = "",
-    block: Any = None,
-    gives_on: bool = False,
-) -> OpDef:
+    type: str, signature: str, dims: str, infer: Any, chained: Any = "", gives_on: bool = False
+) -> Callable[..., OpDef]:
+    """Return what defines the op of this type, given its kernel, its gradient and other rules."""
     pattern = Items(dims=dims, chained=chained, gives_on=gives_on)
-    return OpDef(type, signature, infer, pattern, kernel, gradient, block=block)
+    return functools.partial(OpDef, type, signature, infer, pattern)
 
 
 def _sizes_of_block(item: Callable[[RankedShape], RankedShape]) -> Any:
@@ -86,72 +80,32 @@ def _first(op: Operation, dy: Tensor, *rest: Any) -> tuple[Any, ...]:
 
 # -- gradients: lists of any size, in which a missing item counts as zero --------------------------
 
-LIST_ADD = _op(
-    "ListAdd",
-    "*lists:T",
-    "[...]*->[...]",
-    _list,
-    kernels.total,
-    lambda op, dy: [dy] * len(op.inputs),
+LIST_ADD = _op("ListAdd", "*lists:T", "[...]*->[...]", _list)(
+    kernels.total, lambda op, dy: [dy] * len(op.inputs)
 )
-ITEM_LIKE: OpDef = _op(
-    "ListItemLike",
-    "list:A, index:I, like:A",
-    "[...],,...->...",
-    _like(2),
-    kernels.item_like,
-    lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None, None),
+ITEM_LIKE: OpDef = _op("ListItemLike", "list:A, index:I, like:A", "[...],,...->...", _like(2))(
+    kernels.item_like, lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None, None)
 )
-ONLY_ITEM: OpDef = _op(
-    "ListOfItem",
-    "index:I, value:A",
-    ",...->[...]",
-    _list,
-    kernels.only_item,
-    lambda op, dy: (None, apply(ITEM_LIKE, dy, *op.inputs)),
+ONLY_ITEM: OpDef = _op("ListOfItem", "index:I, value:A", ",...->[...]", _list)(
+    kernels.only_item, lambda op, dy: (None, apply(ITEM_LIKE, dy, *op.inputs))
 )
-ROWS_LIKE: OpDef = _op(
-    "ListRowsLike",
-    "list:A, like:A",
-    "[...],_...->_...",
-    _like(1),
-    kernels.rows_like,
-    lambda op, dy: (apply(LIST_OF_ROWS, dy), None),
+ROWS_LIKE: OpDef = _op("ListRowsLike", "list:A, like:A", "[...],_...->_...", _like(1))(
+    kernels.rows_like, lambda op, dy: (apply(LIST_OF_ROWS, dy), None)
 )
-LIST_OF_ROWS: OpDef = _op(
-    "ListOfRows",
-    "value:A",
-    "_...->[...]",
-    _list,
-    kernels.rows,
-    lambda op, dy: apply(ROWS_LIKE, dy, op.inputs[0]),
+LIST_OF_ROWS: OpDef = _op("ListOfRows", "value:A", "_...->[...]", _list)(
+    kernels.rows, lambda op, dy: apply(ROWS_LIKE, dy, op.inputs[0])
 )
 PICKED_LIKE: OpDef = _op(
-    "ListPickedLike",
-    "list:A, indices:I, like:A",
-    "[...],,_...->_...",
-    _like(2),
-    kernels.picked_like,
-    lambda op, dy: (apply(LIST_OF_PICKED, op.inputs[1], dy), None, None),
+    "ListPickedLike", "list:A, indices:I, like:A", "[...],,_...->_...", _like(2)
+)(kernels.picked_like, lambda op, dy: (apply(LIST_OF_PICKED, op.inputs[1], dy), None, None))
+LIST_OF_PICKED: OpDef = _op("ListOfPicked", "indices:I, value:A", ",_...->[...]", _list)(
+    kernels.only_items, lambda op, dy: (None, apply(PICKED_LIKE, dy, *op.inputs))
 )
-LIST_OF_PICKED: OpDef = _op(
-    "ListOfPicked",
-    "indices:I, value:A",
-    ",_...->[...]",
-    _list,
-    kernels.only_items,
-    lambda op, dy: (None, apply(PICKED_LIKE, dy, *op.inputs)),
+JOINED_LIKE = _op("ListJoinedLike", "list:A, like:A, lengths:I", "[_...],_...->_...", _like(1))(
+    kernels.joined_like, NO_GRADIENT
 )
-JOINED_LIKE = _op(
-    "ListJoinedLike",
-    "list:A, like:A, lengths:I",
-    "[_...],_...->_...",
-    _like(1),
-    kernels.joined_like,
-    NO_GRADIENT,
-)
-LIST_OF_JOINED = _op(
-    "ListOfJoined", "value:A, list:A", "_...,[_...]->[_...]", _list, kernels.cut_like, NO_GRADIENT
+LIST_OF_JOINED = _op("ListOfJoined", "value:A, list:A", "_...,[_...]->[_...]", _list)(
+    kernels.cut_like, NO_GRADIENT
 )
 
 
@@ -187,64 +141,32 @@ def _split_gradient(op: Operation, dy: Tensor) -> tuple[Any, ...]:
     return dy, apply(JOINED_LIKE, dy, value, lengths), None
 
 
-RESERVE = _op("ListReserve", "size:I", "#->[...]", _list, kernels.reserve, NO_GRADIENT)
-ZEROS = _op("ListZeros", "list:A, empty:A", "[...]->[...]", _list, kernels.zeros, NO_GRADIENT)
+RESERVE = _op("ListReserve", "size:I", "#->[...]", _list)(kernels.reserve, NO_GRADIENT)
+ZEROS = _op("ListZeros", "list:A, empty:A", "[...]->[...]", _list)(kernels.zeros, NO_GRADIENT)
 # The gradient of the list that was written to is that of the new one: nothing ever reads, of the
 # old list, the item that was not there.
-WRITE = _op(
-    "ListWrite",
-    "list:A, index:I, value:A",
-    "[...],,...->[...]",
-    _list,
-    kernels.write,
-    _write_gradient,
+WRITE = _op("ListWrite", "list:A, index:I, value:A", "[...],,...->[...]", _list)(
+    kernels.write, _write_gradient
 )
-READ = _op(
-    "ListRead",
-    "list:A, index:I",
-    "[...]->...",
-    _item,
-    kernels.read,
-    lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None),
-    block=_read_of_block,
+READ = _op("ListRead", "list:A, index:I", "[...]->...", _item)(
+    kernels.read, lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None), block=_read_of_block
 )
-STACK = _op(
-    "ListStack",
-    "list:A",
-    "[...]->#...",
-    _rows,
-    kernels.stack,
-    lambda op, dy: apply(LIST_OF_ROWS, dy),
-    block=_rows_of_block,
+STACK = _op("ListStack", "list:A", "[...]->#...", _rows)(
+    kernels.stack, lambda op, dy: apply(LIST_OF_ROWS, dy), block=_rows_of_block
 )
-UNSTACK = _op(
-    "ListUnstack", "list:A, value:A", "[...],_...->[...]", _list, kernels.unstack, _unstack_gradient
+UNSTACK = _op("ListUnstack", "list:A, value:A", "[...],_...->[...]", _list)(
+    kernels.unstack, _unstack_gradient
 )
-GATHER = _op(
-    "ListGather",
-    "list:A, indices:I",
-    "[...]->_...",
-    _rows,
+GATHER = _op("ListGather", "list:A, indices:I", "[...]->_...", _rows)(
     kernels.gather,
     lambda op, dy: (apply(LIST_OF_PICKED, op.inputs[1], dy), None),
     block=_rows_of_block,
 )
-SCATTER = _op(
-    "ListScatter",
-    "list:A, indices:I, value:A",
-    "[...],,_...->[...]",
-    _list,
-    kernels.scatter,
-    _scatter_gradient,
+SCATTER = _op("ListScatter", "list:A, indices:I, value:A", "[...],,_...->[...]", _list)(
+    kernels.scatter, _scatter_gradient
 )
-CONCAT = _op(
-    "ListConcat",
-    "list:A",
-    "[_...]->_...",
-    _joined,
-    kernels.concat,
-    lambda op, dy: apply(LIST_OF_JOINED, dy, op.inputs[0]),
-    block=_read_of_block,
+CONCAT = _op("ListConcat", "list:A", "[_...]->_...", _joined)(
+    kernels.concat, lambda op, dy: apply(LIST_OF_JOINED, dy, op.inputs[0]), block=_read_of_block
 )
 
 
@@ -259,16 +181,11 @@ def _split(inputs: tuple[Spec, ...], **attrs: Any) -> Spec:
     return LIST
 
 
-SPLIT = _op(
-    "ListSplit",
-    "list:A, value:A, lengths:I",
-    "[_...],_...->[_...]",
-    _split,
-    kernels.split,
-    _split_gradient,
+SPLIT = _op("ListSplit", "list:A, value:A, lengths:I", "[_...],_...->[_...]", _split)(
+    kernels.split, _split_gradient
 )
-SIZE = _op(
-    "ListSize", "list:A", "[...]->", lambda inputs: Spec(int32, ()), kernels.size, NO_GRADIENT
+SIZE = _op("ListSize", "list:A", "[...]->", lambda inputs: Spec(int32, ()))(
+    kernels.size, NO_GRADIENT
 )
 
 # -- what changes in a run: what was read of an array, and arrays of gradients ---------------------
@@ -286,33 +203,18 @@ READ_ONCE = _op(
     "list:A, *indices_and_begin:A",
     "[...]->[...],[]",
     lambda inputs: (_list_at(inputs), LIST),
-    kernels.read_once,
-    _first,
     "changes",
     gives_on=True,
-)
+)(kernels.read_once, _first)
 NOT_READ = _op(
-    "ListNotRead",
-    "list:A, *indices_and_begin:A",
-    "[...]->[...]",
-    _list_at,
-    kernels.not_read,
-    _first,
-    "sees",
-    gives_on=True,
-)
-PRESENT = _op(
-    "ListPresent", "list:A, begin:A", "[...],[...]->[...]", _list, kernels.present, _first, "sees"
+    "ListNotRead", "list:A, *indices_and_begin:A", "[...]->[...]", _list_at, "sees", gives_on=True
+)(kernels.not_read, _first)
+PRESENT = _op("ListPresent", "list:A, begin:A", "[...],[...]->[...]", _list, "sees")(
+    kernels.present, _first
 )
 AGGREGATE = _op(
-    "ListAggregate",
-    "list:A, more:A, begin:A",
-    "[...],[...],[...]->[...]",
-    _list,
-    kernels.aggregate,
-    lambda op, dy: (dy, dy, None),
-    "changes",
-)
+    "ListAggregate", "list:A, more:A, begin:A", "[...],[...],[...]->[...]", _list, "changes"
+)(kernels.aggregate, lambda op, dy: (dy, dy, None))
 
 
 def built_again(definition: OpDef, inputs: Sequence[Tensor]) -> Tensor:

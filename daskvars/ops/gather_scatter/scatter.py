@@ -26,7 +26,7 @@ from daskvars.ops.array import constant
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.math.arithmetic import negative
 from daskvars.ops.rules import axes
-from daskvars.ops.state.assign import handle_of, scattering
+from daskvars.ops.state.assign import SCATTERS, handle_of, scattering
 from daskvars.shapes import Shape
 from daskvars.surface.accepted import ACCEPTED, accepts
 from daskvars.surface.signatures import Argument, Family, named, with_example
@@ -193,6 +193,8 @@ def _changed(inputs: Sequence[Spec], *, mode: str) -> Spec:
     return inputs[0]
 
 
+# What gives a function, by its docstring's first line and its example's result.
+Documented = Callable[[str, list[int]], Callable[..., Tensor]]
 TENSOR_SCATTER = """{summary}
 
 Args:
@@ -210,9 +212,7 @@ Raises:
 """
 
 
-def _tensor_scatter(
-    type: str, mode: str, gradient: Callable[..., Any], summary: str, result: list[int]
-) -> Callable[..., Tensor]:
+def _tensor_scatter(type: str, mode: str, gradient: Callable[..., Any]) -> Documented:
     kind = "T" if mode == "update" else "N"
     definition = OpDef(
         type,
@@ -228,12 +228,14 @@ def _tensor_scatter(
     ) -> Tensor:
         return apply(definition, tensor, indices, updates, name=name, mode=mode)
 
-    name = f"tensor_scatter_{mode}"
-    doc = TENSOR_SCATTER.format(
-        summary=summary, type=type, kind="dtype" if mode == "update" else "number"
-    )
-    call = f"{name}([1, 2, 3, 4], [[0], [2]], [10, 20]).numpy().tolist()"
-    return named(function, name, with_example(doc, f"{call} -> {result}"))
+    def documented(summary: str, result: list[int]) -> Callable[..., Tensor]:
+        name = f"tensor_scatter_{mode}"
+        taken = "dtype" if mode == "update" else "number"
+        doc = TENSOR_SCATTER.format(summary=summary, type=type, kind=taken)
+        call = f"{name}([1, 2, 3, 4], [[0], [2]], [10, 20]).numpy().tolist()"
+        return named(function, name, with_example(doc, f"{call} -> {result}"))
+
+    return documented
 
 
 def _update_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None, Tensor]:
@@ -242,27 +244,16 @@ def _update_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None, Tensor]:
     return kept, None, gather_nd(dy, indices)
 
 
-tensor_scatter_update = _tensor_scatter(
-    "TensorScatterUpdate",
-    "update",
-    _update_gradient,
+tensor_scatter_update = _tensor_scatter("TensorScatterUpdate", "update", _update_gradient)(
     "Return a tensor with the slices at some coordinates replaced; of two the last counts.",
     [10, 2, 20, 4],
 )
 tensor_scatter_add = _tensor_scatter(
-    "TensorScatterAdd",
-    "add",
-    lambda op, dy: (dy, None, gather_nd(dy, op.inputs[1])),
-    "Return a tensor with `updates` added at some coordinates.",
-    [11, 2, 23, 4],
-)
+    "TensorScatterAdd", "add", lambda op, dy: (dy, None, gather_nd(dy, op.inputs[1]))
+)("Return a tensor with `updates` added at some coordinates.", [11, 2, 23, 4])
 tensor_scatter_sub = _tensor_scatter(
-    "TensorScatterSub",
-    "sub",
-    lambda op, dy: (dy, None, negative(gather_nd(dy, op.inputs[1]))),
-    "Return a tensor with `updates` subtracted at some coordinates.",
-    [-9, 2, -17, 4],
-)
+    "TensorScatterSub", "sub", lambda op, dy: (dy, None, negative(gather_nd(dy, op.inputs[1])))
+)("Return a tensor with `updates` subtracted at some coordinates.", [-9, 2, -17, 4])
 
 
 # -- the same in variables ---------------------------------------------------------------------
@@ -284,11 +275,11 @@ def _rows_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Acc
 
 SCATTERS_ND = Family(
     {
+        **SCATTERS.arguments,
         "ref": Argument("the Variable, or its tensor of reference type.", type="VariableLike"),
         "indices": Argument("[..., k] int32 or int64, coordinates."),
         "updates": Argument("[*indices.shape[:-1], *ref.shape[k:]], of the dtype of the variable."),
         "use_locking": Argument(ACCEPTED["use_locking"].text, True, "bool"),
-        "name": Argument('name of the operation, by default "{type}".', None, "str"),
     },
     returns="The new value of the variable, of its shape and dtype.",
     raises="ValueError: the shapes do not fit.\n"
@@ -300,9 +291,12 @@ v = dv.Variable([1, 2, 3, 4])
 dv.{name}(v, [[0], [2]], [10, 20]).numpy().tolist() -> {result}"""
 
 
-def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callable[..., Tensor]:
-    name = f"scatter_nd_{mode}"
-    doc = with_example(summary, SCATTER_ND_EXAMPLE.format(name=name, result=result))
+def _scatter_nd(type: str, mode: str) -> Documented:
+    def documented(summary: str, result: list[int]) -> Callable[..., Tensor]:
+        name = f"scatter_nd_{mode}"
+        doc = with_example(summary, SCATTER_ND_EXAMPLE.format(name=name, result=result))
+        return scattering(SCATTERS_ND, __name__, name, type, mode, doc, pattern, **rules)
+
     rules = {
         "infer": _scattered_into,
         "kernel": part_writes.scatter_nd,
@@ -310,26 +304,19 @@ def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callab
         "check": part_writes.check_coordinates,
     }
     pattern = Movement(_rows_access, view=False)
-    return scattering(SCATTERS_ND, __name__, name, type, mode, doc, pattern, **rules)
+    return documented
 
 
-scatter_nd_update = _scatter_nd(
-    "ScatterNdUpdate",
-    "update",
-    [10, 2, 20, 4],
+scatter_nd_update = _scatter_nd("ScatterNdUpdate", "update")(
     "Set slices of a variable at some coordinates; of two for one place the last counts.",
+    [10, 2, 20, 4],
 )
-scatter_nd_add = _scatter_nd(
-    "ScatterNdAdd",
-    "add",
-    [11, 2, 23, 4],
+scatter_nd_add = _scatter_nd("ScatterNdAdd", "add")(
     "Add to slices of a variable at some coordinates; those of equal coordinates add up.",
+    [11, 2, 23, 4],
 )
-scatter_nd_sub = _scatter_nd(
-    "ScatterNdSub",
-    "sub",
-    [-9, 2, -17, 4],
-    "Subtract from slices of a variable at some coordinates.",
+scatter_nd_sub = _scatter_nd("ScatterNdSub", "sub")(
+    "Subtract from slices of a variable at some coordinates.", [-9, 2, -17, 4]
 )
 
 

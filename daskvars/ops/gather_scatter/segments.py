@@ -24,6 +24,7 @@ from daskvars.ops.math.comparison import equal
 from daskvars.ops.math.division import div_no_nan, divide
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.families import TYPES
 from daskvars.surface.signatures import named, with_example
 
 # -- ids in any order --------------------------------------------------------------------------
@@ -146,11 +147,12 @@ def _unsorted_function(
     kernel: Callable[..., Any],
     combine: str,
     gradient: Callable[..., Any],
-    summary: str,
-    types: str,
-    empty: str,
-    result: str,
-) -> Callable[..., Tensor]:
+) -> Callable[[str, str, str], Callable[..., Tensor]]:
+    """Define an op, and return what gives its function.
+
+    That is called with the docstring's first line, what an empty segment has, and the example's
+    result.
+    """
     definition = OpDef(
         type,
         f"data:{letter}, segment_ids:I",
@@ -168,9 +170,12 @@ def _unsorted_function(
         number = axes.as_operand(num_segments)
         return apply(definition, data, segment_ids, name=name, num_segments=number)
 
-    doc = UNSORTED.format(summary=summary, types=types, type=type, empty=empty)
-    call = f"{name}([5, 3, 2, 9], [0, 1, 0, -1], 2).numpy().tolist()"
-    return named(function, name, with_example(doc, f"{call} -> {result}"))
+    def documented(summary: str, empty: str, result: str) -> Callable[..., Tensor]:
+        doc = UNSORTED.format(summary=summary, types=TYPES[letter], type=type, empty=empty)
+        call = f"{name}([5, 3, 2, 9], [0, 1, 0, -1], 2).numpy().tolist()"
+        return named(function, name, with_example(doc, f"{call} -> {result}"))
+
+    return documented
 
 
 unsorted_segment_sum: Callable[..., Tensor] = _unsorted_function(
@@ -180,11 +185,7 @@ unsorted_segment_sum: Callable[..., Tensor] = _unsorted_function(
     segment.segment_sum,
     "add",
     lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
-    "Add up the rows of each segment.",
-    "any number",
-    "zeros",
-    "[7, 3]",
-)
+)("Add up the rows of each segment.", "zeros", "[7, 3]")
 unsorted_segment_max = _unsorted_function(
     "unsorted_segment_max",
     "UnsortedSegmentMax",
@@ -192,8 +193,8 @@ unsorted_segment_max = _unsorted_function(
     segment.segment_max,
     "maximum",
     _extreme_gradient,
+)(
     "Return the largest of each segment's rows, element by element.",
-    "real",
     "the lowest number of the dtype",
     "[5, 3]",
 )
@@ -204,8 +205,8 @@ unsorted_segment_min = _unsorted_function(
     segment.segment_min,
     "minimum",
     _extreme_gradient,
+)(
     "Return the smallest of each segment's rows, element by element.",
-    "real",
     "the highest number of the dtype",
     "[2, 3]",
 )
@@ -216,11 +217,7 @@ unsorted_segment_prod = _unsorted_function(
     segment.segment_prod,
     "multiply",
     _product_gradient,
-    "Multiply the rows of each segment.",
-    "any number",
-    "ones",
-    "[10, 3]",
-)
+)("Multiply the rows of each segment.", "ones", "[10, 3]")
 
 
 def _sums_and_counts(data: Any, segment_ids: Any, num_segments: Any) -> tuple[Tensor, Tensor]:
@@ -333,21 +330,13 @@ Returns:
 Raises:
   ValueError: `segment_ids` has not one id for each row.
   InvalidArgumentError: (when run) the ids decrease or are negative.
-
->>> import daskvars as dv
->>> {example}
 """
 
 
 def _sorted_function(
-    name: str,
-    type: str,
-    letter: str,
-    gradient: Callable[..., Any] | NoGradient,
-    summary: str,
-    types: str,
-    example: str,
-) -> Callable[..., Tensor]:
+    name: str, type: str, letter: str, gradient: Callable[..., Any] | NoGradient
+) -> Callable[[str, str], Callable[..., Tensor]]:
+    """Define an op; return what gives its function, by its docstring's first line and example."""
     definition = OpDef(
         type,
         f"data:{letter}, segment_ids:I",
@@ -364,54 +353,33 @@ def _sorted_function(
             result.set_shape((int(ids[-1]) + 1, *result.spec.shape[1:]))
         return result
 
-    doc = SORTED.format(
-        summary=summary, types=types, type=type, example=example, empty=1 if "Prod" in type else 0
-    )
-    return named(function, name, doc)
+    def documented(summary: str, example: str) -> Callable[..., Tensor]:
+        empty = 1 if "Prod" in type else 0
+        doc = SORTED.format(summary=summary, types=TYPES[letter], type=type, empty=empty)
+        return named(function, name, with_example(doc, f"import daskvars as dv\n{example}"))
+
+    return documented
 
 
 segment_sum = _sorted_function(
-    "segment_sum",
-    "SegmentSum",
-    "N",
-    lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
+    "segment_sum", "SegmentSum", "N", lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None)
+)(
     "Add up the rows of each segment.",
-    "any number",
-    "segment_sum([1, 2, 3], [0, 0, 1]).numpy().tolist()\n[3, 3]",
+    "segment_sum([1, 2, 3], [0, 0, 1]).numpy().tolist() -> [3, 3]",
 )
-segment_prod = _sorted_function(
-    "segment_prod",
-    "SegmentProd",
-    "N",
-    NO_GRADIENT,
+segment_prod = _sorted_function("segment_prod", "SegmentProd", "N", NO_GRADIENT)(
     "Multiply the rows of each segment.",
-    "any number",
-    "segment_prod([2, 3, 4], [0, 0, 1]).numpy().tolist()\n[6, 4]",
+    "segment_prod([2, 3, 4], [0, 0, 1]).numpy().tolist() -> [6, 4]",
 )
-segment_max = _sorted_function(
-    "segment_max",
-    "SegmentMax",
-    "R",
-    _sorted_extreme_gradient,
+segment_max = _sorted_function("segment_max", "SegmentMax", "R", _sorted_extreme_gradient)(
     "Return the largest of each segment's rows, element by element.",
-    "real",
-    "segment_max([1, 2, 3], [0, 0, 2]).numpy().tolist()\n[2, 0, 3]",
+    "segment_max([1, 2, 3], [0, 0, 2]).numpy().tolist() -> [2, 0, 3]",
 )
-segment_min = _sorted_function(
-    "segment_min",
-    "SegmentMin",
-    "R",
-    _sorted_extreme_gradient,
+segment_min = _sorted_function("segment_min", "SegmentMin", "R", _sorted_extreme_gradient)(
     "Return the smallest of each segment's rows, element by element.",
-    "real",
-    "segment_min([1, 2, 3], [0, 0, 1]).numpy().tolist()\n[1, 3]",
+    "segment_min([1, 2, 3], [0, 0, 1]).numpy().tolist() -> [1, 3]",
 )
-segment_mean = _sorted_function(
-    "segment_mean",
-    "SegmentMean",
-    "R",
-    _sorted_mean_gradient,
+segment_mean = _sorted_function("segment_mean", "SegmentMean", "R", _sorted_mean_gradient)(
     "Return the mean of the rows of each segment.",
-    "real",
-    "segment_mean([1.0, 2.0, 3.0], [0, 0, 1]).numpy().tolist()\n[1.5, 3.0]",
+    "segment_mean([1.0, 2.0, 3.0], [0, 0, 1]).numpy().tolist() -> [1.5, 3.0]",
 )

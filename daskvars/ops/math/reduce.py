@@ -254,11 +254,12 @@ def _function(
     function_name: str,
     definition: OpDef,
     types: str,
-    summary: str,
-    example: str,
     of_integers: Callable[..., Tensor] | None = None,
-) -> ReductionFunction:
-    """Return the function of a reduction, another one for integers where that is given."""
+) -> Callable[[str, str], ReductionFunction]:
+    """Return what gives the function of a reduction, by its docstring's first line and example.
+
+    Of integers it is `of_integers`, where that is given.
+    """
 
     allowed = definition.arguments[0].allowed or frozenset()
     hint = next(iter(allowed)) if len(allowed) == 1 else None  # of an empty list, say
@@ -278,56 +279,37 @@ def _function(
             return of_integers(x, axis, keepdims, name)
         return apply(definition, x, name=name, axis=axes_of(axis, x), keepdims=bool(keepdims))
 
-    doc = REDUCTION.format(summary=summary, types=types, type=definition.type)
-    return named(reduce, function_name, with_example(doc, example))
+    def documented(summary: str, example: str) -> ReductionFunction:
+        doc = REDUCTION.format(summary=summary, types=types, type=definition.type)
+        return named(reduce, function_name, with_example(doc, example))
+
+    return documented
 
 
-reduce_sum = _function(
-    "reduce_sum",
-    SUM,
-    "any number",
-    "Add up elements along axes.",
-    "reduce_sum([[1, 2], [3, 4]], axis=0).numpy().tolist() -> [4, 6]",
+reduce_sum = _function("reduce_sum", SUM, "any number")(
+    "Add up elements along axes.", "reduce_sum([[1, 2], [3, 4]], axis=0).numpy().tolist() -> [4, 6]"
 )
-reduce_prod = _function(
-    "reduce_prod",
-    PROD,
-    "any number",
+reduce_prod = _function("reduce_prod", PROD, "any number")(
     "Multiply elements along axes.",
     "reduce_prod([[1, 2], [3, 4]], axis=1, keepdims=True).numpy().tolist() -> [[2], [12]]",
 )
-reduce_max = _function(
-    "reduce_max",
-    MAX,
-    "real",
+reduce_max = _function("reduce_max", MAX, "real")(
     "Return the largest element along axes. Its gradient is shared among equal ones.",
     "reduce_max([[1, 5], [7, 2]], axis=-1).numpy().tolist() -> [5, 7]",
 )
-reduce_min = _function(
-    "reduce_min",
-    MIN,
-    "real",
+reduce_min = _function("reduce_min", MIN, "real")(
     "Return the smallest element along axes. Its gradient is shared among equal ones.",
     "reduce_min([[1, 5], [7, 2]], axis=[0, 1]).numpy().tolist() -> 1",
 )
-reduce_all = _function(
-    "reduce_all",
-    ALL,
-    "bool",
+reduce_all = _function("reduce_all", ALL, "bool")(
     "Return whether all elements hold, along axes.",
     "reduce_all([[True, False], [True, True]], axis=1).numpy().tolist() -> [False, True]",
 )
-reduce_any = _function(
-    "reduce_any",
-    ANY,
-    "bool",
+reduce_any = _function("reduce_any", ANY, "bool")(
     "Return whether any element holds, along axes.",
     "reduce_any([[True, False], [False, False]], axis=1).numpy().tolist() -> [True, False]",
 )
-reduce_logsumexp = _function(
-    "reduce_logsumexp",
-    LOGSUMEXP,
-    "floating or complex",
+reduce_logsumexp = _function("reduce_logsumexp", LOGSUMEXP, "floating or complex")(
     "Return log(sum(exp(elements))) along axes, without overflow.",
     "round(float(reduce_logsumexp([1000.0, 1000.0])), 3) -> 1000.693",
 )
@@ -339,13 +321,9 @@ def _mean_of_integers(x: Tensor, axis: Any, keepdims: bool | None, name: str | N
         return truncatediv(total, _reduced_number(total.op, x.dtype.base_dtype), name=scope)
 
 
-reduce_mean = _function(
-    "reduce_mean",
-    MEAN,
-    "any number",
+reduce_mean = _function("reduce_mean", MEAN, "any number", _mean_of_integers)(
     "Return the mean along axes; of integers without its fraction.",
     "float(reduce_mean([1.0, 2.0])), int(reduce_mean([1, 2])) -> (1.5, 1)",
-    _mean_of_integers,
 )
 
 # -- positions ---------------------------------------------------------------------------------

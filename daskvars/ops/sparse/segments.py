@@ -44,9 +44,9 @@ def _segment(
     type: str,
     of_sorted: Callable[..., Tensor],
     of_any: Callable[..., Tensor],
-    summary: str,
-    shown: str,
-) -> Callable[..., Tensor]:
+) -> Callable[[str, str], Callable[..., Tensor]]:
+    """Return what gives a function, by what its docstring begins with and its example shows."""
+
     def function(
         data: Any,
         indices: TensorLike,
@@ -61,7 +61,11 @@ def _segment(
                 return of_sorted(rows, ids)
             return of_any(rows, segments.in_order(ids, num_segments), num_segments)
 
-    return named(function, name, DOC.format(summary=summary, type=type, function=name, shown=shown))
+    def documented(summary: str, shown: str) -> Callable[..., Tensor]:
+        doc = DOC.format(summary=summary, type=type, function=name, shown=shown)
+        return named(function, name, doc)
+
+    return documented
 
 
 def _sorted_sqrt_n(rows: Tensor, ids: TensorLike) -> Tensor:
@@ -75,26 +79,11 @@ def _count(ids: Tensor) -> Tensor:
 
 
 segment_sum = _segment(
-    "segment_sum",
-    "SparseSegmentSum",
-    segments.segment_sum,
-    segments.unsorted_segment_sum,
-    "Add up segments",
-    "[5.0, 2.0]",
-)
+    "segment_sum", "SparseSegmentSum", segments.segment_sum, segments.unsorted_segment_sum
+)("Add up segments", "[5.0, 2.0]")
 segment_mean = _segment(
-    "segment_mean",
-    "SparseSegmentMean",
-    segments.segment_mean,
-    segments.unsorted_segment_mean,
-    "Return the means of segments",
-    "[2.5, 2.0]",
-)
+    "segment_mean", "SparseSegmentMean", segments.segment_mean, segments.unsorted_segment_mean
+)("Return the means of segments", "[2.5, 2.0]")
 segment_sqrt_n = _segment(
-    "segment_sqrt_n",
-    "SparseSegmentSqrtN",
-    _sorted_sqrt_n,
-    segments.unsorted_segment_sqrt_n,
-    "Return the sums over the square roots of the numbers",
-    "[3.535533905029297, 2.0]",
-)
+    "segment_sqrt_n", "SparseSegmentSqrtN", _sorted_sqrt_n, segments.unsorted_segment_sqrt_n
+)("Return the sums over the square roots of the numbers", "[3.535533905029297, 2.0]")

@@ -377,56 +377,42 @@ def scattering(
     return family.function(module, name, order, call, doc, type=type)
 
 
-def _scatter(type: str, mode: str, summary: str, result: list[float]) -> Scatter:
-    name = f"scatter_{mode}"
-    doc = with_example(summary, EXAMPLE.format(name=name, result=result))
+def _scatter(type: str, mode: str) -> Callable[[str, list[float]], Scatter]:
+    def documented(summary: str, result: list[float]) -> Scatter:
+        name = f"scatter_{mode}"
+        doc = with_example(summary, EXAMPLE.format(name=name, result=result))
+        return scattering(SCATTERS, __name__, name, type, mode, doc, ScatterInto(), **rules)
+
     rules = {
         "infer": _scattered,
         "kernel": segment.scatter_rows,
         "in_place": segment.scatter_rows_into,
         "check": segment.check_rows,
     }
-    return scattering(SCATTERS, __name__, name, type, mode, doc, ScatterInto(), **rules)
+    return documented
 
 
-scatter_update = _scatter(
-    "ScatterUpdate",
-    "update",
+scatter_update = _scatter("ScatterUpdate", "update")(
     "Set rows of a variable, ``ref[indices] = updates``; of two for one row the last counts.",
     [8.0, 2.0, 4.0],
 )
-scatter_add = _scatter(
-    "ScatterAdd", "add", "Add to rows of a variable; repeated indices add up.", [14.0, 2.0, 4.0]
+scatter_add = _scatter("ScatterAdd", "add")(
+    "Add to rows of a variable; repeated indices add up.", [14.0, 2.0, 4.0]
 )
-scatter_sub = _scatter(
-    "ScatterSub",
-    "sub",
-    "Subtract from rows of a variable, for repeated indices each.",
-    [-6.0, 2.0, 4.0],
+scatter_sub = _scatter("ScatterSub", "sub")(
+    "Subtract from rows of a variable, for repeated indices each.", [-6.0, 2.0, 4.0]
 )
-scatter_mul = _scatter(
-    "ScatterMul",
-    "mul",
-    "Multiply rows of a variable, for repeated indices by each.",
-    [64.0, 2.0, 4.0],
+scatter_mul = _scatter("ScatterMul", "mul")(
+    "Multiply rows of a variable, for repeated indices by each.", [64.0, 2.0, 4.0]
 )
-scatter_div = _scatter(
-    "ScatterDiv",
-    "div",
-    "Divide rows of a variable, for repeated indices by each.",
-    [0.25, 2.0, 4.0],
+scatter_div = _scatter("ScatterDiv", "div")(
+    "Divide rows of a variable, for repeated indices by each.", [0.25, 2.0, 4.0]
 )
-scatter_min = _scatter(
-    "ScatterMin",
-    "min",
-    "Set rows of a variable to the smallest of themselves and the updates.",
-    [2.0, 2.0, 4.0],
+scatter_min = _scatter("ScatterMin", "min")(
+    "Set rows of a variable to the smallest of themselves and the updates.", [2.0, 2.0, 4.0]
 )
-scatter_max = _scatter(
-    "ScatterMax",
-    "max",
-    "Set rows of a variable to the largest of themselves and the updates.",
-    [8.0, 2.0, 4.0],
+scatter_max = _scatter("ScatterMax", "max")(
+    "Set rows of a variable to the largest of themselves and the updates.", [8.0, 2.0, 4.0]
 )
 
 

@@ -6,6 +6,8 @@ argument means is said once, with the words of the family.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +84,8 @@ OF_VOLUMES = {
     "outputs": "outputs",
     "outputs_each": "outputs",
 }
+Documented = Callable[[str], Callable[..., Tensor]]
+WORDS = {CONV2D: OF_IMAGES, DEPTHWISE: OF_CHANNELS, CONV3D: OF_VOLUMES}
 
 
 def _window(family: Convolution, given: dict[str, Any]) -> dict[str, Any]:
@@ -93,26 +97,27 @@ def _filter(given: dict[str, Any]) -> Any:
     return either(given.get("filters"), given["filter"], "filters", "filter")
 
 
-def _forward(
-    family: Convolution, name: str, order: str, doc: str, words: dict[str, str]
-) -> Callable[..., Tensor]:
-    """Return the function of a convolution. See `Family.function`."""
+def _forward(family: Convolution, name: str, order: str) -> Documented:
+    """Return what gives the function of a convolution, by its docstring. See `Family.function`."""
+    words = WORDS[family]
 
     def call(given: dict[str, Any]) -> Tensor:
         options = _window(family, given)
         return apply(family.forward, given["input"], _filter(given), name=given["name"], **options)
 
-    returns = "\n\nReturns:\n  [batch, {windows}, {outputs}] of the dtype of `input`.\n\n"
-    summary, _, example = doc.partition("\n\n")
-    doc = summary + returns.format(**words) + example
-    type = family.forward.type
-    return CONVOLUTIONS.function(__name__, name, order, call, doc, type=type, **words)
+    def documented(doc: str) -> Callable[..., Tensor]:
+        returns = "\n\nReturns:\n  [batch, {windows}, {outputs}] of the dtype of `input`.\n\n"
+        summary, _, example = inspect.cleandoc(doc).partition("\n\n")
+        doc = summary + returns.format(**words) + example
+        type = family.forward.type
+        return CONVOLUTIONS.function(__name__, name, order, call, doc, type=type, **words)
+
+    return documented
 
 
-def _for_images(
-    family: Convolution, name: str, order: str, of: str, words: dict[str, str], example: str
-) -> Callable[..., Tensor]:
-    """Return the function of a gradient with respect to images, of the function `of`."""
+def _for_images(family: Convolution, name: str, order: str, example: str) -> Callable[..., Tensor]:
+    """Return the function of a gradient with respect to images."""
+    words, of = WORDS[family], name.removesuffix("_backprop_input")
 
     def call(given: dict[str, Any]) -> Tensor:
         sizes, dy = as_sizes(given["input_sizes"]), given["out_backprop"]
@@ -135,10 +140,9 @@ def _for_images(
     return CONVOLUTIONS.function(__name__, name, order, call, doc, type=type, **words)
 
 
-def _for_filter(
-    family: Convolution, name: str, order: str, of: str, words: dict[str, str], example: str
-) -> Callable[..., Tensor]:
-    """Return the function of a gradient with respect to the filter, of the function `of`."""
+def _for_filter(family: Convolution, name: str, order: str, example: str) -> Callable[..., Tensor]:
+    """Return the function of a gradient with respect to the filter."""
+    words, of = WORDS[family], name.removesuffix("_backprop_filter")
 
     def call(given: dict[str, Any]) -> Tensor:
         x, dy, name = given["input"], given["out_backprop"], given["name"]
@@ -154,10 +158,8 @@ def _for_filter(
     return CONVOLUTIONS.function(__name__, name, order, call, doc, type=type, **words)
 
 
-def _transpose(
-    family: Convolution, name: str, order: str, doc: str, words: dict[str, str]
-) -> Callable[..., Tensor]:
-    """Return the function of a convolution's transpose. See `Family.function`."""
+def _transpose(family: Convolution, name: str, order: str) -> Documented:
+    """Return what gives the function of a convolution's transpose, by its docstring."""
 
     def call(given: dict[str, Any]) -> Tensor:
         value = either(given["input"], given["value"], "input", "value")
@@ -171,7 +173,8 @@ def _transpose(
                 family.backward_images, filter, value, name=scope, input_shape=sizes, **options
             )
 
-    return TRANSPOSES.function(__name__, name, order, call, doc, type=name, **words)
+    words = WORDS[family]
+    return functools.partial(TRANSPOSES.function, __name__, name, order, call, type=name, **words)
 
 
 def as_sizes(value: TensorLike) -> Any:
@@ -191,22 +194,19 @@ conv2d = _forward(
     CONV2D,
     "conv2d",
     f"input filter=None strides=None padding=None use_cudnn_on_gpu {WINDOW} filters",
-    """Convolve images with a filter (cross-correlation).
+)("""
+    Convolve images with a filter (cross-correlation).
 
     >>> import daskvars as dv
     >>> image, filter = dv.ones([1, 3, 3, 1]), dv.ones([2, 2, 1, 1])
     >>> conv2d(image, filter, strides=1, padding="VALID").numpy().ravel().tolist()
     [4.0, 4.0, 4.0, 4.0]
-    """,
-    OF_IMAGES,
-)
+    """)
 conv2d_backprop_input = _for_images(
     CONV2D,
     "conv2d_backprop_input",
     "input_sizes filter=None out_backprop=None strides=None padding=None use_cudnn_on_gpu "
     f"{WINDOW} filters",
-    "conv2d",
-    OF_IMAGES,
     "dy, filter = [[[[1.0]]]], [[[[2.0]], [[3.0]]]]\n"
     'conv2d_backprop_input([1, 1, 2, 1], filter, dy, 1, "VALID").numpy().ravel().tolist() -> '
     "[2.0, 3.0]",
@@ -215,8 +215,6 @@ conv2d_backprop_filter = _for_filter(
     CONV2D,
     "conv2d_backprop_filter",
     f"input filter_sizes out_backprop strides=None padding=None use_cudnn_on_gpu {WINDOW}",
-    "conv2d",
-    OF_IMAGES,
     "dy, images = [[[[2.0]]]], [[[[5.0], [7.0]]]]\n"
     'conv2d_backprop_filter(images, [1, 2, 1, 1], dy, 1, "VALID").numpy().ravel().tolist() -> '
     "[10.0, 14.0]",
@@ -226,7 +224,8 @@ conv2d_transpose = _transpose(
     "conv2d_transpose",
     "value=None filter=None output_shape=None strides=None padding='SAME' data_format='NHWC' name "
     "input filters dilations",
-    """Apply the transpose of `conv2d`, often called deconvolution.
+)("""
+    Apply the transpose of `conv2d`, often called deconvolution.
 
     Source: Zeiler et al., "Deconvolutional Networks", 2010.
 
@@ -234,31 +233,24 @@ conv2d_transpose = _transpose(
     >>> conv2d_transpose(dv.ones([1, 1, 1, 1]), dv.ones([2, 2, 1, 1]), [1, 2, 2, 1],
     ...                  strides=2).numpy().ravel().tolist()
     [1.0, 1.0, 1.0, 1.0]
-    """,
-    OF_IMAGES,
-)
+    """)
 
 # -- each channel of images on its own ---------------------------------------------------------
 
 depthwise_conv2d_native = _forward(
-    DEPTHWISE,
-    "depthwise_conv2d_native",
-    f"input filter strides padding {WINDOW}",
-    """Convolve each channel with its own filters.
+    DEPTHWISE, "depthwise_conv2d_native", f"input filter strides padding {WINDOW}"
+)("""
+    Convolve each channel with its own filters.
 
     >>> import daskvars as dv
     >>> images, filters = dv.ones([1, 1, 1, 2]), dv.ones([1, 1, 2, 3])
     >>> depthwise_conv2d_native(images, filters, 1, "SAME").shape.as_list()
     [1, 1, 1, 6]
-    """,
-    OF_CHANNELS,
-)
+    """)
 depthwise_conv2d_native_backprop_input = _for_images(
     DEPTHWISE,
     "depthwise_conv2d_native_backprop_input",
     f"input_sizes filter out_backprop strides padding {WINDOW}",
-    "depthwise_conv2d_native",
-    OF_CHANNELS,
     "dy, filter = [[[[1.0, 1.0]]]], [[[[2.0], [3.0]]]]\n"
     "dx = depthwise_conv2d_native_backprop_input([1, 1, 1, 2], filter, dy, 1, 'SAME')\n"
     "dx.numpy().ravel().tolist() -> [2.0, 3.0]",
@@ -267,8 +259,6 @@ depthwise_conv2d_native_backprop_filter = _for_filter(
     DEPTHWISE,
     "depthwise_conv2d_native_backprop_filter",
     f"input filter_sizes out_backprop strides padding {WINDOW}",
-    "depthwise_conv2d_native",
-    OF_CHANNELS,
     "dy, images = [[[[1.0, 2.0]]]], [[[[5.0, 7.0]]]]\n"
     "dw = depthwise_conv2d_native_backprop_filter(images, [1, 1, 2, 1], dy, 1, 'SAME')\n"
     "dw.numpy().ravel().tolist() -> [5.0, 14.0]",
@@ -281,24 +271,19 @@ depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
 WINDOW3D = "data_format='NDHWC' dilations=(1,1,1,1,1) name"
 
 conv3d = _forward(
-    CONV3D,
-    "conv3d",
-    f"input filter=None strides=None padding=None {WINDOW3D} filters",
-    """Convolve volumes with a filter (cross-correlation).
+    CONV3D, "conv3d", f"input filter=None strides=None padding=None {WINDOW3D} filters"
+)("""
+    Convolve volumes with a filter (cross-correlation).
 
     >>> import daskvars as dv
     >>> volume, filter = dv.ones([1, 3, 2, 2, 1]), dv.ones([2, 2, 2, 1, 1])
     >>> conv3d(volume, filter, strides=1, padding="VALID").numpy().ravel().tolist()
     [8.0, 8.0]
-    """,
-    OF_VOLUMES,
-)
+    """)
 conv3d_backprop_filter = _for_filter(
     CONV3D,
     "conv3d_backprop_filter",
     f"input filter_sizes out_backprop strides padding {WINDOW3D}",
-    "conv3d",
-    OF_VOLUMES,
     "dy, volumes = [[[[[2.0]]]]], [[[[[5.0], [7.0]]]]]\n"
     'conv3d_backprop_filter(volumes, [1, 1, 2, 1, 1], dy, 1, "VALID").numpy().ravel().tolist() -> '
     "[10.0, 14.0]",
@@ -309,12 +294,11 @@ conv3d_transpose = _transpose(
     "conv3d_transpose",
     "value filter=None output_shape=None strides=None padding='SAME' data_format='NDHWC' name "
     "input filters dilations",
-    """Apply the transpose of `conv3d`, often called deconvolution.
+)("""
+    Apply the transpose of `conv3d`, often called deconvolution.
 
     >>> import daskvars as dv
     >>> value, filter = dv.ones([1, 1, 1, 1, 1]), dv.ones([2, 2, 2, 1, 1])
     >>> conv3d_transpose(value, filter, [1, 2, 2, 2, 1], strides=2).numpy().sum().item()
     8.0
-    """,
-    OF_VOLUMES,
-)
+    """)

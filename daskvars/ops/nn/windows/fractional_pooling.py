@@ -6,6 +6,7 @@ is an op without chance, so that the gradient has the same windows.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -168,8 +169,10 @@ POOLINGS = Family(
 )
 
 
-def _pooling(name: str, definition: OpDef, doc: str) -> Callable[..., tuple[Tensor, ...]]:
-    """Return the function of a pooling op."""
+def _pooling(
+    name: str, definition: OpDef
+) -> Callable[[str], Callable[..., tuple[Tensor, Tensor, Tensor]]]:
+    """Return what gives the function of a pooling op, by its docstring."""
 
     order = "value pooling_ratio pseudo_random overlapping deterministic seed seed2 name"
 
@@ -198,7 +201,7 @@ def _pooling(name: str, definition: OpDef, doc: str) -> Callable[..., tuple[Tens
             options = {"overlapping": bool(given["overlapping"])}
             return apply(definition, value, *begins, name=scope, **options), *begins
 
-    return POOLINGS.function(__name__, name, order, call, doc, type=definition.type)
+    return functools.partial(POOLINGS.function, __name__, name, order, call, type=definition.type)
 
 
 def _drawing(deterministic: bool, seed: int, seed2: int, axis: int) -> Callable[[Any], Tensor]:
@@ -213,10 +216,8 @@ def _drawing(deterministic: bool, seed: int, seed2: int, axis: int) -> Callable[
     return lambda shape: stateless_uniform(shape, seeds, dtype=dtypes.float64)
 
 
-fractional_max_pool = _pooling(
-    "fractional_max_pool",
-    MAX_POOL,
-    """Return the maximum of windows of unequal sizes, drawn at random.
+fractional_max_pool = _pooling("fractional_max_pool", MAX_POOL)("""
+    Return the maximum of windows of unequal sizes, drawn at random.
 
     Source: TensorFlow 1.15, ``tf.nn.fractional_max_pool``.
 
@@ -225,12 +226,9 @@ fractional_max_pool = _pooling(
     >>> output, rows, columns = fractional_max_pool(image, [1.0, 1.5, 3.0, 1.0], seed=1)
     >>> output.shape.as_list(), columns.numpy().tolist(), float(dv.reduce_max(output))
     ([1, 2, 1, 1], [0, 3], 8.0)
-    """,
-)
-fractional_avg_pool = _pooling(
-    "fractional_avg_pool",
-    AVG_POOL,
-    """Return the mean of windows of unequal sizes, drawn at random; of integers, cut off.
+    """)
+fractional_avg_pool = _pooling("fractional_avg_pool", AVG_POOL)("""
+    Return the mean of windows of unequal sizes, drawn at random; of integers, cut off.
 
     Source: TensorFlow 1.15, ``tf.nn.fractional_avg_pool``.
 
@@ -238,5 +236,4 @@ fractional_avg_pool = _pooling(
     >>> image = dv.reshape(dv.range(4.0), [1, 2, 2, 1])
     >>> fractional_avg_pool(image, [1.0, 2.0, 2.0, 1.0])[0].numpy().ravel().tolist()
     [1.5]
-    """,
-)
+    """)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -227,9 +228,12 @@ POOLINGS = Family(
 
 
 def _pooling(
-    name: str, definition: OpDef, types: str, doc: str, across: Callable[..., Tensor] | None = None
-) -> Callable[..., Tensor]:
-    """Return the function of a pooling op; `across` is what pools channels, where that is known."""
+    name: str, definition: OpDef, types: str, across: Callable[..., Tensor] | None = None
+) -> Callable[[str], Callable[..., Tensor]]:
+    """Return what gives the function of a pooling op, by its docstring.
+
+    `across` is what pools channels, where that is known.
+    """
     order = "value ksize=None strides=None padding=None data_format name input"
 
     def call(given: dict[str, Any]) -> Tensor:
@@ -247,7 +251,8 @@ def _pooling(
                 definition, value, name=scope, padding=padding, data_format=data_format, **options
             )
 
-    return POOLINGS.function(__name__, name, order, call, doc, types=types, type=definition.type)
+    words = {"types": types, "type": definition.type}
+    return functools.partial(POOLINGS.function, __name__, name, order, call, **words)
 
 
 def _max_of_channels(
@@ -285,11 +290,8 @@ def _max_of_channels(
     return reshape(pooled, [*sizes[:3], sizes[3] // size], name=name)
 
 
-max_pool = _pooling(
-    "max_pool",
-    MAX_POOL,
-    "real",
-    """Return the maximum of each window; padding never wins.
+max_pool = _pooling("max_pool", MAX_POOL, "real", _max_of_channels)("""
+    Return the maximum of each window; padding never wins.
 
     With a window of several channels (``ksize=[1, 1, 1, k]`` and `strides` as that) that of each
     ``k`` channels.
@@ -298,18 +300,12 @@ max_pool = _pooling(
     >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])
     >>> max_pool(image, 2, 2, "VALID").numpy().ravel().tolist()
     [5.0, 7.0, 13.0, 15.0]
-    """,
-    _max_of_channels,
-)
-avg_pool = _pooling(
-    "avg_pool",
-    AVG_POOL,
-    "floating",
-    """Return the mean of each window; padding does not count.
+    """)
+avg_pool = _pooling("avg_pool", AVG_POOL, "floating")("""
+    Return the mean of each window; padding does not count.
 
     >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])
     >>> avg_pool(image, 2, 2, "VALID").numpy().ravel().tolist()
     [2.5, 4.5, 10.5, 12.5]
-    """,
-)
+    """)

@@ -66,22 +66,27 @@ RANKS: list[dict[str, str]] = [
 
 
 def _pooling(
-    kind: str, rank: int, pool: Callable[..., Tensor], scope: str, example: str
-) -> Callable[..., Tensor]:
-    """Return the function of a kind of pooling in that many dimensions, made of that of images."""
+    kind: str, rank: int, pool: Callable[..., Tensor], scope: str
+) -> Callable[[str], Callable[..., Tensor]]:
+    """Return what gives, by its example, the function of a kind of pooling in that many dimensions.
+
+    It is made of that of images.
+    """
     name, words = f"{kind}_pool{rank}d", RANKS[rank - 1]
     form = (_sequences, _images, _volumes)[rank - 1]
     what, types = {"max": ("maximum", "real"), "avg": ("mean", "floating")}[kind]
-    return POOLINGS.function(
-        __name__,
-        name,
-        f"input ksize strides padding data_format='{words['format']}' name",
-        lambda given: form(pool, given, scope),
-        f"Return the {what} of each window of {words['of']}.\n\n{inspect.cleandoc(example)}",
-        types=types,
-        scope=scope,
-        **words,
-    )
+    order = f"input ksize strides padding data_format='{words['format']}' name"
+
+    def call(given: Given) -> Tensor:
+        return form(pool, given, scope)
+
+    def documented(example: str) -> Callable[..., Tensor]:
+        doc = f"Return the {what} of each window of {words['of']}.\n\n{inspect.cleandoc(example)}"
+        return POOLINGS.function(
+            __name__, name, order, call, doc, types=types, scope=scope, **words
+        )
+
+    return documented
 
 
 def _sequences(pool: Callable[..., Tensor], given: Given, default: str) -> Tensor:
@@ -138,71 +143,35 @@ def _all_but_batch(value: Tensor, rank: int) -> tuple[int, ...]:
     )
 
 
-max_pool1d = _pooling(
-    "max",
-    1,
-    max_pool,
-    "max_pool1d",
-    """
+max_pool1d = _pooling("max", 1, max_pool, "max_pool1d")("""
     >>> import daskvars as dv
     >>> max_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel().tolist()
     [3.0, 3.0]
-    """,
-)
-max_pool2d = _pooling(
-    "max",
-    2,
-    max_pool,
-    "max_pool2d",
-    """
+    """)
+max_pool2d = _pooling("max", 2, max_pool, "max_pool2d")("""
     >>> max_pool2d([[[[1.0], [2.0]], [[5.0], [3.0]]]], 2, 1, "VALID").numpy().tolist()
     [[[[5.0]]]]
-    """,
-)
-max_pool3d = _pooling(
-    "max",
-    3,
-    max_pool,
-    "MaxPool3D",
-    """
+    """)
+max_pool3d = _pooling("max", 3, max_pool, "MaxPool3D")("""
     >>> import daskvars as dv
     >>> volume = dv.reshape(dv.range(8.0), [1, 2, 2, 2, 1])
     >>> float(max_pool3d(volume, 2, 2, "VALID")[0, 0, 0, 0, 0])
     7.0
-    """,
-)
-avg_pool1d = _pooling(
-    "avg",
-    1,
-    avg_pool,
-    "avg_pool1d",
-    """
+    """)
+avg_pool1d = _pooling("avg", 1, avg_pool, "avg_pool1d")("""
     >>> avg_pool1d([[[1.0], [3.0], [5.0]]], 2, 2, "SAME").numpy().ravel().tolist()
     [2.0, 5.0]
-    """,
-)
-avg_pool2d = _pooling(
-    "avg",
-    2,
-    avg_pool,
-    "avg_pool2d",
-    """
+    """)
+avg_pool2d = _pooling("avg", 2, avg_pool, "avg_pool2d")("""
     >>> avg_pool2d([[[[1.0], [2.0]], [[5.0], [4.0]]]], 2, 1, "VALID").numpy().tolist()
     [[[[3.0]]]]
-    """,
-)
-avg_pool3d = _pooling(
-    "avg",
-    3,
-    avg_pool,
-    "AvgPool3D",
-    """
+    """)
+avg_pool3d = _pooling("avg", 3, avg_pool, "AvgPool3D")("""
     >>> import daskvars as dv
     >>> volume = dv.reshape(dv.range(8.0), [1, 2, 2, 2, 1])
     >>> avg_pool3d(volume, [1, 2, 2], 1, "VALID").numpy().ravel().tolist()
     [1.5, 5.5]
-    """,
-)
+    """)
 
 
 def pool(
