@@ -10,13 +10,10 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels import files as kernels
 from daskvars.ops.rules.shapes import no_results
 
+_ON_DISK = Opaque(pure=False)
+
 READ_FILE = without_gradient(
-    "ReadFile",
-    "filename:S",
-    infer=lambda inputs: Spec(string, ()),
-    kernel=kernels.read,
-    pattern=Opaque(pure=False),
-    attributes={},
+    "ReadFile", "filename:S", lambda inputs: Spec(string, ()), kernels.read, _ON_DISK, attributes={}
 )
 
 
@@ -45,12 +42,7 @@ def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
 
 
 WRITE_FILE = without_gradient(
-    "WriteFile",
-    "filename:S, contents:S",
-    infer=no_results,
-    kernel=kernels.write,
-    pattern=Opaque(pure=False),
-    attributes={},
+    "WriteFile", "filename:S, contents:S", no_results, kernels.write, _ON_DISK, attributes={}
 )
 
 
@@ -83,7 +75,7 @@ MATCHING_FILES = without_gradient(
     "pattern:S",
     infer=lambda inputs: Spec(string, (None,)),
     kernel=kernels.matching,
-    pattern=Opaque(pure=False),
+    pattern=_ON_DISK,
     attributes={},
 )
 

@@ -623,11 +623,7 @@ def _declared_frames(key: str, feature: Any) -> tuple[str, DType, tuple[int, ...
 # -- examples in JSON ------------------------------------------------------------------------------
 
 DECODE_JSON = without_gradient(
-    "DecodeJSONExample",
-    "json_examples:S",
-    infer=like_first,
-    kernel=kernels.decode_json_example,
-    pattern=Elementwise(),
+    "DecodeJSONExample", "json_examples:S", like_first, kernels.decode_json_example, Elementwise()
 )
 
 

@@ -123,15 +123,13 @@ def _tiled_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Ac
     return axes.aligned(inputs, outputs, ((i, i) for i, m in enumerate(times) if m == 1))
 
 
-TILE = OpDef(
-    "Tile",
-    "input:T",
-    infer=_tiled,
-    pattern=Movement(_tiled_access, view=False),
-    kernel=kernels.tile,
-    operands=("multiples",),
-    gradient=adjoint("TileGrad"),
-)
+def _define_tiling(type: str, signature: str, infer: Any, kernel: Any, inverse: str) -> OpDef:
+    pattern, gradient = Movement(_tiled_access, view=False), adjoint(inverse)
+    return OpDef(type, signature, infer, pattern, kernel, gradient, operands=("multiples",))
+
+
+TILE = _define_tiling("Tile", "input:T", _tiled, kernels.tile, "TileGrad")
+TILE_GRAD = _define_tiling("TileGrad", "input:N", _untiled, kernels.tile_grad, "Tile")
 
 
 def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
@@ -153,17 +151,6 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
     return apply(TILE, input, name=name, multiples=axes.as_operand(multiples))
-
-
-TILE_GRAD = OpDef(
-    "TileGrad",
-    "input:N",
-    infer=_untiled,
-    pattern=Movement(_tiled_access, view=False),
-    kernel=kernels.tile_grad,
-    operands=("multiples",),
-    gradient=adjoint("Tile"),
-)
 
 
 def tile_grad(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:

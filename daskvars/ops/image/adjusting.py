@@ -25,6 +25,7 @@ from daskvars.ops.math.reduce import reduce_mean, reduce_prod
 from daskvars.ops.math.transcendental import pow, rsqrt, sqrt
 from daskvars.ops.random.distributions import random_uniform
 from daskvars.ops.rules import axes
+from daskvars.surface.signatures import Argument, Family
 
 
 def _adjusted(image: TensorLike, change: Callable[[Tensor], Tensor]) -> Tensor:
@@ -134,23 +135,23 @@ def _color_op(type: str, kernel: Any, number: str) -> OpDef:
     )
 
 
+_OF_COLORS = Family(
+    {
+        "image": Argument("[..., 3] real, red, green and blue."),
+        "delta": Argument("scalar floating."),
+        "saturation_factor": Argument("scalar floating."),
+        "name": Argument('name scope of the operations, by default "{function}".'),
+    },
+    returns="The images, shaped and typed as `image`. It has no gradient.",
+    raises="ValueError: the last dimension is not of 3.",
+)
 HUE = _color_op("AdjustHue", kernels.adjust_hue, "delta")
 SATURATION = _color_op("AdjustSaturation", kernels.adjust_saturation, "scale")
 
 
+@_OF_COLORS.documents()
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
     """Return images with something added to their hue, which is from 0 to 1 and then 0 again.
-
-    Args:
-      image: [..., 3] real, red, green and blue.
-      delta: scalar floating.
-      name: name scope of the operations, by default "adjust_hue".
-
-    Returns:
-      The images, shaped and typed as `image`. It has no gradient.
-
-    Raises:
-      ValueError: the last dimension is not of 3.
 
     Source: TensorFlow 1.15, ``tf.image.adjust_hue``.
 
@@ -163,21 +164,11 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
         )
 
 
+@_OF_COLORS.documents()
 def adjust_saturation(
     image: TensorLike, saturation_factor: TensorLike, name: str | None = None
 ) -> Tensor:
     """Return images with their saturation times a factor.
-
-    Args:
-      image: [..., 3] real, red, green and blue.
-      saturation_factor: scalar floating.
-      name: name scope of the operations, by default "adjust_saturation".
-
-    Returns:
-      The images, shaped and typed as `image`. It has no gradient.
-
-    Raises:
-      ValueError: the last dimension is not of 3.
 
     Source: TensorFlow 1.15, ``tf.image.adjust_saturation``.
 
@@ -224,22 +215,23 @@ def random_brightness(image: TensorLike, max_delta: float, seed: int | None = No
     return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
+_BETWEEN = Family(
+    {
+        "image": Argument("{shape} real."),
+        "lower": Argument("0 or more."),
+        "upper": Argument("above `lower`."),
+        "seed": Argument("int, see `set_random_seed`."),
+    },
+    returns="{shape} of the dtype of `image`.",
+    raises="ValueError: the bounds are not in order, or one is negative.",
+)
+
+
+@_BETWEEN.documents(shape="[..., height, width, channels]")
 def random_contrast(
     image: TensorLike, lower: float, upper: float, seed: int | None = None
 ) -> Tensor:
     """Return images with a contrast times a number between two. See `adjust_contrast`.
-
-    Args:
-      image: [..., height, width, channels] real.
-      lower: 0 or more.
-      upper: above `lower`.
-      seed: int, see `set_random_seed`.
-
-    Returns:
-      [..., height, width, channels] of the dtype of `image`.
-
-    Raises:
-      ValueError: the bounds are not in order, or one is negative.
 
     Source: TensorFlow 1.15, ``tf.image.random_contrast``.
 
@@ -278,22 +270,11 @@ def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> 
     return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
+@_BETWEEN.documents(shape="[..., 3]")
 def random_saturation(
     image: TensorLike, lower: float, upper: float, seed: int | None = None
 ) -> Tensor:
     """Return images with a saturation times a number between two. See `adjust_saturation`.
-
-    Args:
-      image: [..., 3] real.
-      lower: 0 or more.
-      upper: above `lower`.
-      seed: int, see `set_random_seed`.
-
-    Returns:
-      [..., 3] of the dtype of `image`.
-
-    Raises:
-      ValueError: the bounds are not in order, or one is negative.
 
     Source: TensorFlow 1.15, ``tf.image.random_saturation``.
 

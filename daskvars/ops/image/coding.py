@@ -27,6 +27,7 @@ from daskvars.ops.random.distributions import random_uniform
 from daskvars.ops.rules import axes
 from daskvars.ops.strings import substr
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import Family
 
 _KINDS = {
     "channels": kinds_of.INT,
@@ -87,6 +88,15 @@ def _decode(
     )
 
 
+_DECODED = Family(
+    {},
+    raises="ValueError: the arguments are others.\n"
+    "InvalidArgumentError: (when run) it is no such file.\n"
+    "ImportError: in the run: the extra ``image`` is not installed.",
+)
+
+
+@_DECODED.documents()
 def decode_png(
     contents: TensorLike,
     channels: int = 0,
@@ -104,11 +114,6 @@ def decode_png(
     Returns:
       [height, width, channels] `dtype`.
 
-    Raises:
-      ValueError: the arguments are others.
-      InvalidArgumentError: (when run) it is no such file.
-      ImportError: in the run: the extra ``image`` is not installed.
-
     Source: TensorFlow 1.15, ``tf.image.decode_png``.
 
     >>> import daskvars as dv
@@ -120,6 +125,7 @@ def decode_png(
     return _decode(PNG, contents, name, ALL, channels, dtype, kinds=kinds)
 
 
+@_DECODED.documents()
 @accepts("dct_method", "fancy_upscaling", "try_recover_truncated", "acceptable_fraction")
 def decode_jpeg(
     contents: TensorLike,
@@ -142,11 +148,6 @@ def decode_jpeg(
     Returns:
       [height, width, channels] uint8; pixels may be another by a few than TensorFlow's, whose
       cosine transform is quicker and coarser.
-
-    Raises:
-      ValueError: the arguments are others.
-      InvalidArgumentError: (when run) it is no such file.
-      ImportError: in the run: the extra ``image`` is not installed.
 
     Source: TensorFlow 1.15, ``tf.image.decode_jpeg``.
 
@@ -213,6 +214,7 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     return _decode(GIF, contents, name, ("GIF", "PNG", "JPEG"), 3, frames="all")
 
 
+@_DECODED.documents()
 def decode_image(
     contents: TensorLike,
     channels: int | None = None,
@@ -231,11 +233,6 @@ def decode_image(
 
     Returns:
       [height, width, channels], of a GIF [frames, height, width, 3], `dtype`.
-
-    Raises:
-      ValueError: the arguments are others.
-      InvalidArgumentError: (when run) it is no such file.
-      ImportError: in the run: the extra ``image`` is not installed.
 
     Source: TensorFlow 1.15, ``tf.image.decode_image``.
 

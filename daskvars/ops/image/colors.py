@@ -49,12 +49,7 @@ def three_channels(inputs: Sequence[Spec], **attrs: Any) -> Spec:
 
 def _color_op(type: str, kernel: Any) -> OpDef:
     return without_gradient(
-        type,
-        "images:D",
-        infer=three_channels,
-        kernel=kernel,
-        pattern=Contraction("..._->..._", None),
-        attributes={},
+        type, "images:D", three_channels, kernel, Contraction("..._->..._", None), attributes={}
     )
 
 

@@ -18,6 +18,7 @@ from daskvars.ops.math.comparison import less, where_v2
 from daskvars.ops.math.division import floormod
 from daskvars.ops.random.distributions import random_uniform
 from daskvars.ops.rules import axes
+from daskvars.surface.signatures import Argument, Family
 
 _DOWN, _ACROSS = 0, 1  # dimensions of an image; behind that of the batch
 
@@ -29,17 +30,21 @@ def _flipped(image: TensorLike, dimension: int, scope_name: str) -> Tensor:
         return reverse(image, [place], name=scope)
 
 
+_TURNED = Family(
+    {
+        "image": Argument(
+            "[batch, height, width, channels] or [height, width, channels] any dtype."
+        ),
+        "seed": Argument("int, see `set_random_seed`."),
+    },
+    returns="The images, shaped and typed as `image`.",
+    raises="ValueError: the rank is neither 3 nor 4, or there are no pixels.",
+)
+
+
+@_TURNED.documents()
 def flip_left_right(image: TensorLike) -> Tensor:
     """Return images with their columns in reverse order.
-
-    Args:
-      image: [batch, height, width, channels] or [height, width, channels] any dtype.
-
-    Returns:
-      The images, shaped and typed as `image`.
-
-    Raises:
-      ValueError: the rank is neither 3 nor 4, or there are no pixels.
 
     Source: TensorFlow 1.15, ``tf.image.flip_left_right``.
 
@@ -81,19 +86,16 @@ def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
         return transpose(image, order, name=scope)
 
 
+@_TURNED.documents()
 def rot90(image: TensorLike, k: Any = 1, name: str | None = None) -> Tensor:
     """Return images turned against the clock by quarters.
 
     Args:
-      image: [batch, height, width, channels] or [height, width, channels] any dtype.
       k: how many quarters, an int or a scalar integer tensor.
       name: name scope of the operations, by default "rot90".
 
     Returns:
       The images, typed as `image`: [batch, width, height, channels] after one quarter or three.
-
-    Raises:
-      ValueError: the rank is neither 3 nor 4, or there are no pixels.
 
     Source: TensorFlow 1.15, ``tf.image.rot90``.
 
@@ -129,18 +131,9 @@ def _by_chance(image: TensorLike, dimension: int, seed: int | None, scope_name: 
         return identity(where_v2(reshape(turns, [-1, 1, 1, 1]), turned, image), name=scope)
 
 
+@_TURNED.documents()
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
     """Return images of which each has its columns in reverse order by a chance of a half.
-
-    Args:
-      image: [batch, height, width, channels] or [height, width, channels] any dtype.
-      seed: int, see `set_random_seed`.
-
-    Returns:
-      The images, shaped and typed as `image`.
-
-    Raises:
-      ValueError: the rank is neither 3 nor 4, or there are no pixels.
 
     Source: TensorFlow 1.15, ``tf.image.random_flip_left_right``.
 

@@ -82,12 +82,7 @@ def _all_to_bins(inputs: RankedShapes, attrs: Attrs) -> str:
 
 def _define_bincount(type: str, signature: str) -> OpDef:
     return without_gradient(
-        type,
-        signature,
-        infer=_bins,
-        kernel=kernels.bincount,
-        pattern=Contraction(_all_to_bins),
-        operands=("size",),
+        type, signature, _bins, kernels.bincount, Contraction(_all_to_bins), operands=("size",)
     )
 
 

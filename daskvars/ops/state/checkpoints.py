@@ -19,11 +19,7 @@ from daskvars.shapes import as_tuple
 from daskvars.state import tensor_slices
 
 SAVE = without_gradient(
-    "SaveV2",
-    "prefix:S, *tensors:A",
-    infer=no_results,
-    kernel=tensor_slices.save_tensors,
-    pattern=Opaque(pure=False),
+    "SaveV2", "prefix:S, *tensors:A", no_results, tensor_slices.save_tensors, Opaque(pure=False)
 )
 
 
