@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -108,8 +109,8 @@ def _swapped_with_last(axis: TensorLike, x: Tensor) -> Tensor:
     return places + moved * (last - at)
 
 
-def _along(name: str, definition: OpDef, doc: str) -> Callable[..., Tensor]:
-    """Return the function of an op along an axis of classes."""
+def _along(name: str, definition: OpDef) -> Callable[[str], Callable[..., Tensor]]:
+    """Return what gives the function of an op along an axis of classes, by its docstring."""
 
     def call(given: dict[str, Any]) -> Tensor:
         axis = either(given["axis"], given["dim"], "axis", "dim")
@@ -125,26 +126,20 @@ def _along(name: str, definition: OpDef, doc: str) -> Callable[..., Tensor]:
             return result
 
     order = "logits axis name dim"
-    return SOFTMAXES.function(__name__, name, order, call, doc, type=definition.type)
+    return functools.partial(SOFTMAXES.function, __name__, name, order, call, type=definition.type)
 
 
-softmax = _along(
-    "softmax",
-    SOFTMAX,
-    """Return exp(logits) over their sum along an axis, so that sums along the axis are 1.
+softmax = _along("softmax", SOFTMAX)("""
+    Return exp(logits) over their sum along an axis, so that sums along the axis are 1.
 
     >>> import daskvars as dv
     >>> softmax([[1.0, 1.0]]).numpy().tolist()
     [[0.5, 0.5]]
-    """,
-)
-log_softmax = _along(
-    "log_softmax",
-    LOG_SOFTMAX,
-    """Return the logarithm of the softmax, exact also where that would vanish.
+    """)
+log_softmax = _along("log_softmax", LOG_SOFTMAX)("""
+    Return the logarithm of the softmax, exact also where that would vanish.
 
     >>> import daskvars as dv
     >>> log_softmax([[0.0, 1000.0]]).numpy().tolist()
     [[-1000.0, 0.0]]
-    """,
-)
+    """)

@@ -284,8 +284,8 @@ def _scaled(
         return add(multiply(drawn, width, name="mul"), middle, name=scope)
 
 
-def _normal(name: str, definition: OpDef, summary: str, example: str) -> Callable[..., Tensor]:
-    """Return a function that draws normal numbers."""
+def _normal(name: str, definition: OpDef) -> Callable[[str, str], Callable[..., Tensor]]:
+    """Return what gives a function of normal numbers, by its docstring's first line and example."""
     default = name
 
     def normal(
@@ -298,7 +298,7 @@ def _normal(name: str, definition: OpDef, summary: str, example: str) -> Callabl
     ) -> Tensor:
         return _scaled(definition, default, shape, mean, stddev, dtype, seed, name)
 
-    doc = f"""{summary}
+    doc = f"""
 
     Args:
       shape: [rank] int32 or int64, the shape.
@@ -311,19 +311,15 @@ def _normal(name: str, definition: OpDef, summary: str, example: str) -> Callabl
     Returns:
       [*shape] `dtype`.
     """
-    return named(normal, name, with_example(doc, example))
+    return lambda summary, example: named(normal, name, with_example(summary + doc, example))
 
 
-random_normal = _normal(
-    "random_normal",
-    RANDOM_NORMAL,
+random_normal = _normal("random_normal", RANDOM_NORMAL)(
     "Return normally distributed numbers.",
     "draws = random_normal([10000], mean=5.0, stddev=2.0, seed=1).numpy()\n"
     "round(float(draws.mean()), 1), round(float(draws.std()), 1) -> (5.0, 2.0)",
 )
-truncated_normal = _normal(
-    "truncated_normal",
-    TRUNCATED_NORMAL,
+truncated_normal = _normal("truncated_normal", TRUNCATED_NORMAL)(
     "Return normal numbers that lie within two standard deviations of the mean.",
     "draws = truncated_normal([10000], stddev=0.5, seed=1).numpy()\n"
     "bool(0.9 < abs(draws).max() <= 1.0) -> True",

@@ -9,8 +9,9 @@ against 3.0, backward 3.9 against 4.1).
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -42,19 +43,19 @@ def _channelwise(
     type: str,
     signature: str,
     layout: str,
-    kernel: Any,
-    gradient: Any,
     infer: Any = like_first,
-    block: Any = None,
-) -> OpDef:
-    """Define an op of images and vectors of a number per channel, laid out as in "i,v->i"."""
+) -> Callable[..., OpDef]:
+    """Return what defines an op, given its kernel, its gradient and other rules.
+
+    It is of images and vectors of a number per channel, laid out as in "i,v->i".
+    """
     terms, combine = layout.replace("v", "c"), "add" if layout.endswith("v") else None
 
     def subscripts(inputs: RankedShapes, attrs: Attrs) -> str:
         return terms.replace("i", "...c" if attrs["data_format"] == "NHWC" else "nchw")
 
     pattern = Contraction(subscripts, combine)
-    return OpDef(type, signature, infer, pattern, kernel, gradient, block=block)
+    return functools.partial(OpDef, type, signature, infer, pattern)
 
 
 def _format(op: Operation) -> str:
@@ -107,11 +108,8 @@ CHANNEL_MOMENTS = _channelwise(
     "ChannelMoments",
     "x:D",
     "i->v",
-    batch_kernels.channel_moments,
-    _moments_gradient,
     infer=lambda inputs, **attrs: _vectors(inputs, dtype=float64, **attrs),
-    block=_whole_count,
-)
+)(batch_kernels.channel_moments, _moments_gradient, block=_whole_count)
 
 
 def _sums_gradient(op: Operation, g_alone: Tensor, g_along: Tensor) -> Gradients:
@@ -120,13 +118,8 @@ def _sums_gradient(op: Operation, g_alone: Tensor, g_along: Tensor) -> Gradients
     return for_dy, _scaled(dy, g_along, _format(op)), negative(multiply(g_along, op.outputs[0]))
 
 
-CHANNEL_SUMS = _channelwise(
-    "ChannelSums",
-    "dy:D1, x:D1, centre:D2",
-    "i,i,v->v",
-    batch_kernels.channel_sums,
-    _sums_gradient,
-    infer=_vectors,
+CHANNEL_SUMS = _channelwise("ChannelSums", "dy:D1, x:D1, centre:D2", "i,i,v->v", infer=_vectors)(
+    batch_kernels.channel_sums, _sums_gradient
 )
 
 
@@ -145,20 +138,12 @@ def _mix_gradient(op: Operation, g: Tensor) -> Gradients:
     return *_affine_gradient(op, g), _scaled(g, gain, _format(op)), for_gain
 
 
-CHANNEL_AFFINE = _channelwise(
-    "ChannelAffine",
-    "x:D1, centre:D2, slope:D2, shift:D2",
-    "i,v,v,v->i",
-    batch_kernels.channel_affine,
-    _affine_gradient,
+CHANNEL_AFFINE = _channelwise("ChannelAffine", "x:D1, centre:D2, slope:D2, shift:D2", "i,v,v,v->i")(
+    batch_kernels.channel_affine, _affine_gradient
 )
 CHANNEL_MIX = _channelwise(
-    "ChannelMix",
-    "x:D1, centre:D2, slope:D2, shift:D2, z:D1, gain:D2",
-    "i,v,v,v,i,v->i",
-    batch_kernels.channel_affine,
-    _mix_gradient,
-)
+    "ChannelMix", "x:D1, centre:D2, slope:D2, shift:D2, z:D1, gain:D2", "i,v,v,v,i,v->i"
+)(batch_kernels.channel_affine, _mix_gradient)
 
 
 # -- the op ------------------------------------------------------------------------------------
@@ -197,10 +182,8 @@ FUSED_BATCH_NORM = _channelwise(
     "FusedBatchNorm",
     "x:D1, scale:D2, offset:D2, mean:D2, variance:D2",
     "i,v,v,v,v->i",
-    batch_kernels.batch_norm_inference,
-    _fused_gradient,
     infer=_normalized,
-)
+)(batch_kernels.batch_norm_inference, _fused_gradient)
 
 
 def fused_batch_norm(
