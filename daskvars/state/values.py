@@ -258,10 +258,21 @@ run again on the new one
         with self._lock:
             if key not in self._blocks:
                 raise uninitialized_error([key])
-            del self._blocks[key], self._records[key]
-            self._changed.pop(key, None)
-            self.version += 1
+            self._remove(key)
             return self.version
+
+    def discard(self, key: str) -> bool:
+        """Forget a variable if it has a value, and return whether it had one."""
+        with self._lock:
+            if key not in self._blocks:
+                return False
+            self._remove(key)
+            return True
+
+    def _remove(self, key: str) -> None:
+        del self._blocks[key], self._records[key]
+        self._changed.pop(key, None)
+        self.version += 1
 
     def clear(self) -> None:
         """Forget all variables: they are somewhere else from now on."""

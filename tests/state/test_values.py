@@ -144,13 +144,17 @@ class ValuesMachine(RuleBasedStateMachine):
         self.model.update(dict.fromkeys(keys, number))
         self.dirty |= keys
 
-    @rule(key=st.sampled_from("abcd"))
-    def delete(self, key: str) -> None:
+    @rule(key=st.sampled_from("abcd"), how=st.sampled_from(["delete", "discard"]))
+    def delete(self, key: str, how: str) -> None:
         if key not in self.model:
             with pytest.raises(FailedPreconditionError):
                 self.values.delete(key)
+            assert not self.values.discard(key)
             return
-        self.values.delete(key)
+        if how == "delete":
+            assert self.values.delete(key) == self.version + 1
+        else:
+            assert self.values.discard(key)
         self.version += 1
         del self.model[key]
         self.dirty.discard(key)

@@ -170,10 +170,8 @@ class Engine:
 
     def forget(self, key: str) -> None:
         """Forget a variable that nobody has any more; on a cluster with the next run."""
-        if key in self.values:
-            self.values.delete(key)
-            if isinstance(self._executor, ClusterExecutor):
-                self._executor.note_dropped(key)
+        if self.values.discard(key) and isinstance(self._executor, ClusterExecutor):
+            self._executor.note_dropped(key)
 
     def _note_loss(self) -> None:
         """Take note of what a cluster that is gone has taken with it, if one has."""

@@ -99,6 +99,16 @@ _OF_DEFAULT_GRAPH = {
     "get_local_variable",
     "get_variable",
 }
+# Functions that return an initializer: what the program calls later builds into the default graph.
+_GIVING_INITIALIZERS = {
+    "he_normal",
+    "he_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "variance_scaling_initializer",
+    "xavier_initializer",
+    "xavier_initializer_conv2d",
+}
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
     *examples.__all__,
@@ -205,7 +215,7 @@ def _graph_mode(name: str, value: Any) -> Any:
         return value if as_is else in_graph_class(value)
     if not callable(value):
         return value
-    if getattr(value, "__annotations__", {}).get("return") == "VarianceScaling":
+    if name in _GIVING_INITIALIZERS:
         return _giving_initializers(value)
     return in_graph(value) if name in _OF_DEFAULT_GRAPH else in_graph_of_inputs(value)
 

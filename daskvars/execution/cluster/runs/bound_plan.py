@@ -387,8 +387,7 @@ class Dispatch:
             new = {k: dict.fromkeys(blocks, RemoteBlock()) for k, blocks in self.updates.items()}
             values.commit(new, values.version, self.records)
             for key in self.drops:  # a run before it that is sent again as well has brought it back
-                if key in values:
-                    values.delete(key)
+                values.discard(key)
             if self.bound.unshaped:  # plans that read them are for the shapes that they had
                 values.note_external_update()
         self.version = values.version

@@ -184,9 +184,8 @@ class InFlight:
 
     def forget_dropped(self) -> None:
         """Forget what nobody has any more, where the scheduler or a run sent again had it yet."""
-        values = self.executor.values
-        for key in [key for key in list(self.dropped) if key in values]:
-            values.delete(key)
+        for key in list(self.dropped):
+            self.executor.values.discard(key)
 
     # -- waiting --------------------------------------------------------------------------------
 

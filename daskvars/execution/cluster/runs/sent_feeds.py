@@ -80,9 +80,9 @@ class RunFeeds:
                 self._room -= value.nbytes
         if large:
             takers = {
-                self._key(block_id): address
+                key: address
                 for block_id in template.takers
-                if self._key(block_id) in large
+                if (key := self._key(block_id)) in large
                 and (address := template.taker_address(block_id)) is not None
             }
             self._scattered = scattered(client, large, addresses, takers)
