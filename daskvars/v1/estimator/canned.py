@@ -42,60 +42,43 @@ from daskvars.variables.scopes.variable_scope import get_variable, variable_scop
 BASELINE_RATE, DEEP_RATE, LINEAR_RATE = 0.3, 0.05, 0.2
 DEEP_BESIDE_LINEAR_RATE, LINEAR_BESIDE_DEEP_RATE = 0.001, 0.005
 
+_OPTIMIZER = (
+    'an `Optimizer`, a function that makes one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" '
+    "with TensorFlow's rate."
+)
+_TEXTS = {
+    "feature_columns": "columns of `tf.feature_column`.",
+    "hidden_units": "how many units each hidden layer has.",
+    "linear_feature_columns": "columns of the linear model.",
+    "linear_optimizer": "trains the linear model: see `dnn_optimizer`.",
+    "dnn_feature_columns": "columns of the network, dense ones.",
+    "dnn_optimizer": f"trains the network: {_OPTIMIZER}",
+    "dnn_hidden_units": "how many units each hidden layer has.",
+    "dnn_activation_fn": "of hidden layers.",
+    "dnn_dropout": "which share of hidden units is left out in training.",
+    "model_dir": "see `Estimator`.",
+    "n_classes": "how many classes there are, two at least.",
+    "label_dimension": "how many numbers an example's label has.",
+    "weight_column": "the feature that weighs losses: its key, or a numeric column.",
+    "label_vocabulary": (
+        "names of the classes, which labels are; by default they are numbers from 0 on."
+    ),
+    "optimizer": _OPTIMIZER,
+    "activation_fn": "of hidden layers.",
+    "dropout": "which share of hidden units training leaves out.",
+    "input_layer_partitioner": "cuts the variables of columns.",
+    "partitioner": "cuts variables.",
+    "config": "a `RunConfig`.",
+    "warm_start_from": "see `Estimator`.",
+    "loss_reduction": (
+        "how the losses of a batch become one, of `tf.losses.Reduction`; by default their sum."
+    ),
+    "batch_norm": "whether hidden layers are normalized.",
+    "linear_sparse_combiner": "see `linear_model`, whose ``sparse_combiner`` it is.",
+    "sparse_combiner": "see `linear_model`.",
+}
 ARGUMENTS = Family(
-    {
-        "feature_columns": Argument("columns of `tf.feature_column`.", type="Collection[Any]"),
-        "hidden_units": Argument("how many units each hidden layer has.", type="Sequence[int]"),
-        "linear_feature_columns": Argument("columns of the linear model.", None, "Any"),
-        "linear_optimizer": Argument(
-            "trains the linear model: see `dnn_optimizer`.", "Ftrl", "Any"
-        ),
-        "dnn_feature_columns": Argument("columns of the network, dense ones.", None, "Any"),
-        "dnn_optimizer": Argument(
-            'trains the network: an `Optimizer`, a function that makes one, or "Adagrad", "Adam", '
-            '"Ftrl", "RMSProp" or "SGD" with TensorFlow\'s rate.',
-            "Adagrad",
-            "Any",
-        ),
-        "dnn_hidden_units": Argument("how many units each hidden layer has.", None, "Any"),
-        "dnn_activation_fn": Argument("of hidden layers.", relu, "Callable[..., Any]"),
-        "dnn_dropout": Argument(
-            "which share of hidden units is left out in training.", None, "float"
-        ),
-        "model_dir": Argument("see `Estimator`.", None, "str"),
-        "n_classes": Argument("how many classes there are, two at least.", 2, "int"),
-        "label_dimension": Argument("how many numbers an example's label has.", 1, "int"),
-        "weight_column": Argument(
-            "the feature that weighs losses: its key, or a numeric column.", None, "Any"
-        ),
-        "label_vocabulary": Argument(
-            "names of the classes, which labels are; by default they are numbers from 0 on.",
-            None,
-            "Sequence[str]",
-        ),
-        "optimizer": Argument(
-            'an `Optimizer`, a function that makes one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or '
-            '"SGD" with TensorFlow\'s rate.',
-            "Adagrad",
-            "Any",
-        ),
-        "activation_fn": Argument("of hidden layers.", relu, "Callable[..., Any]"),
-        "dropout": Argument("which share of hidden units training leaves out.", None, "float"),
-        "input_layer_partitioner": Argument("cuts the variables of columns.", None, "Any"),
-        "partitioner": Argument("cuts variables.", None, "Any"),
-        "config": Argument("a `RunConfig`.", None, "Any"),
-        "warm_start_from": Argument("see `Estimator`.", None, "Any"),
-        "loss_reduction": Argument(
-            "how the losses of a batch become one, of `tf.losses.Reduction`; by default their sum.",
-            Reduction.SUM,
-            "str",
-        ),
-        "batch_norm": Argument("whether hidden layers are normalized.", False, "bool"),
-        "linear_sparse_combiner": Argument(
-            "see `linear_model`, whose ``sparse_combiner`` it is.", "sum", "str"
-        ),
-        "sparse_combiner": Argument("see `linear_model`.", "sum", "str"),
-    },
+    {name: Argument(text) for name, text in _TEXTS.items()},
     raises="ValueError: an argument does not fit.",
 )
 Model = TypeVar("Model", bound=type[Estimator])

@@ -225,9 +225,12 @@ class TrainingHelper(_ChoosesIds):
     def sample(
         self, time: Any, outputs: Any, state: Any = None, name: str | None = None, **kwargs: Any
     ) -> Any:
-        """Return the ids of the largest outputs."""
+        """Return the ids of the largest outputs, or what the class says."""
         with name_scope(name, f"{type(self).__name__}Sample"):
-            return argmax(outputs, axis=-1, output_type=int32)
+            return self._sampled(outputs)
+
+    def _sampled(self, outputs: Any) -> Any:
+        return argmax(outputs, axis=-1, output_type=int32)
 
     def next_inputs(
         self,
@@ -238,9 +241,18 @@ class TrainingHelper(_ChoosesIds):
         name: str | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Return (finished, the inputs of the step after `time`, state)."""
+        """Return (finished, the inputs of the step after `time`, or what the class says, state)."""
         with name_scope(name, f"{type(self).__name__}NextInputs"):
-            return (*self._read(time + 1), state)
+            following = time + 1
+            finished, targets = self._read(following)
+            inputs = self._inputs_of(following, outputs, sample_ids, finished, targets)
+            return finished, inputs, state
+
+    def _inputs_of(
+        self, time: Any, outputs: Any, ids: Any, finished: Tensor, targets: Tensor
+    ) -> Tensor:
+        """Return what is read at `time`, which has some targets, after the ids of some outputs."""
+        return targets
 
 
 def _unstacked(steps: Tensor) -> TensorArray:
@@ -287,7 +299,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
       seed: of the ids; `scheduling_seed`: of whether they are drawn.
       inputs, sequence_length, time_major, name: see `TrainingHelper`.
 
-    Its `sample` gives -1 where the target is read.
+    Its `sample` gives ids drawn from the outputs as logits, and -1 where the target is read.
 
     Raises:
       ValueError: `sampling_probability` is neither a scalar nor a vector.
@@ -310,38 +322,23 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self._seed = seed
         self._scheduling_seed = scheduling_seed
 
-    def sample(
-        self, time: Any, outputs: Any, state: Any = None, name: str | None = None, **kwargs: Any
-    ) -> Any:
-        """Return ids drawn from the outputs as logits, -1 where none is."""
-        with name_scope(name, f"{type(self).__name__}Sample"):
-            is_drawn = Bernoulli(probs=self._sampling_probability, dtype=bool_).sample(
-                self.batch_size, seed=self._scheduling_seed
-            )
-            ids = Categorical(logits=outputs).sample(seed=self._seed)
-            return where(is_drawn, ids, fill([self.batch_size], -1))
+    def _sampled(self, outputs: Any) -> Any:
+        is_drawn = Bernoulli(probs=self._sampling_probability, dtype=bool_).sample(
+            self.batch_size, seed=self._scheduling_seed
+        )
+        ids = Categorical(logits=outputs).sample(seed=self._seed)
+        return where(is_drawn, ids, fill([self.batch_size], -1))
 
-    def next_inputs(
-        self,
-        time: Any,
-        outputs: Any,
-        state: Any,
-        sample_ids: Any = None,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Return (finished, targets and embeddings of the ids that were drawn, state)."""
-        with name_scope(name, f"{type(self).__name__}NextInputs"):
-            finished, targets = self._read(time + 1)
+    def _inputs_of(
+        self, time: Any, outputs: Any, ids: Any, finished: Tensor, targets: Tensor
+    ) -> Tensor:
+        def mixed() -> Tensor:
+            def embedded(places: Tensor) -> Tensor:
+                return self._embedding_fn(gather_nd(ids, places))
 
-            def mixed() -> Tensor:
-                def embedded(places: Tensor) -> Tensor:
-                    return self._embedding_fn(gather_nd(sample_ids, places))
+            return _mixed(greater(ids, -1), embedded, targets)
 
-                return _mixed(greater(sample_ids, -1), embedded, targets)
-
-            inputs = cond(reduce_all(finished), lambda: targets, mixed)
-            return finished, inputs, state
+        return cond(reduce_all(finished), lambda: targets, mixed)
 
 
 class ScheduledOutputTrainingHelper(TrainingHelper):
@@ -355,7 +352,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         axis.
       inputs, sequence_length, time_major, name: see `TrainingHelper`.
 
-    Its `sample` gives 1 where the outputs are read.
+    Its `sample` gives 1 where the outputs are read next, else 0.
 
     Raises:
       ValueError: `sampling_probability` is neither a scalar nor a vector.
@@ -382,47 +379,31 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         self._seed = seed
         self._next_inputs_fn = next_inputs_fn
 
-    def sample(
-        self, time: Any, outputs: Any, state: Any = None, name: str | None = None, **kwargs: Any
-    ) -> Any:
-        """Return 1 where outputs are read next, else 0."""
-        with name_scope(name, f"{type(self).__name__}Sample"):
-            draws = Bernoulli(probs=self._sampling_probability)
-            return draws.sample(self.batch_size, seed=self._seed)
+    def _sampled(self, outputs: Any) -> Any:
+        draws = Bernoulli(probs=self._sampling_probability)
+        return draws.sample(self.batch_size, seed=self._seed)
 
-    def next_inputs(
-        self,
-        time: Any,
-        outputs: Any,
-        state: Any,
-        sample_ids: Any = None,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Return (finished, targets and outputs, state)."""
-        with name_scope(name, f"{type(self).__name__}NextInputs"):
-            finished, targets = self._read(time + 1)
-            is_read = cast(sample_ids, bool_)
+    def _inputs_of(
+        self, time: Any, outputs: Any, ids: Any, finished: Tensor, targets: Tensor
+    ) -> Tensor:
+        is_read = cast(ids, bool_)
 
-            def joined(values: Any, places: Any = None) -> Any:
-                if self._auxiliary is None:
-                    return values
-                more = self._auxiliary.read(time + 1)
-                return concat([values, more if places is None else gather_nd(more, places)], -1)
+        def joined(values: Any, places: Any = None) -> Any:
+            if self._auxiliary is None:
+                return values
+            more = self._auxiliary.read(time)
+            return concat([values, more if places is None else gather_nd(more, places)], -1)
 
-            def mixed() -> Tensor:
-                make = self._next_inputs_fn
-                if make is None:
-                    return where(is_read, joined(outputs), targets)
-                return _mixed(
-                    is_read,
-                    lambda places: joined(make(gather_nd(outputs, places)), places),
-                    targets,
-                )
+        def mixed() -> Tensor:
+            make = self._next_inputs_fn
+            if make is None:
+                return where(is_read, joined(outputs), targets)
+            return _mixed(
+                is_read, lambda places: joined(make(gather_nd(outputs, places)), places), targets
+            )
 
-            is_plain = logical_or(reduce_all(finished), logical_not(reduce_any(is_read)))
-            inputs = cond(is_plain, lambda: targets, mixed)
-            return finished, inputs, state
+        is_plain = logical_or(reduce_all(finished), logical_not(reduce_any(is_read)))
+        return cond(is_plain, lambda: targets, mixed)
 
 
 class GreedyEmbeddingHelper(_ChoosesIds):
