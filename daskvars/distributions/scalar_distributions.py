@@ -81,8 +81,15 @@ class _Placed(_OfTwo):
     loc: Tensor
     scale: Tensor
 
-    def __init__(self, loc: TensorLike, scale: TensorLike, **how: Any) -> None:
-        super().__init__(**how)
+    def __init__(
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
         loc, scale = self._take(loc=loc, scale=scale)
         self._second = self.scale = self._positive(scale, "scale")
         self._first = self.loc = self._after(self.scale, loc)
@@ -108,16 +115,9 @@ class Normal(_Placed):
     (0.1995, 0.8413)
     """
 
-    def __init__(
-        self,
-        loc: TensorLike,
-        scale: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Normal",
-    ) -> None:
-        how = {"validate_args": validate_args, "allow_nan_stats": allow_nan_stats, "name": name}
-        super().__init__(loc, scale, **how)
+    @with_arguments_of_method(_Placed.__init__, name="Normal")
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return random_normal(full, dtype=self.dtype, seed=seed) * self.scale + self.loc
@@ -188,7 +188,7 @@ class Laplace(_Placed):
     (0.25, 0.5, 8.0)
     """
 
-    @with_arguments_of_method(Normal.__init__, name="Laplace")
+    @with_arguments_of_method(_Placed.__init__, name="Laplace")
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
 
@@ -242,7 +242,7 @@ class Logistic(_Placed):
     (0.5, 0.125)
     """
 
-    @with_arguments_of_method(Normal.__init__, name="Logistic")
+    @with_arguments_of_method(_Placed.__init__, name="Logistic")
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
 

@@ -16,6 +16,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import summaries
 from daskvars.summary.records import PluginData, SummaryMetadata
+from daskvars.surface.signatures import Family
 
 _NOT_IN_NAMES = re.compile(r"[^-/\w\.]", re.ASCII)
 
@@ -68,9 +69,11 @@ AUDIO = _summary_op("AudioSummaryV2", "tensor:R, sample_rate:F", summaries.audio
 TENSOR = _summary_op("TensorSummaryV2", "tensor:T", summaries.tensor)
 MERGE = _summary_op("MergeSummary", "*inputs:S", summaries.merge)
 
+SUMMARIES = Family({}, returns="[] string: a `Summary` as JSON.")
 SHOWN_AS_TEXT = SummaryMetadata(plugin_data=PluginData(plugin_name="text"))
 
 
+@SUMMARIES.documents()
 def scalar(
     name: str, tensor: Any, collections: Sequence[Any] | None = None, family: str | None = None
 ) -> Tensor:
@@ -81,9 +84,6 @@ def scalar(
       tensor: [] real.
       collections: collections to add the summary to, by default ``GraphKeys.SUMMARIES``.
       family: comes before the tag and in the name: summaries of a family are shown together.
-
-    Returns:
-      [] string: a `Summary` as JSON.
 
     Raises:
       ValueError: the tensor is no scalar.
@@ -96,6 +96,7 @@ def scalar(
     return _summarized(SCALAR, name, tensor, collections, family)
 
 
+@SUMMARIES.documents()
 def histogram(
     name: str, values: Any, collections: Sequence[Any] | None = None, family: str | None = None
 ) -> Tensor:
@@ -104,9 +105,6 @@ def histogram(
     Args:
       name, collections, family: see `scalar`.
       values: [...] real.
-
-    Returns:
-      [] string: a `Summary` as JSON.
 
     Raises:
       InvalidArgumentError: (when run) there is a NaN or an infinity.
@@ -121,6 +119,7 @@ def histogram(
     return _summarized(HISTOGRAM, name, values, collections, family)
 
 
+@SUMMARIES.documents()
 def image(
     name: str,
     tensor: Any,
@@ -140,9 +139,6 @@ def image(
       tensor: [batch, height, width, channels] real, of 1 (grey), 3 (RGB) or 4 (RGBA) channels.
       max_outputs: how many images of a batch.
 
-    Returns:
-      [] string: a `Summary` as JSON.
-
     Raises:
       ValueError: the tensor has another rank, or other channels.
 
@@ -156,6 +152,7 @@ def image(
     return _summarized(IMAGE, name, tensor, collections, family, max_outputs=max_outputs)
 
 
+@SUMMARIES.documents()
 def audio(
     name: str,
     tensor: Any,
@@ -174,9 +171,6 @@ def audio(
       sample_rate: [] float32, frames per second.
       max_outputs: how many clips of a batch.
 
-    Returns:
-      [] string: a `Summary` as JSON.
-
     Raises:
       ValueError: the tensor has another rank.
 
@@ -191,15 +185,13 @@ def audio(
     return _summarized(AUDIO, name, tensor, collections, family, rate, max_outputs=max_outputs)
 
 
+@SUMMARIES.documents()
 def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Tensor:
     """Keep text.
 
     Args:
       name, collections: see `scalar`.
       tensor: [...] string.
-
-    Returns:
-      [] string: a `Summary` as JSON.
 
     Raises:
       ValueError: the tensor is no string.
@@ -217,6 +209,7 @@ def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Te
     return tensor_summary(name, tensor, collections=collections, summary_metadata=SHOWN_AS_TEXT)
 
 
+@SUMMARIES.documents()
 def tensor_summary(
     name: str,
     tensor: Any,
@@ -234,9 +227,6 @@ def tensor_summary(
       summary_description: what TensorBoard says of it, in Markdown.
       summary_metadata: which plugin of TensorBoard shows it, and what is said of it.
       display_name: the name to show in place of the tag.
-
-    Returns:
-      [] string: a `Summary` as JSON.
 
     Raises:
       TypeError: `summary_metadata` is no `SummaryMetadata`.
@@ -267,6 +257,7 @@ def tensor_summary(
     )
 
 
+@SUMMARIES.documents()
 def merge(
     inputs: Sequence[Any], collections: Sequence[Any] | None = None, name: str | None = None
 ) -> Tensor:
@@ -276,9 +267,6 @@ def merge(
       inputs: summaries.
       collections: collections to add the result to, none by default.
       name: name of the operation, by default "MergeSummary".
-
-    Returns:
-      [] string: a `Summary` as JSON.
 
     Raises:
       InvalidArgumentError: (when run) two of them have one tag.

@@ -23,7 +23,7 @@ from daskvars.ops.math.arithmetic import add, multiply, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater
 from daskvars.ops.random import distributions as random
-from daskvars.variables.initializers import Orthogonal, random_orthonormal
+from daskvars.variables.initializers import ARGUMENTS, Orthogonal, random_orthonormal
 from daskvars.variables.partitions.slices import PartitionInfo
 
 _KERNEL = """
@@ -47,13 +47,9 @@ Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
 """
 
 
+@ARGUMENTS.documents()
 class ConvolutionDeltaOrthogonal(Orthogonal):
     """A kernel that is an orthogonal matrix in its middle, times `gain`, and zero elsewhere.
-
-    Args:
-      gain: a number.
-      seed: seed of the operation, see `set_random_seed`.
-      dtype: dtype where none is asked for, a floating one.
 
     Raises:
       ValueError: (when called) the shape is not ``[...pixels, in, out]`` of one to three dimensions
@@ -76,13 +72,9 @@ class ConvolutionDeltaOrthogonal(Orthogonal):
         return pad(middle, [*around, (0, 0), (0, 0)])
 
 
+@ARGUMENTS.documents()
 class ConvolutionOrthogonal(Orthogonal):
     """What the kernels for one to three dimensions share.
-
-    Args:
-      gain: a number.
-      seed: seed of the operation, see `set_random_seed`.
-      dtype: dtype where none is asked for, a floating one.
 
     Raises:
       ValueError: (when called) the shape is not ``[...pixels, in, out]`` with as many dimensions of

@@ -21,6 +21,7 @@ from daskvars.ops.linalg import decompositions
 from daskvars.ops.math.arithmetic import multiply, sign
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.random import distributions as random
+from daskvars.surface.signatures import Argument, Family
 from daskvars.variables.partitions.slices import PartitionInfo
 
 # Standard deviation of a standard normal cut at two: scipy.stats.truncnorm.std(-2, 2).
@@ -30,6 +31,14 @@ _TRUNCATED_STDDEV = 0.87962566103423978
 # What makes a variable's first value: a function of shape and dtype (an `Initializer` or its class,
 # above all), or the value.
 InitializerLike: TypeAlias = Callable[..., TensorLike] | TensorLike
+
+ARGUMENTS = Family(
+    {
+        "gain": Argument("a number."),
+        "seed": Argument("seed of the operation, see `set_random_seed`."),
+        "dtype": Argument("dtype where none is asked for, a floating one."),
+    }
+)
 
 
 class Initializer:
@@ -166,13 +175,13 @@ class Constant(Initializer):
         return constants.constant(self.value, dtype, shape, verify_shape=verify)
 
 
+@ARGUMENTS.documents()
 class RandomUniform(Initializer):
     """Uniform draws from [minval, maxval).
 
     Args:
       minval: lower bound.
       maxval: upper bound; None means 1 for floats.
-      seed: seed of the operation, see `set_random_seed`.
       dtype: dtype where none is asked for.
 
     >>> draws = RandomUniform(-1, 1, seed=1)([1000]).numpy()
@@ -198,14 +207,13 @@ class RandomUniform(Initializer):
         return random.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
+@ARGUMENTS.documents()
 class RandomNormal(Initializer):
     """Normal draws.
 
     Args:
       mean: their mean.
       stddev: their standard deviation.
-      seed: seed of the operation, see `set_random_seed`.
-      dtype: dtype where none is asked for, a floating one.
 
     Raises:
       ValueError: the dtype is not floating.
@@ -248,6 +256,7 @@ class TruncatedNormal(RandomNormal):
         return random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
+@ARGUMENTS.documents()
 class UniformUnitScaling(Initializer):
     """Uniform draws that keep the scale of a linear layer's input.
 
@@ -255,8 +264,6 @@ class UniformUnitScaling(Initializer):
 
     Args:
       factor: a number.
-      seed: seed of the operation, see `set_random_seed`.
-      dtype: dtype where none is asked for, a floating one.
 
     Raises:
       ValueError: the dtype is not floating.
@@ -281,6 +288,7 @@ class UniformUnitScaling(Initializer):
         return random.random_uniform(shape, -bound, bound, dtype, self.seed)
 
 
+@ARGUMENTS.documents()
 class VarianceScaling(Initializer):
     """Draws whose variance is ``scale / n``, n made of the numbers of inputs and outputs.
 
@@ -288,8 +296,6 @@ class VarianceScaling(Initializer):
       scale: positive factor.
       mode: n is the "fan_in", the "fan_out", or their mean, "fan_avg".
       distribution: "truncated_normal" (or "normal"), "untruncated_normal" or "uniform".
-      seed: seed of the operation, see `set_random_seed`.
-      dtype: dtype where none is asked for, a floating one.
 
     Raises:
       ValueError: one of them is not as described.
@@ -337,12 +343,9 @@ class VarianceScaling(Initializer):
         return random.truncated_normal(shape, 0.0, stddev / _TRUNCATED_STDDEV, dtype, self.seed)
 
 
+@ARGUMENTS.documents()
 class GlorotUniform(VarianceScaling):
     """Uniform draws within ``sqrt(6 / (fan_in + fan_out))``: the default for floats.
-
-    Args:
-      seed: seed of the operation, see `set_random_seed`.
-      dtype: dtype where none is asked for, a floating one.
 
     Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
     networks", 2010.
@@ -359,12 +362,9 @@ class GlorotUniform(VarianceScaling):
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
 
+@ARGUMENTS.documents()
 class GlorotNormal(VarianceScaling):
     """Truncated normal draws of deviation ``sqrt(2 / (fan_in + fan_out))``: see `GlorotUniform`.
-
-    Args:
-      seed: seed of the operation, see `set_random_seed`.
-      dtype: dtype where none is asked for, a floating one.
 
     >>> import daskvars as dv
     >>> round(float(dv.glorot_normal_initializer(seed=1)([100, 100]).numpy().std()), 2)
@@ -377,15 +377,11 @@ class GlorotNormal(VarianceScaling):
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
 
+@ARGUMENTS.documents()
 class Orthogonal(Initializer):
     """A matrix with orthonormal columns (or rows, if it has more columns), times `gain`.
 
     All dimensions but the last are taken together as rows.
-
-    Args:
-      gain: a number.
-      seed: seed of the operation, see `set_random_seed`.
-      dtype: dtype where none is asked for, a floating one.
 
     Raises:
       ValueError: (when called) the rank is below 2; at once, the dtype is not floating.
@@ -416,12 +412,9 @@ class Orthogonal(Initializer):
         return multiply(reshape(q, shape), self.gain)
 
 
+@ARGUMENTS.documents()
 class Identity(Initializer):
     """The identity matrix times `gain`, for matrices only.
-
-    Args:
-      gain: a number.
-      dtype: dtype where none is asked for, a floating one.
 
     Raises:
       ValueError: (when called) the shape is not of rank 2; at once, the dtype is not floating.
@@ -448,11 +441,9 @@ class Identity(Initializer):
         return multiply(value, self.gain)
 
 
+@ARGUMENTS.documents()
 def he_normal(seed: int | None = None) -> VarianceScaling:
     """Truncated normal draws of standard deviation ``sqrt(2 / fan_in)``.
-
-    Args:
-      seed: seed of the operation, see `set_random_seed`.
 
     Source: He et al., "Delving deep into rectifiers", 2015.
 
@@ -462,11 +453,9 @@ def he_normal(seed: int | None = None) -> VarianceScaling:
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
+@ARGUMENTS.documents()
 def he_uniform(seed: int | None = None) -> VarianceScaling:
     """Uniform draws within ``sqrt(6 / fan_in)``; see `he_normal`.
-
-    Args:
-      seed: seed of the operation, see `set_random_seed`.
 
     >>> round(float(abs(he_uniform(seed=1)([24, 500]).numpy()).max()), 2)
     0.5
@@ -474,11 +463,9 @@ def he_uniform(seed: int | None = None) -> VarianceScaling:
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
+@ARGUMENTS.documents()
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
     """Truncated normal draws of standard deviation ``sqrt(1 / fan_in)``.
-
-    Args:
-      seed: seed of the operation, see `set_random_seed`.
 
     Source: LeCun et al., "Efficient backprop", 1998.
 
@@ -488,11 +475,9 @@ def lecun_normal(seed: int | None = None) -> VarianceScaling:
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
+@ARGUMENTS.documents()
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
     """Uniform draws within ``sqrt(3 / fan_in)``; see `lecun_normal`.
-
-    Args:
-      seed: seed of the operation, see `set_random_seed`.
 
     >>> round(float(abs(lecun_uniform(seed=1)([12, 1000]).numpy()).max()), 2)
     0.5

@@ -21,9 +21,18 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.joining import unstack
 from daskvars.ops.array.reshaping import reshape
-from daskvars.summary.summary_ops import AUDIO, HISTOGRAM, IMAGE, MERGE, SCALAR, collected
+from daskvars.summary.summary_ops import (
+    AUDIO,
+    HISTOGRAM,
+    IMAGE,
+    MERGE,
+    SCALAR,
+    SUMMARIES,
+    collected,
+)
 
 
+@SUMMARIES.documents()
 def scalar_summary(
     tags: TensorLike,
     values: TensorLike,
@@ -37,9 +46,6 @@ def scalar_summary(
       values: [...] real, of the shape of `tags`.
       collections: collections to add the summary to, by default that of all summaries.
       name: name of the operation, by default "ScalarSummary".
-
-    Returns:
-      [] string: a `Summary` as JSON.
 
     Raises:
       ValueError: the tags are not known, or have another shape than the values.
@@ -78,6 +84,7 @@ def _texts(tags: TensorLike) -> Any:
     return found
 
 
+@SUMMARIES.documents()
 def histogram_summary(
     tag: TensorLike,
     values: TensorLike,
@@ -91,9 +98,6 @@ def histogram_summary(
       values: [...] real.
       collections: collections to add the summary to, by default that of all summaries.
       name: name of the operation, by default "HistogramSummary".
-
-    Returns:
-      [] string: a `Summary` as JSON.
 
     Raises:
       ValueError: the tag is not known, or is not one.
@@ -109,6 +113,7 @@ def histogram_summary(
     return _tagged(HISTOGRAM, tag, collections, name, values)
 
 
+@SUMMARIES.documents()
 def image_summary(
     tag: TensorLike,
     tensor: TensorLike,
@@ -125,9 +130,6 @@ def image_summary(
       collections: collections to add the summary to, by default that of all summaries.
       name: name of the operation, by default "ImageSummary".
 
-    Returns:
-      [] string: a `Summary` as JSON.
-
     Raises:
       ValueError: the tag is not known, or is not one; or the tensor is of no images.
 
@@ -142,6 +144,7 @@ def image_summary(
     return _tagged(IMAGE, tag, collections, name, tensor, max_outputs=max_images)
 
 
+@SUMMARIES.documents()
 def audio_summary(
     tag: TensorLike,
     tensor: TensorLike,
@@ -159,9 +162,6 @@ def audio_summary(
       max_outputs: how many clips of a batch.
       collections: collections to add the summary to, by default that of all summaries.
       name: name of the operation, by default "AudioSummaryV2".
-
-    Returns:
-      [] string: a `Summary` as JSON.
 
     Raises:
       ValueError: the tag is not known, or is not one; or the tensor has another rank.

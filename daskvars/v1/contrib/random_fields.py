@@ -32,15 +32,24 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, where
 from daskvars.ops.math.reduce import argmax, reduce_logsumexp, reduce_max, reduce_sum
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.signatures import Argument, Family
 from daskvars.variables.scopes.variable_scope import get_variable
+
+ARGUMENTS = Family(
+    {
+        "inputs": Argument("[batch, length, tags] floating potentials."),
+        "tag_indices": Argument("[batch, length] integer."),
+        "sequence_lengths": Argument("[batch] integer: later tags do not count."),
+        "transition_params": Argument("[tags, tags] floating, of a tag and the one that follows."),
+    },
+    returns="[batch] of the type of the potentials.",
+)
+# Cells give no result of their own.
+CELLS = Family(ARGUMENTS.arguments)
 
 
 class _ForwardCell(RNNCell):
-    """Adds a step's potentials to what is best, or known, of all ways that lead to each tag.
-
-    Args:
-      transition_params: [tags, tags] floating, of a tag and the one that follows.
-    """
+    """Adds a step's potentials to what is best, or known, of all ways that lead to each tag."""
 
     def __init__(self, transition_params: TensorLike) -> None:
         super().__init__()
@@ -55,11 +64,9 @@ class _ForwardCell(RNNCell):
         return add(expand_dims(state, 2), self._transitions)
 
 
+@CELLS.documents()
 class CrfForwardRnnCell(_ForwardCell):
     """Carries the logarithm of the sum of the scores of all sequences that end in each tag.
-
-    Args:
-      transition_params: [tags, tags] floating, of a tag and the one that follows.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
@@ -74,11 +81,9 @@ class CrfForwardRnnCell(_ForwardCell):
         return new, new
 
 
+@CELLS.documents()
 class CrfDecodeForwardRnnCell(_ForwardCell):
     """Carries the score of the best sequence that ends in each tag; gives the tags before.
-
-    Args:
-      transition_params: [tags, tags] floating, of a tag and the one that follows.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
@@ -126,18 +131,11 @@ class CrfDecodeBackwardRnnCell(RNNCell):
         return before, before
 
 
+@ARGUMENTS.documents()
 def crf_unary_score(
     tag_indices: TensorLike, sequence_lengths: TensorLike, inputs: TensorLike
 ) -> Tensor:
     """Return the sum of the potentials of each sequence's tags.
-
-    Args:
-      tag_indices: [batch, length] integer.
-      sequence_lengths: [batch] integer: later tags do not count.
-      inputs: [batch, length, tags] floating potentials.
-
-    Returns:
-      [batch] of the type of the potentials.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -150,18 +148,11 @@ def crf_unary_score(
     return _masked_sum(potentials, sequence_lengths)
 
 
+@ARGUMENTS.documents()
 def crf_binary_score(
     tag_indices: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike
 ) -> Tensor:
     """Return the sum of the potentials of each sequence's pairs of neighbours.
-
-    Args:
-      tag_indices: [batch, length] integer.
-      sequence_lengths: [batch] integer: later tags do not count.
-      transition_params: [tags, tags] floating, of a tag and the one that follows.
-
-    Returns:
-      [batch] of the type of the potentials.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -190,6 +181,7 @@ def _one_less(lengths: TensorLike) -> Tensor:
     return maximum(subtract(lengths, 1), 0)
 
 
+@ARGUMENTS.documents()
 def crf_sequence_score(
     inputs: TensorLike,
     tag_indices: TensorLike,
@@ -197,15 +189,6 @@ def crf_sequence_score(
     transition_params: TensorLike,
 ) -> Tensor:
     """Return the unnormalized score of each sequence of tags.
-
-    Args:
-      inputs: [batch, length, tags] floating potentials.
-      tag_indices: [batch, length] integer.
-      sequence_lengths: [batch] integer: later tags do not count.
-      transition_params: [tags, tags] floating, of a tag and the one that follows.
-
-    Returns:
-      [batch] of the type of the potentials.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -218,15 +201,14 @@ def crf_sequence_score(
     return add(unary, crf_binary_score(tag_indices, sequence_lengths, transition_params))
 
 
+@ARGUMENTS.documents()
 def crf_log_norm(
     inputs: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike
 ) -> Tensor:
     """Return the logarithm of the sum of the exponentials of all sequences' scores.
 
     Args:
-      inputs: [batch, length, tags] floating potentials.
       sequence_lengths: [batch] integer.
-      transition_params: [tags, tags] floating, of a tag and the one that follows.
 
     Returns:
       [batch] of the type of the potentials; 0 for sequences of no steps.
@@ -249,6 +231,7 @@ def _forward(cell: _ForwardCell, inputs: Tensor, lengths: TensorLike, dtype: Any
     return dynamic_rnn(cell, inputs[:, 1:], _one_less(lengths), inputs[:, 0], dtype)
 
 
+@ARGUMENTS.documents()
 def crf_log_likelihood(
     inputs: TensorLike,
     tag_indices: TensorLike,
@@ -260,10 +243,7 @@ def crf_log_likelihood(
     Variables: `transitions` [tags, tags], unless they are given.
 
     Args:
-      inputs: [batch, length, tags] floating potentials.
       tag_indices: [batch, length] integer: the right tags.
-      sequence_lengths: [batch] integer: later tags do not count.
-      transition_params: [tags, tags] floating, of a tag and the one that follows.
 
     Returns:
       [batch] of the type of the potentials, and the transitions.
@@ -291,6 +271,7 @@ def crf_log_likelihood(
         return subtract(score, norm), transition_params
 
 
+@ARGUMENTS.documents()
 def crf_decode(
     potentials: TensorLike, transition_params: TensorLike, sequence_length: TensorLike
 ) -> tuple[Tensor, Tensor]:
@@ -298,7 +279,6 @@ def crf_decode(
 
     Args:
       potentials: [batch, length, tags] floating.
-      transition_params: [tags, tags] floating, of a tag and the one that follows.
       sequence_length: [batch] integer.
 
     Returns:
