@@ -14,47 +14,22 @@ from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
 from daskvars.ops.rules.shapes import like_first
+from tests.sessions import run
 
 pytestmark = pytest.mark.usefixtures("graph")
 
-STOPS = OpDef(
-    "TestStops",
-    "x:F",
-    infer=like_first,
-    pattern=Elementwise(),
-    kernel="negative",
-    gradient=NO_GRADIENT,
-)
-TOO_MANY = OpDef(
-    "TestTooMany",
-    "x:F",
-    infer=like_first,
-    pattern=Elementwise(),
-    kernel="negative",
-    gradient=lambda op, dy: (dy, dy),
-)
-WRONG_SHAPE = OpDef(
-    "TestWrongShape",
-    "x:F",
-    infer=like_first,
-    pattern=Elementwise(),
-    kernel="negative",
-    gradient=lambda op, dy: tf.zeros([7]),
-)
-WRONG_DTYPE = OpDef(
-    "TestWrongDtype",
-    "x:F",
-    infer=like_first,
-    pattern=Elementwise(),
-    kernel="negative",
-    gradient=lambda op, dy: tf.cast(dy, tf.float64),
-)
+
+def negative(type, gradient):
+    """Return the definition of an op whose gradient is wrong in some way."""
+    return OpDef(
+        type, "x:F", infer=like_first, pattern=Elementwise(), kernel="negative", gradient=gradient
+    )
 
 
-def run(fetches, feed_dict=None):
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        return sess.run(fetches, feed_dict)
+STOPS = negative("TestStops", NO_GRADIENT)
+TOO_MANY = negative("TestTooMany", lambda op, dy: (dy, dy))
+WRONG_SHAPE = negative("TestWrongShape", lambda op, dy: tf.zeros([7]))
+WRONG_DTYPE = negative("TestWrongDtype", lambda op, dy: tf.cast(dy, tf.float64))
 
 
 def test_product_and_sum():

@@ -7,14 +7,9 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.ops.gather_scatter.sparse_gradients import densify
+from tests.sessions import run
 
 pytestmark = [pytest.mark.usefixtures("both_thresholds"), pytest.mark.usefixtures("graph")]
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        return sess.run(fetches, feed_dict)
 
 
 def test_gather_gives_slices():

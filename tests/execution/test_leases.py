@@ -8,16 +8,11 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
+from tests.sessions import initialized
 
 pytestmark = pytest.mark.usefixtures("graph")
 
 SIZES = pytest.mark.parametrize("n", [4, 400_000])  # the latter is updated in place
-
-
-def initialized():
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    return session
 
 
 def ways_to_give_on(v):

@@ -10,14 +10,9 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, InvalidArgumentError
 from daskvars.state import forget_values
+from tests.sessions import initialized
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-
-def initialized():
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    return session
 
 
 # -- transactions ---------------------------------------------------------------------------------

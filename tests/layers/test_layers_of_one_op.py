@@ -7,14 +7,9 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests.sessions import run
 
 ONES = tf.ones_initializer()
-
-
-def values(tensors, feed_dict=None):
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        return sess.run(tensors, feed_dict)
 
 
 def test_dense_is_a_product_a_bias_and_an_activation(graph):
@@ -28,14 +23,14 @@ def test_dense_is_a_product_a_bias_and_an_activation(graph):
     )
     assert y.op.name == "dense/Relu"
     assert y.shape.as_list() == [None, 3]
-    assert values(y, {x: [[1.0, 2.0], [3.0, 4.0]]}).tolist() == [[0.0] * 3, [3.0] * 3]
+    assert run(y, {x: [[1.0, 2.0], [3.0, 4.0]]}).tolist() == [[0.0] * 3, [3.0] * 3]
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (5, 2, 3), (4, 5, 2, 3)])
 def test_dense_works_along_the_last_axis(graph, shape):
     x = np.arange(np.prod(shape), dtype="float32").reshape(shape)
     layer = tf.layers.Dense(2, use_bias=False)
-    y, kernel = values([layer(tf.constant(x)), layer.kernel])
+    y, kernel = run([layer(tf.constant(x)), layer.kernel])
     np.testing.assert_allclose(y, x @ kernel, rtol=1e-5)
     assert layer.compute_output_shape(shape).as_list() == list(y.shape)
     assert layer.bias is None
@@ -126,14 +121,14 @@ def test_windows(graph, name, shape, options, wanted, batch):
     assert y.shape.as_list() == [batch, *wanted[1:]]
     layer = CLASSES[name](**options)
     assert layer.compute_output_shape(x.shape).as_list() == [batch, *wanted[1:]]
-    found, again = values([y, layer(x)], {x: np.ones(shape, "float32")})
+    found, again = run([y, layer(x)], {x: np.ones(shape, "float32")})
     assert found.shape == again.shape == wanted
 
 
 def test_a_convolution_by_hand(graph):
     x = np.arange(12, dtype="float32").reshape(1, 12, 1)
     y = tf.layers.conv1d(x, 1, 3, kernel_initializer=ONES, bias_initializer=ONES)
-    np.testing.assert_array_equal(values(y)[0, :, 0], x[0, :-2, 0] * 3 + 3 + 1)
+    np.testing.assert_array_equal(run(y)[0, :, 0], x[0, :-2, 0] * 3 + 3 + 1)
 
 
 def test_names_of_kernels(graph):
@@ -191,7 +186,7 @@ def test_flatten(graph, shape, static):
     y = tf.layers.flatten(x)
     assert y.shape.as_list() == static
     fed = np.ones([n or 4 for n in shape])
-    assert values(y, {x: fed}).shape == (fed.shape[0], fed[0].size)
+    assert run(y, {x: fed}).shape == (fed.shape[0], fed[0].size)
 
 
 def test_embedding_keeps_its_gradient_sparse(graph):
@@ -199,13 +194,13 @@ def test_embedding_keeps_its_gradient_sparse(graph):
     y = layer(tf.constant([[0, 4]]))
     (gradient,) = tf.gradients(y, layer.embeddings)
     assert isinstance(gradient, tf.IndexedSlices)
-    rows, table = values([y, layer.embeddings])
+    rows, table = run([y, layer.embeddings])
     np.testing.assert_array_equal(rows, table[[[0, 4]]])
 
 
 def test_layer_norm(graph):
     x = np.random.default_rng(0).normal(size=(4, 6)).astype("float32")
-    y = values(tf.layers.layer_norm(x, epsilon=0.0))
+    y = run(tf.layers.layer_norm(x, epsilon=0.0))
     np.testing.assert_allclose(y, (x - x.mean(1)[:, None]) / x.std(1)[:, None], atol=1e-5)
     names = [v.name for v in tf.trainable_variables()]
     assert names == ["layer_normalization/gamma:0", "layer_normalization/beta:0"]

@@ -8,17 +8,12 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.errors import FailedPreconditionError
+from tests.sessions import initialized
 
 
 @pytest.fixture(autouse=True)
 def fresh():
     tf.reset_default_graph()
-
-
-def initialized():
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    return session
 
 
 def names(variables=None):

@@ -44,11 +44,7 @@ class Batched(Node):
         return int(pass_.value(self.operands[0]))
 
     def check(self, pass_: Pass) -> None:
-        size = self.size(pass_)
-        if size < 1:
-            raise InvalidArgumentError(
-                None, None, f"Batch size must be greater than zero, found {size}"
-            )
+        self.check_positive("Batch size", self.size(pass_))
 
     def count(self, pass_: Pass) -> float | None:
         count, size = self.inputs[0].count(pass_), self.size(pass_)

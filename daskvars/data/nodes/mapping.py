@@ -19,7 +19,7 @@ from daskvars.data.nodes.functions import (
 )
 from daskvars.data.nodes.node import Elements, Node, OfSource, Pass, elements_here, read_elements
 from daskvars.data.rows.on_workers import MappedOnWorkers
-from daskvars.errors import FailedPreconditionError, InvalidArgumentError
+from daskvars.errors import FailedPreconditionError
 from daskvars.execution.engine.executors import active_client
 from daskvars.remote.tasks.element_tasks import ElementProgram
 
@@ -47,10 +47,8 @@ class Mapped(Node):
 
     def check(self, pass_: Pass) -> None:
         calls = 1 if self._calls is None else int(pass_.value(self._calls))
-        if calls < 1 and calls != AUTOTUNE:
-            raise InvalidArgumentError(
-                None, None, f"num_parallel_calls must be greater than zero, found {calls}"
-            )
+        if calls != AUTOTUNE:
+            self.check_positive("num_parallel_calls", calls)
 
     is_stored = may_fail = True
 
@@ -294,11 +292,7 @@ class Interleaved(Node):
 
     def check(self, pass_: Pass) -> None:
         for name, length in zip(("cycle_length", "block_length"), self._lengths, strict=True):
-            value = int(pass_.value(length))
-            if value < 1:
-                raise InvalidArgumentError(
-                    None, None, f"`{name}` must be greater than zero, found {value}"
-                )
+            self.check_positive(f"`{name}`", int(pass_.value(length)))
 
     def elements(self, pass_: Pass) -> Elements:
         cycle, block = [int(pass_.value(length)) for length in self._lengths]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from daskvars.data.nodes.elements import Element
-from daskvars.errors import OpError
+from daskvars.errors import InvalidArgumentError, OpError
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor
@@ -46,6 +46,13 @@ class Node(ABC):
 
     def check(self, pass_: Pass) -> None:  # noqa: B027 - most take anything
         """Raise InvalidArgumentError where operands are not what they have to be."""
+
+    def check_positive(self, what: str, value: int) -> None:
+        """Raise InvalidArgumentError where what an operand says is not greater than zero."""
+        if value < 1:
+            raise InvalidArgumentError(
+                None, None, f"{what} must be greater than zero, found {value}"
+            )
 
     def count(self, pass_: Pass) -> float | None:
         """Return how many elements there are, `INFINITE`, or None where only reading tells."""

@@ -71,11 +71,7 @@ class Shuffled(OfOne):
         return rows
 
     def check(self, pass_: Pass) -> None:
-        size = self.number(pass_)
-        if size < 1:
-            raise InvalidArgumentError(
-                None, None, f"buffer_size must be greater than zero, found {size}"
-            )
+        self.check_positive("buffer_size", self.number(pass_))
 
     def elements(self, pass_: Pass) -> Elements:
         draws = draws_of(pass_, pass_.begin(self), self._seeds, self._is_anew)

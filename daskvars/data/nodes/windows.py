@@ -58,10 +58,7 @@ class Windowed(Node):
 
     def check(self, pass_: Pass) -> None:
         for name, value in zip(("size", "shift", "stride"), self._sizes(pass_), strict=True):
-            if value < 1:
-                raise InvalidArgumentError(
-                    None, None, f"window(): {name} must be greater than zero, found {value}"
-                )
+            self.check_positive(f"window(): {name}", value)
 
     def count(self, pass_: Pass) -> float | None:
         count, (size, shift, stride) = self.inputs[0].count(pass_), self._sizes(pass_)

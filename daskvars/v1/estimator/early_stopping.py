@@ -17,9 +17,8 @@ from daskvars.summary.event_files import summary_iterator
 from daskvars.surface.signatures import Argument, Family, with_example
 from daskvars.v1 import logging
 from daskvars.v1.estimator.estimator import Estimator
-from daskvars.v1.sessions.hook_timers import SecondOrStepTimer, required_global_step
+from daskvars.v1.sessions.hook_timers import SecondOrStepTimer, StepHook
 from daskvars.v1.sessions.session_run_hook import (
-    SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
@@ -67,7 +66,7 @@ def read_eval_metrics(eval_dir: str) -> OrderedDict[int, dict[str, float]]:
     return OrderedDict(sorted(found.items()))
 
 
-class _StopIf(SessionRunHook):
+class _StopIf(StepHook):
     """Ends a training when a function says so."""
 
     def __init__(
@@ -78,12 +77,8 @@ class _StopIf(SessionRunHook):
 
     def begin(self) -> None:
         """Find the global step. Raises RuntimeError where there is none."""
-        self._step = required_global_step(self)
+        super().begin()
         self._timer.reset()
-
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Ask for the global step."""
-        return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Stop, if it is time to look and the function says so."""

@@ -82,8 +82,7 @@ def index_table_from_file(
                 "table_init",
                 int64 if dtype.is_integer else string,
             )
-            columns = f"{key_column_index}_{value_column_index}"
-            shared = _shared_name(vocabulary_file, vocab_size, columns)
+            shared = _shared_name(vocabulary_file, vocab_size, key_column_index, value_column_index)
             table = HashTable(pairs, default_value, shared, inner)
         if not num_oov_buckets:
             return table
@@ -101,11 +100,11 @@ def _check_size(vocab_size: int | None, vocabulary_file: Any) -> None:
     )
 
 
-def _shared_name(vocabulary_file: Any, vocab_size: int | None, columns: str) -> str:
+def _shared_name(vocabulary_file: Any, vocab_size: int | None, key: int, value: int) -> str:
     """Return the name that sessions share a file's table by."""
     is_tensor = isinstance(vocabulary_file, Tensor)
     file = vocabulary_file.name if is_tensor else str(vocabulary_file)
-    return f"hash_table_{file}_{f'{vocab_size}_' if vocab_size else ''}{columns}"
+    return f"hash_table_{file}_{f'{vocab_size}_' if vocab_size else ''}{key}_{value}"
 
 
 def index_table_from_tensor(
@@ -182,8 +181,7 @@ def index_to_string_table_from_file(
             delimiter,
             "table_init",
         )
-        columns = f"{key_column_index}_{value_column_index}"
-        shared = _shared_name(vocabulary_file, vocab_size, columns)
+        shared = _shared_name(vocabulary_file, vocab_size, key_column_index, value_column_index)
         return HashTable(pairs, default_value, shared, scope)
 
 

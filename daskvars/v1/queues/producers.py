@@ -23,7 +23,7 @@ from daskvars.ops.state.assign import count_up_to
 from daskvars.shapes import TensorShape
 from daskvars.summary.summary_ops import scalar
 from daskvars.surface.signatures import Argument, Family
-from daskvars.v1.queues.queue_ops import FIFOQueue, QueueBase
+from daskvars.v1.queues.queue_ops import FIFOQueue, QueueBase, num_rows
 from daskvars.v1.sessions.queue_runners import QueueRunner, add_queue_runner
 from daskvars.variables.variable import Variable
 
@@ -292,9 +292,7 @@ def slice_input_producer(
         tensors = [convert_to_tensor(value) for value in tensor_list]
         if not tensors:
             raise ValueError("Expected at least one tensor in slice_input_producer().")
-        count = tensors[0].get_shape().with_rank_at_least(1)[0]
-        for tensor in tensors[1:]:
-            count = count.merge_with(tensor.get_shape().with_rank_at_least(1)[0])
+        count = num_rows(tensors)
         limit = shape(tensors[0])[0] if TensorShape([count]).as_list() == [None] else int(count)
         queue = range_input_producer(limit, num_epochs, shuffle, seed, capacity, shared_name)
         index = queue.dequeue()

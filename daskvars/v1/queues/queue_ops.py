@@ -324,9 +324,7 @@ class QueueBase:
                     found = found.with_rank_at_least(1)[1:]
                 found.assert_is_compatible_with(shape)
             if opdef is ENQUEUE_MANY:
-                rows = tensors[0].get_shape().with_rank_at_least(1)[0]
-                for tensor in tensors[1:]:
-                    rows = rows.merge_with(tensor.get_shape().with_rank_at_least(1)[0])
+                num_rows(tensors)
             return apply_op(opdef, self._queue_ref, *keep, *tensors, name=name, keep=bool(keep))
 
     def _components_of(self, vals: Any) -> list[Tensor]:
@@ -439,13 +437,21 @@ class QueueBase:
 
     def is_closed(self, name: str | None = None) -> Tensor:
         """Return whether the queue is closed: [] bool."""
-        with entered_for(self._queue_ref, f"a look at {self.name!r}"):
-            return apply(IS_CLOSED, self._queue_ref, name=name or f"{self._name}_Is_Closed")
+        return self._look(IS_CLOSED, name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Tensor:
         """Return the number of elements: [] int32."""
+        return self._look(SIZE, name or f"{self._name}_Size")
+
+    def _look(self, opdef: OpDef, name: str) -> Tensor:
         with entered_for(self._queue_ref, f"a look at {self.name!r}"):
-            return apply(SIZE, self._queue_ref, name=name or f"{self._name}_Size")
+            return apply(opdef, self._queue_ref, name=name)
+
+
+def num_rows(tensors: Sequence[Tensor]) -> Dimension:
+    """Return how many rows tensors have, if that is known. Raises ValueError where they differ."""
+    counts = [tensor.get_shape().with_rank_at_least(1)[0] for tensor in tensors]
+    return functools.reduce(Dimension.merge_with, counts)
 
 
 def _is_queue(value: Any) -> bool:

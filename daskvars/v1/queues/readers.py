@@ -196,13 +196,11 @@ class ReaderBase:
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """Return how many records were read: [] int64."""
-        with entered_for(self._reader_ref, f"a look at {self._reader_ref.op.name!r}"):
-            return apply(NUM_RECORDS, self._reader_ref, name=name)
+        return self._look(NUM_RECORDS, name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
         """Return how many files were read to the end: [] int64."""
-        with entered_for(self._reader_ref, f"a look at {self._reader_ref.op.name!r}"):
-            return apply(NUM_DONE, self._reader_ref, name=name)
+        return self._look(NUM_DONE, name)
 
     def serialize_state(self, name: str | None = None) -> Tensor:
         """Return how far it has come, for `restore_state`: [] string.
@@ -210,8 +208,11 @@ class ReaderBase:
         That is the work in hand, such as the name of a file, how many of its records were read,
         and the counts.
         """
+        return self._look(SERIALIZE_STATE, name)
+
+    def _look(self, opdef: OpDef, name: str | None) -> Tensor:
         with entered_for(self._reader_ref, f"a look at {self._reader_ref.op.name!r}"):
-            return apply(SERIALIZE_STATE, self._reader_ref, name=name)
+            return apply(opdef, self._reader_ref, name=name)
 
     def restore_state(self, state: Tensor | bytes, name: str | None = None) -> Operation:
         """Return an operation after which it goes on from where it was when it gave a state.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from daskvars.dtypes import as_dtype, float32, string
+from daskvars.dtypes import DType, as_dtype, float32, string
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor
 from daskvars.v1.graphs.signatures import SignatureDef, TensorInfo
@@ -89,10 +89,7 @@ def regression_signature_def(examples: Tensor, predictions: Tensor) -> Signature
     if predictions is None:
         raise ValueError("Regression predictions cannot be None.")
     given = _examples(examples, "Regression")
-    found = build_tensor_info(predictions)
-    if found.dtype != float32.as_datatype_enum:
-        raise ValueError("Regression output must be a float Tensor.")
-    outputs = {names.REGRESS_OUTPUTS: found}
+    outputs = {names.REGRESS_OUTPUTS: _output(predictions, float32, "Regression output", "float")}
     return build_signature_def({names.REGRESS_INPUTS: given}, outputs, names.REGRESS_METHOD_NAME)
 
 
@@ -123,14 +120,10 @@ def classification_signature_def(
         raise ValueError("Classification classes and scores cannot both be None.")
     outputs = {}
     if classes is not None:
-        found = build_tensor_info(classes)
-        if found.dtype != string.as_datatype_enum:
-            raise ValueError("Classification classes must be a string Tensor.")
+        found = _output(classes, string, "Classification classes", "string")
         outputs[names.CLASSIFY_OUTPUT_CLASSES] = found
     if scores is not None:
-        found = build_tensor_info(scores)
-        if found.dtype != float32.as_datatype_enum:
-            raise ValueError("Classification scores must be a float Tensor.")
+        found = _output(scores, float32, "Classification scores", "float")
         outputs[names.CLASSIFY_OUTPUT_SCORES] = found
     return build_signature_def({names.CLASSIFY_INPUTS: given}, outputs, names.CLASSIFY_METHOD_NAME)
 
@@ -141,6 +134,13 @@ def _examples(examples: Any, what: str) -> TensorInfo:
     if not isinstance(examples, Tensor | SparseTensor) or examples.dtype.base_dtype is not string:
         raise ValueError(f"{what} examples must be a string Tensor.")
     return build_tensor_info(examples)
+
+
+def _output(tensor: Tensor, dtype: DType, what: str, kind: str) -> TensorInfo:
+    found = build_tensor_info(tensor)
+    if found.dtype != dtype.as_datatype_enum:
+        raise ValueError(f"{what} must be a {kind} Tensor.")
+    return found
 
 
 def is_valid_signature(signature_def: SignatureDef | None) -> bool:

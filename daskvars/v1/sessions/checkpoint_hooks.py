@@ -16,12 +16,10 @@ from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.checkpoints.saver import Saver
 from daskvars.v1 import logging
 from daskvars.v1.sessions.coordinator import Coordinator
-from daskvars.v1.sessions.hook_timers import SecondOrStepTimer, required_global_step
+from daskvars.v1.sessions.hook_timers import SecondOrStepTimer, StepHook
 from daskvars.v1.sessions.scaffold import Scaffold
 from daskvars.v1.sessions.session_run_hook import (
-    SessionRunArgs,
     SessionRunContext,
-    SessionRunHook,
     SessionRunValues,
 )
 from daskvars.v1.summary_writers import FileWriterCache
@@ -59,7 +57,7 @@ class CheckpointSaverListener(ShownByArguments):
 
 
 @accepts("steps_per_run")
-class CheckpointSaverHook(SessionRunHook):
+class CheckpointSaverHook(StepHook):
     """Saves a checkpoint when the session was made, every so often, and at the end.
 
     Args:
@@ -116,7 +114,7 @@ class CheckpointSaverHook(SessionRunHook):
         Raises:
           RuntimeError: there is none.
         """
-        self._step = required_global_step(self)
+        super().begin()
         self._graph = builder_for((self._step,))
         self._writer = FileWriterCache.get(self._checkpoint_dir)
         for listener in self._listeners:
@@ -129,10 +127,6 @@ class CheckpointSaverHook(SessionRunHook):
         step = session.run(self._step)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
-
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Ask for the global step."""
-        return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Save when it is time."""

@@ -11,7 +11,7 @@ from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.surface.forwarding import forwards
 from daskvars.v1 import logging
 from daskvars.v1.sessions.coordinator import Coordinator
-from daskvars.v1.sessions.hook_timers import required_global_step
+from daskvars.v1.sessions.hook_timers import StepHook, required_global_step
 from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -20,7 +20,7 @@ from daskvars.v1.sessions.session_run_hook import (
 )
 
 
-class StopAtStepHook(SessionRunHook):
+class StopAtStepHook(StepHook):
     """Stops the training at a step.
 
     Args:
@@ -49,18 +49,10 @@ class StopAtStepHook(SessionRunHook):
             raise ValueError("Only one of num_steps or last_step can be specified.")
         self._num_steps, self._last_step = num_steps, last_step
 
-    def begin(self) -> None:
-        """Find the global step. Raises RuntimeError where there is none."""
-        self._step = required_global_step(self)
-
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Count from the step that the session starts with; a session made anew counts on."""
         if self._last_step is None:
             self._last_step = session.run(self._step) + self._num_steps
-
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Ask for the global step."""
-        return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Stop where it is reached."""

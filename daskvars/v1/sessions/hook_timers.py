@@ -7,6 +7,11 @@ from typing import Any
 
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.training_step import get_global_step
+from daskvars.v1.sessions.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+)
 
 
 class SecondOrStepTimer(ShownByArguments):
@@ -97,3 +102,15 @@ def required_global_step(hook: Any) -> Any:
     if step is None:
         raise RuntimeError(f"Global step should be created to use {type(hook).__name__}.")
     return step
+
+
+class StepHook(SessionRunHook):
+    """A hook that looks at the global step of each run."""
+
+    def begin(self) -> None:
+        """Find the global step. Raises RuntimeError where there is none."""
+        self._step = required_global_step(self)
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        """Ask for the global step."""
+        return SessionRunArgs(self._step)

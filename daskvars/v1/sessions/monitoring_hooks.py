@@ -21,6 +21,7 @@ from daskvars.v1 import logging
 from daskvars.v1.sessions.hook_timers import (
     NeverTriggerTimer,
     SecondOrStepTimer,
+    StepHook,
     required_global_step,
 )
 from daskvars.v1.sessions.scaffold import Scaffold
@@ -190,7 +191,7 @@ class NanTensorHook(SessionRunHook):
             run_context.request_stop()
 
 
-class StepCounterHook(SessionRunHook):
+class StepCounterHook(StepHook):
     """Reports steps per second, as a summary ``global_step/sec`` and in the log.
 
     Args:
@@ -232,12 +233,8 @@ class StepCounterHook(SessionRunHook):
         """Find the global step. Raises RuntimeError where there is none."""
         if self._writer is None and self._output_dir:
             self._writer = FileWriterCache.get(self._output_dir)
-        self._step = required_global_step(self)
+        super().begin()
         self._tag = f"{self._step.op.name}/sec"
-
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Ask for the global step."""
-        return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Report when it is time, and warn when nothing counts the steps."""

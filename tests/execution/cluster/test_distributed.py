@@ -27,6 +27,7 @@ from daskvars.execution.engine.engine import Engine
 from daskvars.execution.local.executor import LocalExecutor
 from daskvars.remote.exchange import Exchanges
 from daskvars.remote.task_keys import has_outputs, outputs_key
+from tests.sessions import initialized
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
@@ -44,12 +45,6 @@ def sent(cluster, monkeypatch):
 
     monkeypatch.setattr(cluster, "get", spy)
     return graphs
-
-
-def initialized():
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    return session
 
 
 def chunked(values, size, name=None):

@@ -11,14 +11,9 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.execution.cluster.workers import placement
 from daskvars.remote.tasks.region_tasks import aligned
+from tests.sessions import initialized
 
 pytestmark = pytest.mark.cluster
-
-
-def initialized():
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    return session
 
 
 def trained(steps, parts):

@@ -5,17 +5,12 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests.sessions import run
 
 rnn_cell = tf.nn.rnn_cell
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(3, 5, 4)).astype("float32")  # batch, time, size
 LENGTHS = np.array([2, 4, 1], "int32")
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        return sess.run(fetches, feed_dict)
 
 
 def logistic(x):

@@ -75,11 +75,17 @@ def sent_run(nbytes):
     return SentRun(bound, [], {}, False, dispatch=SimpleNamespace(release=lambda: None))
 
 
+def runs_and_one(monkeypatch):
+    """Return runs in flight that gather the values of futures, and one that is sent."""
+    executor = SimpleNamespace(values=Values(), check_connected=lambda: None)
+    runs = InFlight(executor)
+    monkeypatch.setattr(runs, "_gathered", lambda _, futures: [f.value for f in futures])
+    return runs, sent_run(0)
+
+
 def test_results_of_a_run_that_another_thread_sends_again_are_those_of_what_is_sent(monkeypatch):
     """It is known under its number before it has been sent: until then it has no results."""
-    executor = SimpleNamespace(values=Values(), check_connected=lambda: None)
-    runs, run = InFlight(executor), sent_run(0)
-    monkeypatch.setattr(runs, "_gathered", lambda _, futures: [f.value for f in futures])
+    runs, run = runs_and_one(monkeypatch)
     fetched = []
     run.dispatch = SimpleNamespace(
         fetched_futures=lambda: list(fetched), assembled=lambda data: [data["key"]]
@@ -103,10 +109,8 @@ def test_results_of_a_run_that_another_thread_sends_again_are_those_of_what_is_s
 
 def test_what_is_told_with_the_end_of_a_run_is_not_fetched(monkeypatch):
     """A run that is sent again meanwhile has the results of what is sent."""
-    executor = SimpleNamespace(values=Values(), check_connected=lambda: None)
-    runs, run = InFlight(executor), sent_run(0)
+    runs, run = runs_and_one(monkeypatch)
     run.bound.is_told = True
-    monkeypatch.setattr(runs, "_gathered", lambda _, futures: [f.value for f in futures])
 
     def dispatched(number):
         found = SimpleNamespace(told={}, release=lambda: None)
@@ -128,10 +132,8 @@ def test_what_is_told_with_the_end_of_a_run_is_not_fetched(monkeypatch):
 
 
 def test_what_was_not_told_with_the_end_of_a_run_is_fetched(monkeypatch):
-    executor = SimpleNamespace(values=Values(), check_connected=lambda: None)
-    runs, run = InFlight(executor), sent_run(0)
+    runs, run = runs_and_one(monkeypatch)
     run.bound.is_told = True
-    monkeypatch.setattr(runs, "_gathered", lambda _, futures: [f.value for f in futures])
     fetched = SimpleNamespace(key="key", value=3.0)
     run.dispatch.fetched_futures = lambda: [fetched]
     run.dispatch.assembled = lambda data: [data["key"]]

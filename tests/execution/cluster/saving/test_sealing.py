@@ -15,6 +15,7 @@ from daskvars.execution.cluster.results.remote_blocks import remote_blocks
 from daskvars.execution.engine import events
 from daskvars.state import ZarrStore
 from tests.clusters import kill_a_worker
+from tests.sessions import initialized
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
@@ -24,12 +25,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 def mortal(mortal_workers):
     with mortal_workers.as_current():
         yield mortal_workers
-
-
-def initialized():
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    return session
 
 
 def keys_of(session):
