@@ -115,12 +115,7 @@ def description(path: str, stats: bool = False) -> dict[str, Any]:
         if stats:
             variables[key]["stats"] = statistics(source.whole(key))
     total = sum(record.nbytes for record in source.records.values())
-    return {
-        "path": path,
-        "global_step": source.global_step,
-        "bytes": total,
-        "variables": variables,
-    }
+    return {"path": path, "global_step": source.global_step, "bytes": total, "variables": variables}
 
 
 def statistics(array: Any) -> dict[str, float] | None:

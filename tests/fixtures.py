@@ -8,12 +8,7 @@ import dask
 import distributed
 import hypothesis
 import pytest
-from _pytest.logging import (
-    LogCaptureHandler,
-    caplog_handler_key,
-    caplog_records_key,
-    catching_logs,
-)
+from _pytest.logging import LogCaptureHandler, caplog_handler_key, caplog_records_key, catching_logs
 
 import daskvars as dv
 import daskvars.v1 as tf

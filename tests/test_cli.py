@@ -456,10 +456,7 @@ def test_diff_of_zarr_groups_tells_what_is_not_there(tmp_path, capsys):
     status, lines, _ = run(capsys, "diff", tmp_path / "other", tmp_path / "third")
     assert (status, lines) == (
         1,
-        [
-            "! a  chunks not there in the second: (1,)",
-            "! a  2 of 4 elements differ, by at most 4",
-        ],
+        ["! a  chunks not there in the second: (1,)", "! a  2 of 4 elements differ, by at most 4"],
     )
 
 

@@ -117,11 +117,7 @@ def test_restore_lists_everything_at_once():
 
 @pytest.mark.parametrize(
     "difference",
-    [
-        {"shapes": [("v", (4,), (3,))]},
-        {"dtypes": [("v", "int32", "int64")]},
-        {"unexpected": ["v"]},
-    ],
+    [{"shapes": [("v", (4,), (3,))]}, {"dtypes": [("v", "int32", "int64")]}, {"unexpected": ["v"]}],
 )
 def test_restore_without_missing_names_is_an_invalid_argument(difference):
     given = {"missing": [], "unexpected": [], "shapes": [], "dtypes": [], **difference}

@@ -18,16 +18,7 @@ from daskvars.surface.names_of_v1 import NAMES_OF_V1
 from daskvars.v1.names import graph_mode
 from tests import fresh
 
-MODULES_OF_EAGER = [
-    dv,
-    dv.data,
-    dv.layers,
-    dv.nn,
-    dv.nn.rnn_cell,
-    dv.observe,
-    dv.summary,
-    dv.train,
-]
+MODULES_OF_EAGER = [dv, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.observe, dv.summary, dv.train]
 MODULES = [*MODULES_OF_EAGER, tf]
 
 
@@ -36,11 +27,7 @@ def run(code, *arguments):
     return fresh.run(code, *arguments).split()
 
 
-@pytest.mark.parametrize(
-    "module",
-    MODULES_OF_EAGER,
-    ids=lambda m: m.__name__,
-)
+@pytest.mark.parametrize("module", MODULES_OF_EAGER, ids=lambda m: m.__name__)
 def test_all_is_what_is_visible(module):
     def is_internal(value):  # subpackages become attributes when they are imported
         return isinstance(value, types.ModuleType) and value not in (

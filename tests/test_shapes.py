@@ -261,14 +261,7 @@ def test_automatic_chunks_keep_the_limit():
 
 @pytest.mark.parametrize(
     ("chunks", "shape"),
-    [
-        (((1, 1),), (3,)),
-        ((2, 2), (3,)),
-        ("huge", (3,)),
-        (None, (3,)),
-        (2, (None,)),
-        (2, None),
-    ],
+    [(((1, 1),), (3,)), ((2, 2), (3,)), ("huge", (3,)), (None, (3,)), (2, (None,)), (2, None)],
 )
 def test_chunks_that_do_not_fit(chunks, shape):
     with pytest.raises(LayoutError, match="Chunks"):

@@ -164,11 +164,7 @@ class Options(_Settings):
     (False, [0, 1, 2])
     """
 
-    names = (
-        "experimental_deterministic",
-        "experimental_slack",
-        "experimental_stateful_whitelist",
-    )
+    names = ("experimental_deterministic", "experimental_slack", "experimental_stateful_whitelist")
     parts = {  # noqa: RUF012 - as the names
         "experimental_distribute": DistributeOptions,
         "experimental_optimization": OptimizationOptions,

@@ -44,10 +44,7 @@ class RegisterKL:
 
 
 def kl_divergence(
-    distribution_a: Any,
-    distribution_b: Any,
-    allow_nan_stats: bool = True,
-    name: str | None = None,
+    distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
     """Return the mean, over draws of ``a``, of the difference of the logarithms of both densities.
 

@@ -20,14 +20,7 @@ from daskvars.ops.linalg.matrix_parts import matrix_diag, matrix_set_diag
 from daskvars.ops.math.arithmetic import abs as absolute
 from daskvars.ops.math.arithmetic import floor
 from daskvars.ops.math.casting import cast
-from daskvars.ops.math.comparison import (
-    equal,
-    greater,
-    greater_equal,
-    less,
-    logical_and,
-    where_v2,
-)
+from daskvars.ops.math.comparison import equal, greater, greater_equal, less, logical_and, where_v2
 from daskvars.ops.math.reduce import argmax, reduce_all, reduce_max, reduce_prod, reduce_sum
 from daskvars.ops.math.scans import cumsum
 from daskvars.ops.math.transcendental import digamma, exp, lgamma, log

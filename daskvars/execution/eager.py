@@ -30,13 +30,7 @@ from daskvars.dtypes import DType
 from daskvars.errors import OpError
 from daskvars.execution.cluster.results.dask_arrays import ValueOnWorkers
 from daskvars.execution.cluster.results.futures import ResultFuture
-from daskvars.execution.eager_records import (
-    LARGE_BYTES,
-    EagerOperation,
-    History,
-    Record,
-    record_of,
-)
+from daskvars.execution.eager_records import LARGE_BYTES, EagerOperation, History, Record, record_of
 from daskvars.execution.engine.engine import Engine, random_key
 from daskvars.execution.engine.executors import Bound
 from daskvars.execution.engine.plans.exact_keys import exactly

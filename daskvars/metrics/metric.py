@@ -27,7 +27,7 @@ METRICS = Family(
     {
         "labels": Argument("[...] any dtype."),
         "predictions": Argument(
-            "of the shape of `labels`, or with a last dimension of size 1 more or less.",
+            "of the shape of `labels`, or with a last dimension of size 1 more or less."
         ),
         "weights": Argument(
             "a scalar, or of the rank of the values with dimensions equal to theirs or of size 1; "

@@ -178,11 +178,7 @@ def partitioned_variable_html(variable: PartitionedVariable) -> str:
     shape = tuple(variable.shape.as_list())
     return facts(
         f"tf.PartitionedVariable '{variable.name}'",
-        {
-            "shape": shape,
-            "dtype": variable.dtype.base_dtype.name,
-            "parts": Markup(parts),
-        },
+        {"shape": shape, "dtype": variable.dtype.base_dtype.name, "parts": Markup(parts)},
     )
 
 

@@ -933,11 +933,7 @@ def _dashboard_of(scheduler: Scheduler) -> Any | None:
     return next((app for app in application.applications if isinstance(app, kind)), None)
 
 
-def add_to_dashboard(
-    scheduler: Scheduler,
-    path: str,
-    draw: Callable[[Any], None],
-) -> bool:
+def add_to_dashboard(scheduler: Scheduler, path: str, draw: Callable[[Any], None]) -> bool:
     """Add a page to a scheduler's dashboard, and to the menu of all pages.
 
     Args:

@@ -30,12 +30,7 @@ class HistogramProto(Message):
 class SummaryImage(Message):
     """An image: its size in pixels, its channels, and a PNG file."""
 
-    fields: ClassVar = {
-        "height": 0,
-        "width": 0,
-        "colorspace": 0,
-        "encoded_image_string": b"",
-    }
+    fields: ClassVar = {"height": 0, "width": 0, "colorspace": 0, "encoded_image_string": b""}
 
 
 class SummaryAudio(Message):

@@ -234,12 +234,7 @@ def cosine_decay(at: At, *, decay_steps: TensorLike, alpha: TensorLike) -> Tenso
 
 @_schedule("SGDRDecay", "first_decay_steps t_mul m_mul alpha")
 def cosine_decay_restarts(
-    at: At,
-    *,
-    first_decay_steps: TensorLike,
-    t_mul: Any,
-    m_mul: TensorLike,
-    alpha: TensorLike,
+    at: At, *, first_decay_steps: TensorLike, t_mul: Any, m_mul: TensorLike, alpha: TensorLike
 ) -> Tensor:
     """Return a rate that falls along half a cosine, again and again.
 

@@ -408,11 +408,7 @@ def Walk(top: PathName, in_order: bool = True) -> Iterator[tuple[str, list[str],
         yield place, sorted(folders), sorted(files)
 
 
-def Copy(
-    oldpath: PathName,
-    newpath: PathName,
-    overwrite: bool = False,
-) -> None:
+def Copy(oldpath: PathName, newpath: PathName, overwrite: bool = False) -> None:
     """Copy a file.
 
     Args:
@@ -441,11 +437,7 @@ def Copy(
             shutil.copyfileobj(source, target)
 
 
-def Rename(
-    oldname: PathName,
-    newname: PathName,
-    overwrite: bool = False,
-) -> None:
+def Rename(oldname: PathName, newname: PathName, overwrite: bool = False) -> None:
     """Give a file or folder another path.
 
     Elsewhere than on this machine it may be a copy first, which others see meanwhile.

@@ -140,10 +140,7 @@ def test_buckets_are_filled_up_to_their_boundaries():
     buckets = experimental.bucket_by_sequence_length(
         dv.size, [3, 6], [2, 2, 1], padding_values=-1, pad_to_bucket_boundary=True
     )
-    assert values(rows.apply(buckets)) == [
-        [[1, -1], [2, 2]],
-        [[4, 4, 4, 4, -1], [5, 5, 5, 5, 5]],
-    ]
+    assert values(rows.apply(buckets)) == [[[1, -1], [2, 2]], [[4, 4, 4, 4, -1], [5, 5, 5, 5, 5]]]
     with pytest.raises(InvalidArgumentError, match="elements must have length <"):
         values(rows_of_lengths([6]).apply(buckets))
     with pytest.raises(ValueError, match="must equal len"):

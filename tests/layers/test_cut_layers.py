@@ -33,11 +33,7 @@ def trained(chunks, optimizer):
 
 @pytest.mark.parametrize("chunks", [(4, 6), (8, 3), (4, 3), (3, 4)])
 @pytest.mark.parametrize(
-    "optimizer",
-    [
-        lambda: tf.train.AdamOptimizer(0.1),
-        lambda: tf.train.MomentumOptimizer(0.1, 0.9),
-    ],
+    "optimizer", [lambda: tf.train.AdamOptimizer(0.1), lambda: tf.train.MomentumOptimizer(0.1, 0.9)]
 )
 def test_a_cut_dense_layer_trains_as_a_whole_one(chunks, optimizer):
     (whole, _), (cut, layouts) = trained(None, optimizer), trained(chunks, optimizer)

@@ -26,10 +26,7 @@ def names(variables):
 
 @pytest.mark.parametrize(
     "layer_names, scopes",
-    [
-        ([None, None], ["scale", "scale_1"]),
-        (["a", "a", "b"], ["a", "a_1", "b"]),
-    ],
+    [([None, None], ["scale", "scale_1"]), (["a", "a", "b"], ["a", "a_1", "b"])],
 )
 def test_scopes_are_named_after_layers_and_made_unique(layer_names, scopes):
     layers = [Scale(name=name) for name in layer_names]

@@ -112,11 +112,7 @@ def changed(value: Any, alike: list[Any], others: list[Any], draw: random.Random
     if how == 3 and isinstance(value, dict) and value:
         key = draw.choice(list(value))
         return draw.choice(
-            [
-                {k: v for k, v in value.items() if k != key},
-                {**value, "y": value[key]},
-                value[key],
-            ]
+            [{k: v for k, v in value.items() if k != key}, {**value, "y": value[key]}, value[key]]
         )
     if how in (4, 5, 6):
         return copy.deepcopy(draw.choice(alike))

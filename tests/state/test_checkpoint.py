@@ -82,10 +82,7 @@ def test_one_error_lists_every_kind_of_difference(tmp_path) -> None:
 
 def test_a_name_map_renames_and_shares(tmp_path) -> None:
     save({"old/w": variable("old/w", np.arange(4.0), ((2, 2),))}, tmp_path)
-    asked = {
-        "w": ("float64", (4,), ((4,),)),
-        "average": ("float64", (4,), ((3, 1),)),
-    }
+    asked = {"w": ("float64", (4,), ((4,),)), "average": ("float64", (4,), ((3, 1),))}
     found = restore(tmp_path, asked, {"w": "old/w", "average": "old/w"})
     assert found["w"][0,].tolist() == [0, 1, 2, 3]
     assert found["average"][1,].tolist() == [3]

@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from daskvars.errors import AbortedError, FailedPreconditionError, NotFoundError
-from daskvars.state import (
-    ConflictError,
-    Values,
-    VariableRecord,
-    forget_values,
-    named_values,
-    save,
-)
+from daskvars.state import ConflictError, Values, VariableRecord, forget_values, named_values, save
 
 STEP = VariableRecord("step", "int64", (), ())
 

@@ -88,11 +88,7 @@ class Cursor:
 
     def _begun(self) -> Elements:
         pass_ = Pass(
-            self._values,
-            self._entropy,
-            self._iteration,
-            self._caches,
-            as_dask=self._as_dask,
+            self._values, self._entropy, self._iteration, self._caches, as_dask=self._as_dask
         )
         return read_elements(self._node, pass_)
 

@@ -10,13 +10,7 @@ from typing import Any
 from daskvars.data.iterators.cursor import Cursor
 from daskvars.data.iterators.eager import tensors_here
 from daskvars.data.nodes.elements import Element, flatten, no_datasets, pack
-from daskvars.data.nodes.functions import (
-    ElementGraph,
-    Given,
-    arrays_of,
-    components_of,
-    tensors_of,
-)
+from daskvars.data.nodes.functions import ElementGraph, Given, arrays_of, components_of, tensors_of
 from daskvars.data.nodes.node import Node
 from daskvars.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from daskvars.execution.host_ops.resources import Call, host_op

@@ -68,11 +68,7 @@ class Batched(Node):
 
 class _Batches(OfSource):
     def __init__(
-        self,
-        source: Elements,
-        size: int,
-        drops: bool,
-        together: Callable[[Sequence[Any]], Element],
+        self, source: Elements, size: int, drops: bool, together: Callable[[Sequence[Any]], Element]
     ) -> None:
         super().__init__(source)
         self._size, self._drops, self._together = size, drops, together

@@ -46,13 +46,7 @@ from daskvars.lowering.planner.cut_feeds import Machine
 from daskvars.lowering.program import CONSTANT, FEED
 from daskvars.ops.control.subgraphs import PARAMETER, parameter
 from daskvars.ops.random.distributions import next_stream
-from daskvars.remote.tasks.element_tasks import (
-    GIVEN,
-    RESULT,
-    VALUE,
-    ElementProgram,
-    pack_elements,
-)
+from daskvars.remote.tasks.element_tasks import GIVEN, RESULT, VALUE, ElementProgram, pack_elements
 from daskvars.remote.tasks.feed_tasks import fed_array
 from daskvars.shape_arithmetic import is_known
 
@@ -111,10 +105,7 @@ def arrays_of(element: Element) -> list[Any]:
 
 
 def components_of(
-    specs: Sequence[ComponentSpec],
-    arrays: Sequence[Any],
-    kind: Any,
-    nodes: Sequence[Node] = (),
+    specs: Sequence[ComponentSpec], arrays: Sequence[Any], kind: Any, nodes: Sequence[Node] = ()
 ) -> list[Any]:
     """Return components of what they are made of.
 

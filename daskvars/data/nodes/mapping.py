@@ -11,12 +11,7 @@ from typing import Any, ClassVar
 from daskvars import config, dtypes
 from daskvars.data.nodes.elements import Element, flatten
 from daskvars.data.nodes.files import OfFiles
-from daskvars.data.nodes.functions import (
-    DatasetFunction,
-    ElementFunction,
-    arrays_of,
-    tensors_of,
-)
+from daskvars.data.nodes.functions import DatasetFunction, ElementFunction, arrays_of, tensors_of
 from daskvars.data.nodes.node import Elements, Node, OfSource, Pass, elements_here, read_elements
 from daskvars.data.rows.on_workers import MappedOnWorkers
 from daskvars.errors import FailedPreconditionError
@@ -310,11 +305,7 @@ class Interleaved(Node):
 
 class _Interleave(Elements):
     def __init__(
-        self,
-        source: Elements,
-        opened: Callable[[Element, int], Elements],
-        cycle: int,
-        block: int,
+        self, source: Elements, opened: Callable[[Element, int], Elements], cycle: int, block: int
     ) -> None:
         self._source, self._opened, self._block = source, opened, block
         self._open: list[Elements | None] = [None] * cycle

@@ -6,13 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.data.nodes.elements import (
-    DatasetSpec,
-    Element,
-    Window,
-    map_structure,
-    no_datasets,
-)
+from daskvars.data.nodes.elements import DatasetSpec, Element, Window, map_structure, no_datasets
 from daskvars.data.nodes.functions import DatasetFunction, ElementFunction, number_function
 from daskvars.data.nodes.mapping import EPOCH_DRAWS
 from daskvars.data.nodes.node import (

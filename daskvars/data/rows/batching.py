@@ -12,12 +12,7 @@ from typing import Any
 import dask.array
 import zarr
 
-from daskvars.data.rows.on_workers import (
-    FOLLOWING_KEPT,
-    PartsOnWorkers,
-    Picked,
-    RowsOnWorkers,
-)
+from daskvars.data.rows.on_workers import FOLLOWING_KEPT, PartsOnWorkers, Picked, RowsOnWorkers
 from daskvars.data.rows.order import RowOrder
 from daskvars.data.rows.sources import RowsHere, block_sizes, named_arrays
 from daskvars.errors import InvalidArgumentError

@@ -22,13 +22,7 @@ from daskvars.execution.engine.values.rows_arrays import Addresses, RowsArray
 from daskvars.remote.dask_internals import task_functions
 from daskvars.remote.tasks.element_tasks import as_they_are, mapped_rows, read_records
 from daskvars.remote.tasks.record_blocks import RecordBlock
-from daskvars.remote.tasks.row_tasks import (
-    Pick,
-    computed,
-    picked_between,
-    picked_rows,
-    read_rows,
-)
+from daskvars.remote.tasks.row_tasks import Pick, computed, picked_between, picked_rows, read_rows
 
 FOLLOWING_KEPT = 2  # blocks that are kept where rows come as they are stored
 Call = tuple[Callable[..., Any], list[Any]]  # a function, and its arguments

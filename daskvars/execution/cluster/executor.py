@@ -163,11 +163,7 @@ class ClusterExecutor:
         self.traces = traces_of(client)
         client.subscribe_topic(topic(self.token), self.in_flight.on_message)
         self.scheduler, self.session_index, looked = self.call_scheduler(
-            "open",
-            name=self.name,
-            client=client.id,
-            session=self.token,
-            is_private=self.is_private,
+            "open", name=self.name, client=client.id, session=self.token, is_private=self.is_private
         )
         self._set_records(*looked)
         if len(self.values):

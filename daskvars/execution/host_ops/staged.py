@@ -176,11 +176,7 @@ class StagedExecutable:
     """
 
     def __init__(
-        self,
-        engine: Any,
-        stages: Sequence[Stage],
-        fetches: Sequence[Tensor],
-        fed: Sequence[Tensor],
+        self, engine: Any, stages: Sequence[Stage], fetches: Sequence[Tensor], fed: Sequence[Tensor]
     ) -> None:
         self.engine, self.resources = engine, engine.resources
         self.stages = tuple(stages)

@@ -527,12 +527,7 @@ class _Threaded(_Bound):
         return outputs, new, prepared
 
     def _leaf(
-        self,
-        leaf: LeafInfo,
-        state: list[Any],
-        feeds: Sequence[Any],
-        key_of: Keys,
-        lazy: LazyTasks,
+        self, leaf: LeafInfo, state: list[Any], feeds: Sequence[Any], key_of: Keys, lazy: LazyTasks
     ) -> Callable[[Any], Any]:
         """Return ``get(block) -> Literal array or dask key`` for a leaf."""
         value = leaf.what

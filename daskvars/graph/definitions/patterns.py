@@ -539,11 +539,7 @@ class Items(Opaque):
         return Access(ins, outs, ALIKE)
 
     def shapes(
-        self,
-        inputs: Sequence[Shape],
-        outputs: Sequence[Shape],
-        values: Sequence[Any],
-        attrs: Attrs,
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], values: Sequence[Any], attrs: Attrs
     ) -> tuple[Shape, ...]:
         """Return the shapes of the results: those that are known, with what the items tell.
 

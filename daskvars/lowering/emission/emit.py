@@ -498,14 +498,7 @@ def _block_attrs(
     for index in itertools.product(*map(range, node.grid)):
         in_shapes, in_offsets = _located([(r.spec, w, m) for r, w, m in ins], index)
         out_shapes, out_offsets = _located(outs, index)
-        block = Block(
-            in_shapes,
-            in_offsets,
-            out_shapes,
-            out_offsets,
-            full_ins,
-            full_outs,
-        )
+        block = Block(in_shapes, in_offsets, out_shapes, out_offsets, full_ins, full_outs)
         found = rule(attrs, block)
         table[index] = {k: v for k, v in found.items() if k not in node.operands}
     return RegionInput(None, "attrs", attrs=table)

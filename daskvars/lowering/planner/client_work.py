@@ -25,14 +25,7 @@ from typing import Any
 
 import numpy
 
-from daskvars.graph.definitions.patterns import (
-    Contraction,
-    Items,
-    Movement,
-    Opaque,
-    Part,
-    Source,
-)
+from daskvars.graph.definitions.patterns import Contraction, Items, Movement, Opaque, Part, Source
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.planner.costs import CALL_S, FLOPS_PER_S, MEMORY_BYTES_PER_S, moved_bytes
 from daskvars.lowering.program import (

@@ -39,12 +39,7 @@ from typing import Any, NamedTuple
 
 from daskvars import chunk_grid
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.definitions.patterns import (
-    Constraint,
-    Contraction,
-    Elementwise,
-    Source,
-)
+from daskvars.graph.definitions.patterns import Constraint, Contraction, Elementwise, Source
 from daskvars.lowering.planner.costs import (
     CALL_S,
     EXCHANGE_S,

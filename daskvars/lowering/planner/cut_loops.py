@@ -26,15 +26,7 @@ from itertools import product
 from typing import Any
 
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.definitions.patterns import (
-    ALIKE,
-    Access,
-    Block,
-    Dim,
-    Dims,
-    Flow,
-    Held,
-)
+from daskvars.graph.definitions.patterns import ALIKE, Access, Block, Dim, Dims, Flow, Held
 from daskvars.lowering.program import (
     CONSTANT,
     PARAMETER,
@@ -450,9 +442,7 @@ def _is_known(node: Node) -> bool:
 # -- blocks ----------------------------------------------------------------------------------------
 
 
-def block_branches(
-    node: Node,
-) -> tuple[list[tuple[Program, ...]], dict[tuple[int, ...], int]]:
+def block_branches(node: Node) -> tuple[list[tuple[Program, ...]], dict[tuple[int, ...], int]]:
     """Return the different branches that the blocks of a node run, and which block runs which."""
     labels = _cut_labels(node)
     if not labels:

@@ -139,12 +139,7 @@ class Chain:
         fresh.
     """
 
-    def __init__(
-        self,
-        calls: Sequence[Any],
-        outputs: Sequence[int],
-        into: dict[int, int],
-    ) -> None:
+    def __init__(self, calls: Sequence[Any], outputs: Sequence[int], into: dict[int, int]) -> None:
         self.calls = calls
         self.outputs = tuple(outputs)
         self.folds = {call.outs[0]: call for call in calls if not call.elementwise}

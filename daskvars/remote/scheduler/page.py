@@ -103,12 +103,7 @@ class Page:
             title="Scalars over steps", height=220, sizing_mode="stretch_width", tools=[hover]
         )
         found.multi_line(
-            "steps",
-            "values",
-            source=self.scalars,
-            color="color",
-            line_width=2,
-            legend_field="name",
+            "steps", "values", source=self.scalars, color="color", line_width=2, legend_field="name"
         )
         found.xaxis.axis_label = "step"
         return found
@@ -233,8 +228,7 @@ class Page:
         longest = sorted(spent, key=lambda scope: -spent[scope])[:MAX_SCOPES]
         self.layers.factors = longest[::-1]
         self.scopes.data = columns_of(
-            self.scopes,
-            [{"scope": s, "ms": spent[s], "color": self._color_of(s)} for s in longest],
+            self.scopes, [{"scope": s, "ms": spent[s], "color": self._color_of(s)} for s in longest]
         )
 
     def _color_of(self, name: str) -> str:

@@ -224,11 +224,7 @@ class StageRun:
     """
 
     def __init__(
-        self,
-        stage: WorkerStage,
-        arguments: Sequence[Any],
-        key: Any,
-        worker: Exchanges,
+        self, stage: WorkerStage, arguments: Sequence[Any], key: Any, worker: Exchanges
     ) -> None:
         self.stage, self.key = stage, key
         self.exchanges = worker

@@ -16,9 +16,7 @@ from contextlib import contextmanager
 
 import google_crc32c
 
-from daskvars.errors import (
-    DataLossError,
-)
+from daskvars.errors import DataLossError
 from daskvars.remote.tasks.opened_files import PathName, as_errors, opened_plain
 from daskvars.state.external.tensorflow import tables
 

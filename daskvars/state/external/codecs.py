@@ -44,17 +44,7 @@ FILTERS = frozenset(
 """Those of numcodecs; in Zarr v3 their names begin with ``numcodecs.``."""
 
 WITH_CHECKSUM = frozenset(
-    {
-        "adler32",
-        "bz2",
-        "crc32",
-        "crc32c",
-        "fletcher32",
-        "gzip",
-        "jenkins_lookup3",
-        "lzma",
-        "zlib",
-    }
+    {"adler32", "bz2", "crc32", "crc32c", "fletcher32", "gzip", "jenkins_lookup3", "lzma", "zlib"}
 )
 """Codecs that compare a checksum of what they read; zstd does if it is told to."""
 

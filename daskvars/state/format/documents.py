@@ -49,10 +49,7 @@ def text_around_key(
         "node_type": "array",
         "shape": shape,
         "data_type": zarr_data_type(dtype),
-        "chunk_grid": {
-            "name": "regular",
-            "configuration": {"chunk_shape": chunk_shape},
-        },
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk_shape}},
         "chunk_key_encoding": {"name": naming, "configuration": {"separator": "."}},
         "fill_value": zarr_fill_value(dtype),
         "codecs": sharding.documents(codec, dtype, chunk_shape),

@@ -266,10 +266,7 @@ def in_parallel(
 
 
 def in_threads(
-    is_local: bool,
-    function: Callable[[Item], Result],
-    items: Iterable[Item],
-    doing: str = "",
+    is_local: bool, function: Callable[[Item], Result], items: Iterable[Item], doing: str = ""
 ) -> list[Result]:
     """Do so for objects that are on a disk, or elsewhere; see `in_parallel`."""
     given = list(items)

@@ -40,13 +40,7 @@ from zarr.storage import StorePath
 
 from daskvars import config
 from daskvars.errors import AlreadyExistsError, CorruptChunkError, NotFoundError, StoreError
-from daskvars.state.failures import (
-    ConflictError,
-    conflict,
-    invalid,
-    not_found,
-    store_failure,
-)
+from daskvars.state.failures import ConflictError, conflict, invalid, not_found, store_failure
 from daskvars.state.format.chunks import read_chunk
 from daskvars.state.format.documents import (
     DOCUMENT,

@@ -124,10 +124,7 @@ def generate_checkpoint_state_proto(
         return _relative(path, save_dir)
 
     return CheckpointState(
-        written(model_checkpoint_path),
-        [written(p) for p in paths],
-        times,
-        last_preserved_timestamp,
+        written(model_checkpoint_path), [written(p) for p in paths], times, last_preserved_timestamp
     )
 
 

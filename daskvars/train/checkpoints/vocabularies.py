@@ -83,11 +83,7 @@ def begin_with_words(
 
 
 def _begin_part(
-    variable: Variable,
-    path: str,
-    stored: tuple[str, list[int]],
-    vocab: VocabInfo,
-    found: Any,
+    variable: Variable, path: str, stored: tuple[str, list[int]], vocab: VocabInfo, found: Any
 ) -> None:
     name, old_shape = stored
     axis, info = vocab.axis, variable._get_save_slice_info()

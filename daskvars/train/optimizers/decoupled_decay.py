@@ -52,11 +52,7 @@ class DecoupledWeightDecayExtension(Optimizer):
         self._decaying: set[Operation] | None = None
 
     def minimize(
-        self,
-        loss: Any,
-        *args: Any,
-        decay_var_list: Iterable[Variable] | None = None,
-        **kwargs: Any,
+        self, loss: Any, *args: Any, decay_var_list: Iterable[Variable] | None = None, **kwargs: Any
     ) -> Operation | None:
         """Do as `Optimizer.minimize`; only the Variables in `decay_var_list`, if given, decay."""
         self._decaying = _operations(decay_var_list)

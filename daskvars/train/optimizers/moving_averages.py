@@ -76,11 +76,7 @@ def _assign_debiased(variable: Variable, value: Any, rest: Tensor, scope: str) -
     """Assign to `variable` its average as if it had not started at zero."""
     with variable_scope(variable.op.name, values=[variable, value, rest]):
         biased = get_variable(
-            _unused("biased"),
-            variable.shape,
-            variable.dtype.base_dtype,
-            Zeros(),
-            trainable=False,
+            _unused("biased"), variable.shape, variable.dtype.base_dtype, Zeros(), trainable=False
         )
         local_step = get_variable(
             _unused("local_step"), [], variable.dtype.base_dtype, Zeros(), trainable=False

@@ -31,21 +31,11 @@ from daskvars.ops.math.clip import clip_by_value
 from daskvars.ops.math.comparison import equal, logical_and, where_v2
 from daskvars.ops.math.transcendental import cos, sin
 
-_DTYPES = {
-    dtypes.uint8,
-    dtypes.int32,
-    dtypes.int64,
-    dtypes.float16,
-    dtypes.float32,
-    dtypes.float64,
-}
+_DTYPES = {dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.float32, dtypes.float64}
 
 
 def rotate(
-    images: TensorLike,
-    angles: TensorLike,
-    interpolation: str = "NEAREST",
-    name: str | None = None,
+    images: TensorLike, angles: TensorLike, interpolation: str = "NEAREST", name: str | None = None
 ) -> Tensor:
     """Return images turned about their middle, counterclockwise, with zeros where nothing was.
 

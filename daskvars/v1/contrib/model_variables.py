@@ -323,9 +323,7 @@ def assignment(pairs: Iterable[tuple[Any, Any]]) -> tuple[Operation, dict[Tensor
     return group(*assigned), feeds
 
 
-def assign_from_values_fn(
-    var_names_to_values: Mapping[str, numpy.ndarray],
-) -> Callable[[Any], Any]:
+def assign_from_values_fn(var_names_to_values: Mapping[str, numpy.ndarray]) -> Callable[[Any], Any]:
     """Return a function of a session that assigns the values; see `assign_from_values`."""
     assign, feeds = assign_from_values(var_names_to_values)
     return lambda session: session.run(assign, feeds)

@@ -18,9 +18,7 @@ from daskvars.errors import did_you_mean
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.layers.recurrent import rnn_cell
-from daskvars.layers.recurrent.bidirectional import (
-    static_bidirectional_rnn,
-)
+from daskvars.layers.recurrent.bidirectional import static_bidirectional_rnn
 from daskvars.layers.recurrent.rnn import static_rnn, static_state_saving_rnn
 from daskvars.namespaces import sets_names, signal_names
 from daskvars.ops.checks.shape_assertions import assert_same_float_dtype, assert_scalar
@@ -142,8 +140,7 @@ _REGULARIZERS = _of(
     "apply_regularization l1_l2_regularizer l1_regularizer l2_regularizer sum_regularizer",
 )
 _INITIALIZERS = _of(
-    plain_layers,
-    "variance_scaling_initializer xavier_initializer xavier_initializer_conv2d",
+    plain_layers, "variance_scaling_initializer xavier_initializer xavier_initializer_conv2d"
 )
 _SUMMARIES = _of(
     activity_summaries,
@@ -172,8 +169,7 @@ _LAYERS = {
     **_REGULARIZERS,
     **_SUMMARIES,
     **_of(
-        training_steps,
-        "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES adaptive_clipping_fn optimize_loss",
+        training_steps, "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES adaptive_clipping_fn optimize_loss"
     ),
 }
 _UTILS = {
@@ -405,8 +401,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     "losses": {
         **_LOSSES,
         "metric_learning": _of(
-            metric_losses,
-            "contrastive_loss lifted_struct_loss npairs_loss triplet_semihard_loss",
+            metric_losses, "contrastive_loss lifted_struct_loss npairs_loss triplet_semihard_loss"
         ),
     },
     "metrics": _METRICS,
@@ -467,10 +462,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         **_ARG_SCOPES,
         **_VARIABLES,
         **_LAYERS,
-        "evaluation": {
-            **_EVALUATION,
-            **_of(slim_evaluation, "evaluate_once evaluation_loop"),
-        },
+        "evaluation": {**_EVALUATION, **_of(slim_evaluation, "evaluate_once evaluation_loop")},
         "initializers": _INITIALIZERS,
         "layers": _LAYERS,
         "learning": {
@@ -515,9 +507,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "stateless_random_uniform": stateless.stateless_uniform,
         "stateless_truncated_normal": stateless.stateless_truncated_normal,
     },
-    "tensorboard": {
-        "plugins": {"projector": _of(projections, " ".join(projections.__all__))},
-    },
+    "tensorboard": {"plugins": {"projector": _of(projections, " ".join(projections.__all__))}},
     "tpu": {
         **_of(tpu_estimators, " ".join(tpu_estimators.__all__)),
         **_of(tpu, " ".join(tpu.__all__)),

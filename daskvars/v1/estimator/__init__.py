@@ -24,12 +24,7 @@ from daskvars.v1.estimator.canned import (
     LinearRegressor,
 )
 from daskvars.v1.estimator.estimator import Estimator
-from daskvars.v1.estimator.exporters import (
-    BestExporter,
-    Exporter,
-    FinalExporter,
-    LatestExporter,
-)
+from daskvars.v1.estimator.exporters import BestExporter, Exporter, FinalExporter, LatestExporter
 from daskvars.v1.estimator.run_config import RunConfig
 from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys, WarmStartSettings
 from daskvars.v1.estimator.training import EvalSpec, TrainSpec, train_and_evaluate

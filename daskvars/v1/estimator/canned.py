@@ -201,11 +201,7 @@ class _Linear(NamedTuple):
         variables: dict[Any, Any] = {}
         with variable_scope("linear", partitioner=self.partitioner) as scope:
             found = linear_model(
-                features,
-                self.columns,
-                units,
-                sparse_combiner=self.combiner,
-                cols_to_vars=variables,
+                features, self.columns, units, sparse_combiner=self.combiner, cols_to_vars=variables
             )
             (bias,) = variables.pop("bias")[:1]
             histogram("bias", bias) if units > 1 else scalar("bias", bias[0])
@@ -331,11 +327,7 @@ def _classes(n_classes: int, *given: Any) -> Head:
 
 
 def _both(
-    linear_columns: Any,
-    linear_optimizer: Any,
-    deep: _Deep,
-    dnn_optimizer: Any,
-    combiner: str,
+    linear_columns: Any, linear_optimizer: Any, deep: _Deep, dnn_optimizer: Any, combiner: str
 ) -> list[_Part]:
     """Return the parts of a model that is both, of which one may have no columns.
 

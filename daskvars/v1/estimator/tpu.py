@@ -20,11 +20,7 @@ from daskvars.surface.accepted import accepts
 from daskvars.v1.estimator.estimator import Estimator
 from daskvars.v1.estimator.run_config import RunConfig as EstimatorRunConfig
 from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys
-from daskvars.v1.sessions.session_run_hook import (
-    SessionRunArgs,
-    SessionRunContext,
-    SessionRunHook,
-)
+from daskvars.v1.sessions.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook
 
 __all__ = ["InputPipelineConfig", "RunConfig", "TPUConfig", "TPUEstimator", "TPUEstimatorSpec"]
 

@@ -87,8 +87,6 @@ def _column(lines: Sequence[bytes], rows: Any, index: int, dtype: DType) -> list
             found.append(numpy.array(read(text), dtype.as_numpy_dtype).item())
         except (ValueError, OverflowError):
             raise InvalidArgumentError(
-                None,
-                None,
-                f"Field {text.decode()} in line {number} is not a valid {dtype.name}.",
+                None, None, f"Field {text.decode()} in line {number} is not a valid {dtype.name}."
             ) from None
     return found

@@ -131,10 +131,7 @@ OF_CONTRIB = {
 }
 
 # Where the digits are that programs to learn from begin with.
-OF_DIGITS = (
-    "examples.tutorials.mnist.input_data",
-    "contrib.learn.python.learn.datasets.mnist",
-)
+OF_DIGITS = ("examples.tutorials.mnist.input_data", "contrib.learn.python.learn.datasets.mnist")
 
 
 def _keep_all(module_name: str, *args: Any, **kwargs: Any) -> None:

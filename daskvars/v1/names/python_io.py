@@ -9,9 +9,4 @@ from daskvars.data.records.tfrecords import (
     tf_record_iterator,
 )
 
-__all__ = [
-    "TFRecordCompressionType",
-    "TFRecordOptions",
-    "TFRecordWriter",
-    "tf_record_iterator",
-]
+__all__ = ["TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"]

@@ -43,11 +43,7 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
     0.25
     """
 
-    hyperparameters = (
-        "learning_rate",
-        "l1_regularization_strength",
-        "l2_regularization_strength",
-    )
+    hyperparameters = ("learning_rate", "l1_regularization_strength", "l2_regularization_strength")
 
     def __init__(
         self,
@@ -114,11 +110,7 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
     ) -> None:
         check_positive("initial_accumulator_value", initial_accumulator_value)
         super().__init__(
-            learning_rate,
-            l1_regularization_strength,
-            l2_regularization_strength,
-            use_locking,
-            name,
+            learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name
         )
         self._initial_accumulator_value = initial_accumulator_value
         self.slot_starts = {"accumulator": initial_accumulator_value}

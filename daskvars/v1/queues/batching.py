@@ -21,12 +21,7 @@ from daskvars.shapes import as_shape
 from daskvars.surface.signatures import Argument, Family, with_example
 from daskvars.v1.queues.packed_sparse import packed, unpacked
 from daskvars.v1.queues.producers import summarize_fullness
-from daskvars.v1.queues.queue_ops import (
-    FIFOQueue,
-    PaddingFIFOQueue,
-    QueueBase,
-    RandomShuffleQueue,
-)
+from daskvars.v1.queues.queue_ops import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from daskvars.v1.sessions.queue_runners import QueueRunner, add_queue_runner
 
 Elements = Any  # a list of tensors, or a dict of them

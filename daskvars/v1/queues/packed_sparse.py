@@ -87,11 +87,7 @@ def _unpack(call: Call, packed: _Array, *, dtype: DType, rank: int | None) -> tu
 
 def _unpacked(inputs: Sequence[Spec], *, dtype: DType, rank: int | None) -> tuple[Spec, ...]:
     of_batch = None if rank is None else rank + 1
-    return (
-        Spec(int64, (None, of_batch)),
-        Spec(dtype, (None,)),
-        Spec(int64, (of_batch,)),
-    )
+    return (Spec(int64, (None, of_batch)), Spec(dtype, (None,)), Spec(int64, (of_batch,)))
 
 
 PACK = host_op(

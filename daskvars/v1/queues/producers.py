@@ -68,11 +68,7 @@ def limit_epochs(
         raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
     with name_scope(name, "limit_epochs", [tensor]) as scope:
         epochs = Variable(
-            0,
-            dtype=int64,
-            name="epochs",
-            trainable=False,
-            collections=[GraphKeys.LOCAL_VARIABLES],
+            0, dtype=int64, name="epochs", trainable=False, collections=[GraphKeys.LOCAL_VARIABLES]
         )
         with control_dependencies([count_up_to(epochs, num_epochs)]):
             return identity(tensor, name=scope)

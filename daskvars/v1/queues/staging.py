@@ -16,13 +16,7 @@ from daskvars.ops.rules.shapes import no_results
 from daskvars.shapes import TensorShape, as_tuple
 from daskvars.surface.forwarding import forwards
 from daskvars.v1.queues.elements import StagedElements
-from daskvars.v1.queues.queue_ops import (
-    NamedQueue,
-    element_specs,
-    entered_for,
-    object_of,
-    queue_op,
-)
+from daskvars.v1.queues.queue_ops import NamedQueue, element_specs, entered_for, object_of, queue_op
 
 
 def _peek(call: Call, handle: numpy.ndarray, index: numpy.ndarray, **attrs: Any) -> tuple:

@@ -38,11 +38,7 @@ from daskvars.v1.saved_model.constants import (
     VARIABLES_DIRECTORY,
     VARIABLES_FILENAME,
 )
-from daskvars.v1.saved_model.loader import (
-    contains_saved_model,
-    load,
-    maybe_saved_model_directory,
-)
+from daskvars.v1.saved_model.loader import contains_saved_model, load, maybe_saved_model_directory
 from daskvars.v1.saved_model.main_op import main_op_with_restore
 from daskvars.v1.saved_model.saving import simple_save
 from daskvars.v1.saved_model.signature_constants import (

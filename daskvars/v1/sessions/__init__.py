@@ -47,11 +47,7 @@ from daskvars.v1.sessions.monitoring_hooks import (
     StepCounterHook,
     SummarySaverHook,
 )
-from daskvars.v1.sessions.queue_runners import (
-    QueueRunner,
-    add_queue_runner,
-    start_queue_runners,
-)
+from daskvars.v1.sessions.queue_runners import QueueRunner, add_queue_runner, start_queue_runners
 from daskvars.v1.sessions.scaffold import Scaffold
 from daskvars.v1.sessions.session_manager import SessionManager
 from daskvars.v1.sessions.session_run_hook import (

@@ -18,10 +18,7 @@ from daskvars.v1 import logging
 from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.hook_timers import SecondOrStepTimer, StepHook
 from daskvars.v1.sessions.scaffold import Scaffold
-from daskvars.v1.sessions.session_run_hook import (
-    SessionRunContext,
-    SessionRunValues,
-)
+from daskvars.v1.sessions.session_run_hook import SessionRunContext, SessionRunValues
 from daskvars.v1.summary_writers import FileWriterCache
 
 

@@ -7,11 +7,7 @@ from typing import Any
 
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.training_step import get_global_step
-from daskvars.v1.sessions.session_run_hook import (
-    SessionRunArgs,
-    SessionRunContext,
-    SessionRunHook,
-)
+from daskvars.v1.sessions.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook
 
 
 class SecondOrStepTimer(ShownByArguments):

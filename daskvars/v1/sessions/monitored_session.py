@@ -49,10 +49,7 @@ class _OfScaffold(SessionCreator):
     """Makes sessions with the operations of a scaffold."""
 
     def __init__(
-        self,
-        scaffold: Scaffold | None,
-        master: str | PathLike[str],
-        config: ConfigProto | None,
+        self, scaffold: Scaffold | None, master: str | PathLike[str], config: ConfigProto | None
     ) -> None:
         self._scaffold = scaffold or Scaffold()
         self._master, self._config = master, config

@@ -213,13 +213,7 @@ def _text(handle: numpy.ndarray) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-KEEP = host_op(
-    "GetSessionHandle",
-    "value:A",
-    lambda inputs: Spec(string, ()),
-    _keep,
-    lazy=True,
-)
+KEEP = host_op("GetSessionHandle", "value:A", lambda inputs: Spec(string, ()), _keep, lazy=True)
 FIND = host_op(
     "GetSessionTensor",
     "handle:S",

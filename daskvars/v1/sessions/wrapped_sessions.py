@@ -255,12 +255,7 @@ class HookedSession(WrappedSession):
             run_metadata = RunMetadata()
         wanted: dict[Any, Any] = {"caller": fetches}
         wanted.update({n: a.fetches for n, a in asked.items() if a.fetches is not None})
-        results = self._sess.run(
-            wanted,
-            feed_dict=feeds,
-            options=merged,
-            run_metadata=run_metadata,
-        )
+        results = self._sess.run(wanted, feed_dict=feeds, options=merged, run_metadata=run_metadata)
         options_and_metadata = merged or RunOptions(), run_metadata or RunMetadata()
         for number, hook in enumerate(self._hooks):
             hook.after_run(context, SessionRunValues(results.get(number), *options_and_metadata))

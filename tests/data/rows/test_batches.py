@@ -114,10 +114,7 @@ def test_what_does_not_go_together_is_refused(arrays, options):
 @pytest.mark.cluster
 def test_on_a_cluster_batches_are_lazy_and_come_again_after_a_loss(tmp_path):
     expected = list(dv.data.batches(stored(tmp_path), 4, shuffle=True, window=2))
-    with (
-        clusters.running(set_as_default=True) as client,
-        tf.Graph().as_default(),
-    ):
+    with clusters.running(set_as_default=True) as client, tf.Graph().as_default():
         made = dv.data.batches(stored(tmp_path), 4, shuffle=True, window=2)
         x = tf.placeholder(tf.int64, [None])
         same = tf.identity(x)

@@ -124,16 +124,7 @@ def test_two_clients_adding_a_hundred_each_give_two_hundred(cluster, name, consi
     with tf.Session(store=name) as session:
         session.run(tf.global_variables_initializer())
         address = cluster.scheduler.address
-        clients = [
-            started(
-                address,
-                name,
-                100,
-                consistency,
-                turn,
-            )
-            for turn in (False, True)
-        ]
+        clients = [started(address, name, 100, consistency, turn) for turn in (False, True)]
         seen = [0]
         while any(process.is_alive() for process, _ in clients):
             number, rows = session.run([count, table])

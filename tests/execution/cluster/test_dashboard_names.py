@@ -18,10 +18,7 @@ def prefixes(dask_scheduler):
 @pytest.mark.cluster
 @pytest.mark.timeout(120)
 def test_task_prefixes_are_scopes_and_do_not_grow():
-    with (
-        clusters.running(set_as_default=True) as client,
-        dv.Graph().as_default() as graph,
-    ):
+    with clusters.running(set_as_default=True) as client, dv.Graph().as_default() as graph:
         x = dv.placeholder(dv.float32, [None, 8, 8, 1])
         y = dv.placeholder(dv.int32, [None])
         with dv.variable_scope("features"):

@@ -101,10 +101,7 @@ def test_a_new_client_takes_the_values_along(cluster, counting, store):
 
 def test_a_closed_session_does_not_come_home(cluster, counting):
     _, _, step = counting
-    with (
-        cluster.connected() as client,
-        tf.Session() as session,
-    ):
+    with cluster.connected() as client, tf.Session() as session:
         trained(session, client, step)
         executor = session.engine.acquire()
     assert not executor.is_retrieved and not len(executor.local)
@@ -136,11 +133,7 @@ def test_a_run_that_has_returned_is_on_disk(cluster, counting, tmp_path):
     count, _, step = counting
     place = str(tmp_path / "store")
     store = ZarrStore(place)
-    with (
-        config.set(seal_every_s=0),
-        cluster.connected(),
-        tf.Session(store=place) as session,
-    ):
+    with config.set(seal_every_s=0), cluster.connected(), tf.Session(store=place) as session:
         session.run(tf.global_variables_initializer())
         for number in range(1, 6):
             session.run(step)

@@ -333,9 +333,7 @@ def test_what_is_printed_in_a_loop_is_printed_once(capfd):
     def build(model):
         x = model.fed_with([BATCH, DEPTH], 0)
         noted = tf.while_loop(
-            lambda i, _: i < 2,
-            lambda i, a: (i + 1, tf.Print(a * 2.0, [i], "turn")),
-            [0, x],
+            lambda i, _: i < 2, lambda i, a: (i + 1, tf.Print(a * 2.0, [i], "turn")), [0, x]
         )
         return [noted[1]]
 
@@ -361,9 +359,7 @@ def test_sums_of_weights_used_twice_in_a_turn_are_added_up():
         x = model.fed_with([BATCH, DEPTH], 0)
         w = tf.get_variable("w", [DEPTH, DEPTH])
         turns = tf.while_loop(
-            lambda i, _: i < 3,
-            lambda i, a: (i + 1, tf.matmul(tf.tanh(tf.matmul(a, w)), w)),
-            [0, x],
+            lambda i, _: i < 3, lambda i, a: (i + 1, tf.matmul(tf.tanh(tf.matmul(a, w)), w)), [0, x]
         )
         return [turns[1], *tf.gradients(tf.reduce_sum(turns[1]), w)]
 

@@ -138,11 +138,7 @@ def test_what_is_said_twice_is_computed_once():
 
 def test_what_would_take_more_to_keep_stays():
     """A sum of two arrays that nobody else needs is one array to keep, not two."""
-    calls = [
-        elementwise("add", (0, 1), 2),
-        between(2, 3),
-        elementwise("add", (3, 2), 4),
-    ]
+    calls = [elementwise("add", (0, 1), 2), between(2, 3), elementwise("add", (3, 2), 4)]
     program = region(2, calls, (4,))
     assert list(recomputed(program, tiling.chains)) == calls
     calls[0] = elementwise("add", (0, 5), 2)

@@ -98,12 +98,7 @@ def test_damage_is_told(tmp_path):
     save({"w": compressed("w", np.arange(1000.0), "zstd")}, tmp_path)
     chunk = tmp_path / "w" / "c.0"
     whole = chunk.read_bytes()
-    for data in (
-        whole[:-1],
-        bytes([whole[0] ^ 1]) + whole[1:],
-        b"",
-        whole + bytes(100_000),
-    ):
+    for data in (whole[:-1], bytes([whole[0] ^ 1]) + whole[1:], b"", whole + bytes(100_000)):
         chunk.write_bytes(data)
         with pytest.raises(CorruptChunkError, match="variable 'w'"):
             restore(tmp_path, {"w": ("float64", (1000,), ((1000,),))})

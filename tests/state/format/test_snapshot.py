@@ -150,8 +150,7 @@ def damage(path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["deleted", "truncated", "emptied", "extended", "zeroed", "first", "middle", "trailer"],
+    "kind", ["deleted", "truncated", "emptied", "extended", "zeroed", "first", "middle", "trailer"]
 )
 def test_damage_to_any_chunk_is_an_error_that_names_it(tmp_path, kind: str) -> None:
     manifest = save(DAMAGED, tmp_path)

@@ -83,10 +83,7 @@ def vocabularies(folder, **more):
     [
         ({}, [[4, 5], [0, 0], [0, 1], [0, 0]]),
         ({"old_vocab_size": 2}, [[0, 0], [0, 0], [0, 1], [0, 0]]),
-        (
-            {"backup_initializer": tf.constant_initializer(7.0)},
-            [[4, 5], [7, 7], [0, 1], [7, 7]],
-        ),
+        ({"backup_initializer": tf.constant_initializer(7.0)}, [[4, 5], [7, 7], [0, 1], [7, 7]]),
     ],
 )
 def test_rows_go_by_their_words(earlier, tmp_path, parts, more, rows):

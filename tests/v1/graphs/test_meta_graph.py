@@ -207,7 +207,7 @@ def test_collections_are_read_in_the_fields_of_protocol_buffers():
     for found in (exported.collection_def, copy.collection_def):
         given = {name: found[name].WhichOneof("kind") for name in kinds}
         assert list(given.values()) == [
-            *("bytes_list", "node_list", "int64_list", "float_list", "bytes_list"),
+            *("bytes_list", "node_list", "int64_list", "float_list", "bytes_list")
         ]
         described = tf.train.SaverDef.FromString(*found["savers"].bytes_list.value)
         assert vars(described) == vars(saver.saver_def)

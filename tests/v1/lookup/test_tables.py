@@ -36,11 +36,7 @@ def test_names_are_tensorflows():
     made = table(name="tt")
     found = made.lookup(tf.constant(["a"]))
     names = [t.name for t in (found, made.size(), made.export()[0])]
-    assert names == [
-        "tt_Lookup/LookupTableFindV2:0",
-        "tt_Size/LookupTableSizeV2:0",
-        "tt_Export:0",
-    ]
+    assert names == ["tt_Lookup/LookupTableFindV2:0", "tt_Size/LookupTableSizeV2:0", "tt_Export:0"]
     assert made.name == "tt"
     assert made.init.name.startswith("key_value_init/")
     assert table().name == "hash_table"

@@ -105,9 +105,7 @@ def test_no_gradient_assigns_a_second_time(sess, chosen):
             return y * 2.0
 
     y = tf.while_loop(
-        lambda i, _: i < 3,
-        lambda i, y: (i + 1, tf.cond(chosen, lambda: yes(y), lambda: y)),
-        [0, x],
+        lambda i, _: i < 3, lambda i, y: (i + 1, tf.cond(chosen, lambda: yes(y), lambda: y)), [0, x]
     )[1]
     with pytest.raises(LookupError, match="assigns a variable on the way"):
         tf.gradients(y, x)

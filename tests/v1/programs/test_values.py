@@ -84,8 +84,7 @@ def test_rank_and_shape_of_a_variable(shape, initialized):
 
 
 @pytest.mark.parametrize(
-    ("shape", "fans"),
-    [((300, 400), 700), ((500,), 1000), ((5, 5, 3, 4), 175), ((5, 6, 7), 65)],
+    ("shape", "fans"), [((300, 400), 700), ((500,), 1000), ((5, 5, 3, 4), 175), ((5, 6, 7), 65)]
 )
 def test_the_default_initializer_is_bounded_by_its_fans(shape, fans, initialized):
     v = tf.get_variable("v", shape)

@@ -88,10 +88,7 @@ def test_each_run_has_its_attempts(pauses):
 def test_what_cannot_succeed_is_raised_at_once(kind, pauses):
     v = tf.Variable(1.0)
     hook = Failing([permanent(kind(None, None, "never"))])
-    with (
-        tf.train.MonitoredSession(hooks=[hook]) as session,
-        pytest.raises(kind, match=r"never$"),
-    ):
+    with tf.train.MonitoredSession(hooks=[hook]) as session, pytest.raises(kind, match=r"never$"):
         session.run(v)
     assert hook.runs == 1 and not pauses
 

@@ -70,16 +70,7 @@ def getters():
         return [get(), dv.get_local_variable("l", [2], dv.int32, None, None, True)]
 
 
-PROGRAMS = [
-    nested,
-    name_scopes,
-    opened_twice,
-    jump,
-    default_names,
-    templates,
-    partitioned,
-    getters,
-]
+PROGRAMS = [nested, name_scopes, opened_twice, jump, default_names, templates, partitioned, getters]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)

@@ -44,12 +44,7 @@ from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.remote.task_keys import outputs_key, read_key
 from daskvars.remote.tasks.stage_tasks import as_outputs, fetched, identity, shape_of
 from daskvars.remote.told_results import MAX_TOLD_BYTES, as_fetched
-from daskvars.remote.versions.commit_order import (
-    BlockLocation,
-    BlockRef,
-    RunHeader,
-    StaleViewError,
-)
+from daskvars.remote.versions.commit_order import BlockLocation, BlockRef, RunHeader, StaleViewError
 from daskvars.remote.versions.shared_graphs import references, shared_run_graph
 from daskvars.shape_arithmetic import is_known
 from daskvars.state.format.manifest import VariableRecord

@@ -117,10 +117,7 @@ class CheckpointManager(ShownByArguments):
         return list(self._times)
 
     def save(
-        self,
-        checkpoint_number: Any = None,
-        check_interval: bool = True,
-        session: Any = None,
+        self, checkpoint_number: Any = None, check_interval: bool = True, session: Any = None
     ) -> str | None:
         """Save, put on record, and delete what is too old.
 

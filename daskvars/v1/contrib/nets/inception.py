@@ -309,10 +309,7 @@ def inception_v3(
         y, end_points = inception_v3_base(
             inputs, min_depth=min_depth, depth_multiplier=depth_multiplier, scope=own
         )
-        with (
-            arg_scope([conv2d], stride=1, padding="SAME"),
-            variable_scope("AuxLogits"),
-        ):
+        with arg_scope([conv2d], stride=1, padding="SAME"), variable_scope("AuxLogits"):
             side = avg_pool2d(
                 end_points["Mixed_6e"], [5, 5], stride=3, padding="VALID", scope="AvgPool_1a_5x5"
             )

@@ -420,10 +420,7 @@ class HighwayWrapper(CellWrapper):
     """
 
     def __init__(
-        self,
-        cell: RNNCell,
-        couple_carry_transform_gates: bool = True,
-        carry_bias_init: float = 1.0,
+        self, cell: RNNCell, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0
     ) -> None:
         super().__init__(cell)
         self._is_coupled, self._bias = couple_carry_transform_gates, carry_bias_init

@@ -43,11 +43,7 @@ from daskvars.surface.forwarding import forwards
 from daskvars.v1.contrib.sequences.attention_wrapper import AttentionWrapperState
 from daskvars.v1.contrib.sequences.decoders import Decoder, check_is_layer
 from daskvars.v1.contrib.sequences.next_inputs import checked_tokens, embedding_function
-from daskvars.v1.contrib.sequences.structures import (
-    layered_size,
-    size_of,
-    with_leading,
-)
+from daskvars.v1.contrib.sequences.structures import layered_size, size_of, with_leading
 from daskvars.v1.nest import map_structure
 
 

@@ -11,12 +11,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import TensorLike
 from daskvars.layers.layer import Layer
-from daskvars.layers.recurrent.batch_and_time import (
-    copied_through,
-    map_sizes,
-    shaped_as,
-    swapped,
-)
+from daskvars.layers.recurrent.batch_and_time import copied_through, map_sizes, shaped_as, swapped
 from daskvars.layers.recurrent.cell import check_is_cell
 from daskvars.ops.array.constant import constant, fill, zeros_like
 from daskvars.ops.array.constant import shape as shape_of

@@ -444,9 +444,7 @@ class GreedyEmbeddingHelper(_ChoosesIds):
         """Return (which ids are `end_token`, embeddings of the ids, state)."""
         finished = equal(sample_ids, self._end_token)
         inputs = cond(
-            reduce_all(finished),
-            lambda: self._start_inputs,
-            lambda: self._embedding_fn(sample_ids),
+            reduce_all(finished), lambda: self._start_inputs, lambda: self._embedding_fn(sample_ids)
         )
         return finished, inputs, state
 

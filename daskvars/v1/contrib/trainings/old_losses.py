@@ -149,10 +149,7 @@ def cosine_distance(
 
 
 def mean_pairwise_squared_error(
-    predictions: TensorLike,
-    labels: TensorLike,
-    weights: TensorLike = 1.0,
-    scope: str | None = None,
+    predictions: TensorLike, labels: TensorLike, weights: TensorLike = 1.0, scope: str | None = None
 ) -> Tensor:
     """Return the mean over pairs of elements of the squared difference of their errors.
 

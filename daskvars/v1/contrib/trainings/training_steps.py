@@ -28,11 +28,7 @@ from daskvars.ops.math.comparison import less, where
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.transcendental import exp, log, sqrt
 from daskvars.ops.random.distributions import truncated_normal
-from daskvars.train.optimizers.adaptive import (
-    AdagradOptimizer,
-    AdamOptimizer,
-    RMSPropOptimizer,
-)
+from daskvars.train.optimizers.adaptive import AdagradOptimizer, AdamOptimizer, RMSPropOptimizer
 from daskvars.train.optimizers.moving_averages import assign_moving_average
 from daskvars.train.optimizers.optimizer import Optimizer
 from daskvars.train.optimizers.sgd import GradientDescentOptimizer, MomentumOptimizer

@@ -34,10 +34,7 @@ def test_clients_take_turns_at_sealing(cluster, tmp_path):
         assert session.run(count) == 120
         store = ZarrStore(place)
         assert store.read_values(store.head().version)["count"][()] == 120
-        wait_until(
-            lambda: len(cluster.cluster.scheduler.tasks) < 20,
-            "tasks are let go",
-        )
+        wait_until(lambda: len(cluster.cluster.scheduler.tasks) < 20, "tasks are let go")
         for chunk in tmp_path.rglob("c.*"):
             chunk.unlink()
         assert (session.run(table) == 120).all()  # nothing is read that is on a worker

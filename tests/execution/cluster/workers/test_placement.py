@@ -34,7 +34,7 @@ class cluster_of:
 
     def __init__(self, **resources):
         self.cluster = clusters.specified(
-            {name.replace("_", "-"): worker_spec(found) for name, found in resources.items()},
+            {name.replace("_", "-"): worker_spec(found) for name, found in resources.items()}
         )
         self.client = clusters.connected(self.cluster)
 

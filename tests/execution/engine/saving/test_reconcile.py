@@ -46,14 +46,7 @@ def begun(store, chunks, **kinds):
         return session.run(table)
 
 
-@pytest.mark.parametrize(
-    "first, then",
-    [
-        (4, None),
-        (None, 2),
-        (((1, 5), (1, 1)), ((3, 3), (2,))),
-    ],
-)
+@pytest.mark.parametrize("first, then", [(4, None), (None, 2), (((1, 5), (1, 1)), ((3, 3), (2,)))])
 def test_another_layout_is_cut_anew(store, first, then):
     expected = begun(store, first)
     with tf.Graph().as_default(), opened(store) as session:

@@ -189,10 +189,7 @@ def test_another_one_is_replaced_whole(tmp_path):
     for file in GOLDEN.glob("partitioned*"):
         shutil.copy(file, tmp_path)
     write(tmp_path / "partitioned", {"w": np.zeros(2)})
-    assert sorted(os.listdir(tmp_path)) == [
-        "partitioned.data-00000-of-00001",
-        "partitioned.index",
-    ]
+    assert sorted(os.listdir(tmp_path)) == ["partitioned.data-00000-of-00001", "partitioned.index"]
 
     def fail(record, index):
         raise CorruptChunkError("w", index, "the chunk is missing")
