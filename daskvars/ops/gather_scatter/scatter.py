@@ -291,20 +291,18 @@ v = dv.Variable([1, 2, 3, 4])
 dv.{name}(v, [[0], [2]], [10, 20]).numpy().tolist() -> {result}"""
 
 
-def _scatter_nd(type: str, mode: str) -> Documented:
-    def documented(summary: str, result: list[int]) -> Callable[..., Tensor]:
-        name = f"scatter_nd_{mode}"
-        doc = with_example(summary, SCATTER_ND_EXAMPLE.format(name=name, result=result))
-        return scattering(SCATTERS_ND, __name__, name, type, mode, doc, pattern, **rules)
+_OF_SLICES = {
+    "infer": _scattered_into,
+    "kernel": part_writes.scatter_nd,
+    "in_place": part_writes.scatter_nd_into,
+    "check": part_writes.check_coordinates,
+}
 
-    rules = {
-        "infer": _scattered_into,
-        "kernel": part_writes.scatter_nd,
-        "in_place": part_writes.scatter_nd_into,
-        "check": part_writes.check_coordinates,
-    }
-    pattern = Movement(_rows_access, view=False)
-    return documented
+
+def _scatter_nd(type: str, mode: str) -> Documented:
+    name, pattern = f"scatter_nd_{mode}", Movement(_rows_access, view=False)
+    example, rules = SCATTER_ND_EXAMPLE, _OF_SLICES
+    return scattering(SCATTERS_ND, __name__, name, type, mode, example, pattern, **rules)
 
 
 scatter_nd_update = _scatter_nd("ScatterNdUpdate", "update")(

@@ -347,19 +347,23 @@ def scattering(
     name: str,
     type: str,
     mode: str,
-    doc: str,
+    example: str,
     pattern: Pattern,
     **rules: Any,
-) -> Callable[..., Any]:
-    """Define an op that changes a variable at some places, and return its function.
+) -> Callable[[str, list[Any]], Any]:
+    """Define an op that changes a variable at some places.
 
     Args:
       family: what the function takes: a variable, places, what comes there.
-      module, name, doc: of the function.
+      module, name: of the function.
       type: of the op.
       mode: how elements change.
+      example: of the docstring, with ``{name}`` and ``{result}``.
       pattern: of the kernel.
       **rules: the op's other rules.
+
+    Returns:
+      What gives the function, by its docstring's first line and its example's result.
     """
     definition = without_gradient(
         type,
@@ -373,23 +377,25 @@ def scattering(
         operands = given["ref"], given["indices"], given["updates"]
         return apply_to_variable(definition, *operands, name=given["name"], mode=mode)
 
-    order = "ref indices updates use_locking name"
-    return family.function(module, name, order, call, doc, type=type)
+    def documented(summary: str, result: list[Any]) -> Any:
+        order = "ref indices updates use_locking name"
+        doc = with_example(summary, example.format(name=name, result=result))
+        return family.function(module, name, order, call, doc, type=type)
 
-
-def _scatter(type: str, mode: str) -> Callable[[str, list[float]], Scatter]:
-    def documented(summary: str, result: list[float]) -> Scatter:
-        name = f"scatter_{mode}"
-        doc = with_example(summary, EXAMPLE.format(name=name, result=result))
-        return scattering(SCATTERS, __name__, name, type, mode, doc, ScatterInto(), **rules)
-
-    rules = {
-        "infer": _scattered,
-        "kernel": segment.scatter_rows,
-        "in_place": segment.scatter_rows_into,
-        "check": segment.check_rows,
-    }
     return documented
+
+
+_OF_ROWS = {
+    "infer": _scattered,
+    "kernel": segment.scatter_rows,
+    "in_place": segment.scatter_rows_into,
+    "check": segment.check_rows,
+}
+
+
+def _scatter(type: str, mode: str) -> Callable[[str, list[Any]], Scatter]:
+    name, pattern = f"scatter_{mode}", ScatterInto()
+    return scattering(SCATTERS, __name__, name, type, mode, EXAMPLE, pattern, **_OF_ROWS)
 
 
 scatter_update = _scatter("ScatterUpdate", "update")(
