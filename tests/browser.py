@@ -5,7 +5,6 @@ What a page shows is asked of the page itself: its text, what Bokeh draws on it,
 
 from __future__ import annotations
 
-import base64
 import itertools
 import json
 import shutil
@@ -120,11 +119,6 @@ class Page:
             return [text for text in texts if text not in found]
 
         wait_until(lambda: not missing(), lambda: f"it shows {missing()}", SHOWN_S, pause_s=0.25)
-
-    def save_picture(self, path: Path) -> None:
-        """Write what it looks like as a PNG."""
-        found = self.call("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(found["data"]))
 
 
 @contextmanager

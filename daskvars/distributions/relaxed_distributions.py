@@ -12,7 +12,7 @@ from daskvars.distributions.scalar_distributions import (
     least_normal,
     log_odds,
 )
-from daskvars.distributions.vector_distributions import ByClass
+from daskvars.distributions.vector_distributions import CLASSES, ByClass
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.reshaping import expand_dims
@@ -84,17 +84,12 @@ class RelaxedBernoulli(Distribution):
         return sigmoid((self.logits + log(p) - log1p(-p)) / self.temperature)
 
 
+@CLASSES.documents()
 class ExpRelaxedOneHotCategorical(ByClass):
     """The logarithms of the draws of `RelaxedOneHotCategorical`, which are exact near 0.
 
     Args:
-      temperature: [...] floating, positive.
-      logits: [..., classes] floating, unnormalized log-probabilities.
-      probs: [..., classes] floating, probabilities, instead.
       validate_args, allow_nan_stats, name: see `Distribution`.
-
-    Raises:
-      ValueError: both `logits` and `probs` are given, or neither.
 
     Source: Maddison et al. 2017, "The Concrete Distribution"; TensorFlow 1.15,
     ``tf.contrib.distributions.ExpRelaxedOneHotCategorical``.
@@ -135,17 +130,12 @@ class ExpRelaxedOneHotCategorical(ByClass):
         return reduce_sum(each, -1) - size * reduce_logsumexp(each, -1) + constant
 
 
+@CLASSES.documents()
 class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
     """Vectors of shares, near one class the more the lower the temperature is (Gumbel-softmax).
 
     Args:
-      temperature: [...] floating, positive.
-      logits: [..., classes] floating, unnormalized log-probabilities.
-      probs: [..., classes] floating, probabilities, instead.
       validate_args, allow_nan_stats, name: see `Distribution`.
-
-    Raises:
-      ValueError: both `logits` and `probs` are given, or neither.
 
     Source: Jang et al. 2017, "Categorical Reparameterization with Gumbel-Softmax"; TensorFlow
     1.15, ``tf.contrib.distributions.RelaxedOneHotCategorical``.

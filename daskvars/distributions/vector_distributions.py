@@ -28,7 +28,7 @@ from daskvars.ops.nn.softmax import log_softmax, softmax
 from daskvars.ops.random.distributions import multinomial, random_normal
 from daskvars.ops.random.gamma_poisson import random_gamma
 from daskvars.shapes import TensorShape
-from daskvars.surface.signatures import with_arguments_of_method
+from daskvars.surface.signatures import Argument, Family, with_arguments_of_method
 
 
 def _is_not_negative(x: Tensor) -> Tensor:
@@ -42,6 +42,16 @@ def _is_whole(x: Tensor) -> Tensor:
 def _sums_to_one(x: Tensor) -> Tensor:
     total = reduce_sum(x, -1)
     return less(absolute(total - 1), ones_like(total) * 1e-4)
+
+
+CLASSES = Family(
+    {
+        "temperature": Argument("[...] floating, positive."),
+        "logits": Argument("[..., classes] floating, unnormalized log-probabilities."),
+        "probs": Argument("[..., classes] floating, probabilities, instead."),
+    },
+    raises="ValueError: both `logits` and `probs` are given, or neither.",
+)
 
 
 class _OfCounts(Distribution):
@@ -144,17 +154,13 @@ class _OneClass(OfClasses):
         return -reduce_sum(multiply_no_nan(logs, exp(logs)), -1)
 
 
+@CLASSES.documents()
 class Categorical(_OneClass):
     """One class of several. Its `cdf` is the probability of a lower class, as in TensorFlow 1.
 
     Args:
-      logits: [..., classes] floating, unnormalized log-probabilities.
-      probs: [..., classes] floating, probabilities, instead.
       dtype: dtype of the draws.
       validate_args, allow_nan_stats, name: see `Distribution`.
-
-    Raises:
-      ValueError: both `logits` and `probs` are given, or neither.
 
     >>> import daskvars as dv
     >>> weather = dv.distributions.Categorical(probs=[0.25, 0.75])
@@ -187,17 +193,13 @@ class Categorical(_OneClass):
         return cast(argmax(self.logits, -1), self.dtype)
 
 
+@CLASSES.documents()
 class OneHotCategorical(_OneClass, ByClass):
     """One class of several, as a vector with a 1 in its place.
 
     Args:
-      logits: [..., classes] floating, unnormalized log-probabilities.
-      probs: [..., classes] floating, probabilities, instead.
       dtype: dtype of the draws.
       validate_args, allow_nan_stats, name: see `Distribution`.
-
-    Raises:
-      ValueError: both `logits` and `probs` are given, or neither.
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.OneHotCategorical``.
 
@@ -234,6 +236,7 @@ class OneHotCategorical(_OneClass, ByClass):
         return one_hot(argmax(self.logits, -1), self._num_classes(), dtype=self.dtype)
 
 
+@CLASSES.documents()
 class Multinomial(ByClass, _OfCounts):
     """Counts of each class among independent draws.
 
@@ -241,9 +244,6 @@ class Multinomial(ByClass, _OfCounts):
       total_count: [...] floating, how many draws.
       logits, probs: see `Categorical`.
       validate_args, allow_nan_stats, name: see `Distribution`.
-
-    Raises:
-      ValueError: both `logits` and `probs` are given, or neither.
 
     >>> import daskvars as dv
     >>> votes = dv.distributions.Multinomial(4.0, probs=[0.25, 0.75])

@@ -7,7 +7,7 @@ from typing import Any
 from daskvars.dtypes import float32
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.metric import Pair, collected, metric_variable
+from daskvars.metrics.metric import Pair, collected, metric_variable, popped_collections
 from daskvars.metrics.thresholds import Counts, counts_at
 from daskvars.ops.array.constant import ones_like
 from daskvars.ops.control.dependencies import control_dependencies
@@ -17,6 +17,7 @@ from daskvars.ops.math.division import div_no_nan
 from daskvars.ops.math.reduce import reduce_max, reduce_sum
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.state.assign import assign
+from daskvars.surface.signatures import with_arguments_of
 from daskvars.variables.scopes.variable_scope import variable_scope
 
 __all__ = ["f1_score", "streaming_covariance", "streaming_pearson_correlation"]
@@ -86,24 +87,14 @@ def _unbiased(count: Tensor, comoment: Tensor, name: str) -> Tensor:
     return where(few, ones_like(count) * float("nan"), comoment / (count - 1.0), name=name)
 
 
+@with_arguments_of(streaming_covariance)
 def streaming_pearson_correlation(
-    predictions: TensorLike,
-    labels: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    predictions: TensorLike, labels: TensorLike, weights: Any, name: str | None, **collections: Any
 ) -> Pair:
     """Return Pearson's correlation of predictions and labels, over all batches.
 
     Args:
-      predictions, labels: [...] numbers, of one shape.
-      weights: how often each counts, by default once.
-      metrics_collections, updates_collections: names of collections for the value and the update.
       name: name of the variable scope, by default "pearson_r".
-
-    Returns:
-      (value, update), both [] float32; NaN before two values have been counted.
 
     Source: TensorFlow 1.15, ``tf.contrib.metrics.streaming_pearson_correlation``.
 
@@ -119,7 +110,7 @@ def streaming_pearson_correlation(
         of_x = streaming_covariance(predictions, predictions, weights, name="variance_predictions")
         of_y = streaming_covariance(labels, labels, weights, name="variance_labels")
         value, update = (both[i] / (sqrt(of_x[i]) * sqrt(of_y[i])) for i in (0, 1))
-        return collected((value, update), (metrics_collections, updates_collections))
+        return collected((value, update), popped_collections(collections))
 
 
 def f1_score(

@@ -7,9 +7,9 @@ from typing import Any
 from daskvars.graph.tensor import Operation
 from daskvars.losses.reduction import Reduction
 from daskvars.surface.accepted import accepts
-from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
+from daskvars.surface.signatures import with_arguments_of_method
+from daskvars.train.optimizers.optimizer import Optimizer
 from daskvars.v1.optimizers.wrapped import WrappedOptimizer
-from daskvars.variables.variable import Variable
 
 
 @accepts("group_assignment", "reduction")
@@ -47,17 +47,7 @@ class CrossShardOptimizer(WrappedOptimizer):
             raise ValueError(f"Unsupported reduction: {reduction}.")
         super().__init__(opt, False, name)
 
-    def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Variable | None = None,
-        name: str | None = None,
-    ) -> Operation | None:
-        """Add operations that apply the gradients: see `Optimizer.apply_gradients`.
-
-        Args:
-          grads_and_vars: pairs as `compute_gradients` returns them.
-          global_step: a scalar integer Variable to add one to with each update.
-          name: name of the operations.
-        """
-        return self._opt.apply_gradients(grads_and_vars, global_step, name)
+    @with_arguments_of_method(Optimizer.apply_gradients)
+    def apply_gradients(self, **arguments: Any) -> Operation | None:
+        """Add operations that apply the gradients: see `Optimizer.apply_gradients`."""
+        return self._opt.apply_gradients(**arguments)
