@@ -7,6 +7,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests.sessions import initialized
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -88,8 +89,7 @@ def test_regularizers_of_variables_are_losses_once():
     tf.layers.dense(x, 3, reuse=True, **options)
     (loss,) = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
     assert loss.op.name.startswith("d/kernel/Regularizer/")
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         assert sess.run(loss) == 1.5
 
 
@@ -200,16 +200,14 @@ def test_partitioned_kernels_are_used_whole():
         layer = tf.layers.Dense(3, kernel_initializer=tf.ones_initializer(), use_bias=False)
         y = layer(tf.ones([1, 4]))
     assert names(tf.global_variables()) == ["s/dense/kernel/part_0:0", "s/dense/kernel/part_1:0"]
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         np.testing.assert_array_equal(sess.run(y), [[4.0, 4.0, 4.0]])
 
 
 def test_a_graph_with_layers_is_saved_and_imported(tmp_path):
     x = tf.placeholder(tf.float32, [2, 3], name="x")
     tf.layers.batch_normalization(tf.layers.dense(x, 2), training=True)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         path = tf.train.Saver().save(sess, str(tmp_path / "m"))
         names = [v.name for v in tf.global_variables()]
     with tf.Graph().as_default(), tf.Session() as sess:

@@ -11,6 +11,7 @@ from daskvars import lowering
 from daskvars.execution.engine.values.checked_feeds import feed_specs
 from daskvars.lowering.planner.cut_feeds import Machine
 from tests.lowering.places import Anywhere
+from tests.sessions import initialized
 
 
 def mlp(units=(16, 32, 10)):
@@ -45,8 +46,7 @@ def session_plan(session, fetches, feed):
 def test_a_data_parallel_step_is_a_task_per_part_and_three(parts, batch):
     with tf.Graph().as_default(), dv.config.set(batch_parts=parts):
         x, y, loss, train = mlp()
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized() as session:
             plan = session_plan(session, [loss, train], {x: batch[0], y: batch[1]})
     assert plan.num_tasks <= (1 if parts == 1 else 2 * parts + 3)
     assert plan.is_single == (parts == 1)
@@ -55,8 +55,7 @@ def test_a_data_parallel_step_is_a_task_per_part_and_three(parts, batch):
 def test_only_gradients_and_weights_travel_between_two_workers(batch):
     with tf.Graph().as_default():
         x, y, loss, train = mlp()
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized() as session:
             fed, values = session._feeds({x: batch[0], y: batch[1]})
             engine = session.engine
             places = AlternatePlaces()
@@ -98,8 +97,7 @@ def test_parts_do_not_change_the_numbers(batch):
         with tf.Graph().as_default(), dv.config.set(batch_parts=parts):
             tf.set_random_seed(3)
             x, y, loss, train = mlp()
-            with tf.Session() as session:
-                session.run(tf.global_variables_initializer())
+            with initialized() as session:
                 for _ in range(5):
                     session.run(train, {x: batch[0], y: batch[1]})
                 found.append(
@@ -123,8 +121,7 @@ def test_a_chain_of_sixty_ops_is_one_task():
 def test_a_second_run_lowers_nothing(batch):
     with tf.Graph().as_default():
         x, y, loss, train = mlp()
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized() as session:
             session.run([loss, train], {x: batch[0], y: batch[1]})
             before = lowering.num_lowerings
             for _ in range(3):
@@ -155,8 +152,7 @@ def test_a_chunked_variable_equals_a_whole_one(chunks):
             w = tf.Variable(start, chunks=layout)
             loss = tf.reduce_sum(tf.square(tf.matmul(x, w)))
             train = tf.train.MomentumOptimizer(0.01, 0.9).minimize(loss)
-            with tf.Session() as session:
-                session.run(tf.global_variables_initializer())
+            with initialized() as session:
                 for _ in range(3):
                     session.run(train)
                 found.append(session.run([w, loss, tf.transpose(w) + 1.0]))

@@ -5,6 +5,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests.sessions import initialized
 
 RNG = np.random.default_rng(1)
 IMAGES = (3.0 * RNG.normal(size=(4, 3, 5, 2)) + 1.0).astype("float32")
@@ -38,8 +39,7 @@ def test_training_and_inference(graph, x, options, axes, is_fed):
     assert len(updates) == 2
     count = np.prod([x.shape[a] for a in axes])
     bias = count / (count - 1) if layer.fused else 1.0  # fused ones divide by one less
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         found, _ = sess.run([y, updates])
         np.testing.assert_allclose(found, normalized(x, axes), atol=1e-4)
         mean, variance = sess.run([layer.moving_mean, layer.moving_variance])
@@ -62,8 +62,7 @@ def test_the_gradient_does_not_depend_on_how_the_phase_is_known(graph):
     for training in (True, fed):
         y = tf.layers.batch_normalization(x, training=training)
         found += tf.gradients(y * weights, x)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         np.testing.assert_allclose(*sess.run(found), atol=1e-5)
 
 
@@ -91,8 +90,7 @@ def test_renormalization_follows_its_own_averages(graph):
     names = [v.op.name.rpartition("/")[2] for v in tf.global_variables()[4:]]
     assert names == ["moving_stddev", "renorm_mean", "renorm_stddev"]
     mean, stddev, own_mean, own_stddev = 0.0, 1.0, 0.0, 1.0
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         for step in range(4):
             rows = ROWS + np.float32(step)
             batch_mean, batch_stddev = rows.mean(0), np.sqrt(rows.var(0) + 1e-3)
@@ -114,8 +112,7 @@ def test_virtual_batches_have_moments_of_their_own(graph):
     layer = tf.layers.BatchNormalization(momentum=0.5, virtual_batch_size=4)
     y = layer(x, training=True)
     parts = ROWS.reshape(4, 2, 3)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         found, _ = sess.run([y, layer.updates], {x: ROWS})
         np.testing.assert_allclose(found, normalized(parts, 0).reshape(8, 3), atol=1e-4)
         mean, variance = sess.run([layer.moving_mean, layer.moving_variance])
@@ -131,8 +128,7 @@ def test_an_adjustment_is_for_training(graph):
         training=fed,
         adjustment=lambda shape: (tf.constant(3.0), tf.cast(shape[:1], tf.float32)),
     )
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         found = sess.run(y, {fed: True})
         np.testing.assert_allclose(found, normalized(ROWS, 0) * 3 + 8, atol=1e-4)
         np.testing.assert_allclose(sess.run(y, {fed: False}), ROWS / np.sqrt(1.001), rtol=1e-5)

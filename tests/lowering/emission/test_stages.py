@@ -10,6 +10,7 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.lowering.emission.stages import ANYWHERE, described, stages
 from daskvars.lowering.explain import explain
+from tests.sessions import initialized
 
 UNITS, ROWS = 64, 128
 WORKERS = [1, 2, 8, 32]
@@ -27,8 +28,7 @@ def dense_step(num_layers=2, shards=1, units=UNITS):
 
 
 def plan_of(x, *fetches, parts=1, rows=ROWS, units=UNITS):
-    with config.set(batch_parts=parts), tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with config.set(batch_parts=parts), initialized() as session:
         program, _ = session._executable(list(fetches), (x,))
         return program.plan([np.ones((rows, units), np.float32)])
 
@@ -67,8 +67,7 @@ def test_rows_that_are_looked_up_are_updated_in_the_stage_of_all_updates(graph, 
     h = tf.matmul(tf.reduce_mean(tf.nn.embedding_lookup(table, ids), 1), w)
     loss = tf.reduce_mean(tf.square(h))
     step = tf.train.AdamOptimizer().minimize(loss)
-    with config.set(batch_parts=workers), tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with config.set(batch_parts=workers), initialized() as session:
         program, _ = session._executable([loss, step], (ids,))
         plan = program.plan([np.zeros((256, 4), np.int32)])
     assert described(plan, workers).num_tasks <= 2 * workers + 2
@@ -81,8 +80,7 @@ def test_only_rows_that_are_looked_up_travel_and_no_stage_gives_them(graph, work
     ids = tf.placeholder(tf.int32, [None])
     loss = tf.reduce_mean(tf.square(tf.nn.embedding_lookup(table, ids)))
     step = tf.train.AdagradOptimizer(0.1).minimize(loss)
-    with config.set(batch_parts=workers), tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with config.set(batch_parts=workers), initialized() as session:
         program, _ = session._executable([loss, step], (ids,))
         plan = program.plan([np.zeros(count, np.int32)])
     found = described(plan, workers)

@@ -7,6 +7,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars import errors
+from tests.sessions import initialized
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -21,8 +22,7 @@ def test_a_branch_keeps_the_chunks_of_what_it_assigns(chunks):
     taken = tf.placeholder(tf.bool, [])
     total = w.assign_add(np.arange(6.0))
     step = tf.cond(taken, lambda: tf.group(v.assign_sub(total), w.assign(v * 0.0)), tf.no_op)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         for value in (False, True, False, True):
             sess.run(step, {taken: value})
         found = sess.run([v, w])
@@ -38,8 +38,7 @@ def test_a_loop_keeps_the_chunks_of_what_it_assigns(chunks):
             return i + 1
 
     last = tf.while_loop(lambda i: i < 3, body, [tf.constant(0)])
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         for _ in range(2):
             assert sess.run(last) == 3
         assert sess.run(v).tolist() == [6.0] * 6
@@ -60,8 +59,7 @@ def test_a_branch_does_only_what_the_results_fetched_need(known):
     pred = tf.constant(True) if known else tf.placeholder(tf.bool, [])
     v, results = three_variables(pred)
     feeds = {} if known else {pred: True}
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         assert sess.run(results[1], feeds)
         assert sess.run(v) == [7, 2, 7]
         assert sess.run(results, feeds) == [True, True]
@@ -79,8 +77,7 @@ def test_a_branch_that_is_run_as_an_operation_does_everything(how):
         "control dependency": after,
         "group": tf.group(results[1]),
     }[how]
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(wanted, {pred: True})
         assert sess.run(v) == [1, 2, 7]
         sess.run(wanted, {pred: False})

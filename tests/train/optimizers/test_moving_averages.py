@@ -7,6 +7,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests.sessions import initialized
 
 # TensorFlow 2.21's compat.v1 averages of v and v * 2 after four steps, by the constructor's
 # arguments (num_updates, zero_debias).
@@ -32,8 +33,7 @@ def test_averages_of_variables_and_tensors(num_updates, zero_debias):
     with tf.control_dependencies([moved]):
         of_variable = averages.apply([v])
     of_tensor = averages.apply([doubled])
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         for _ in range(4):
             sess.run(of_variable)
             sess.run(of_tensor)
@@ -90,8 +90,7 @@ def averaged(v, decay, value):
 def test_a_model_is_restored_from_its_averages(tmp_path):
     v = tf.Variable([1.0], name="v")
     averages, update = averaged(v, 0.5, [3.0])
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(update)
         path = tf.train.Saver().save(sess, str(tmp_path / "model"))
         assert sess.run(v).tolist() == [3.0]
@@ -103,8 +102,7 @@ def test_a_model_is_restored_from_its_averages(tmp_path):
 def test_dtypes(dtype):
     v = tf.Variable([4.0], dtype=dtype, name="v")
     averages, update = averaged(v, 0.75, [8.0])
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(update)
         assert averages.average(v).dtype.base_dtype == dtype
         assert sess.run(averages.average(v)).astype(np.float64).tolist() == [5.0]
@@ -119,8 +117,7 @@ def test_what_cannot_be_averaged():
 def test_assign_moving_average():
     v = tf.Variable([10.0, 11.0], name="v")
     plain = tf.train.assign_moving_average(v, tf.constant([1.0, 2.0]), 0.25, zero_debias=False)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         np.testing.assert_allclose(sess.run(plain), [3.25, 4.25])
         np.testing.assert_allclose(sess.run(v), [3.25, 4.25])
 
@@ -136,8 +133,7 @@ def test_the_variables_of_the_debiased_average():
         "one/two/one/two/foo/biased_1",
         "one/two/one/two/foo/local_step_1",
     ]
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         assert [sess.run(first) for _ in range(3)] == [8.0, 8.0, 8.0]
 
 
@@ -149,8 +145,7 @@ def test_weighted_moving_average(truediv, wanted):
         "WeightedMovingAvg/value_x_weight",
         "WeightedMovingAvg/weight",
     ]
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         assert sess.run(average, {value: 2.0, weight: 3.0}) == 2.0
         assert sess.run(average, {value: 5.0, weight: 1.5}) == pytest.approx(wanted)
 

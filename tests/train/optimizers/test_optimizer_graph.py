@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
+from tests.sessions import initialized
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -31,8 +32,7 @@ def test_operation_with_global_step(v, graph):
     train = tf.train.GradientDescentOptimizer(0.1).minimize(v * v, global_step=step)
     assert (train.name, train.type) == ("GradientDescent", "AssignAdd")
     assert graph.get_operation_by_name("GradientDescent/update")
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         for n in range(3):
             assert sess.run(step) == n
             assert sess.run(train) is None
@@ -128,8 +128,7 @@ def test_slots_of_nothing(v):
 def test_slots_of_a_variable_of_unknown_shape():
     w = tf.Variable(tf.placeholder_with_default([1.0, 2.0], [None]), validate_shape=False, name="w")
     train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(w * w))
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(train)
         np.testing.assert_allclose(sess.run(w), [0.8, 1.6])
 
@@ -146,8 +145,7 @@ def test_grad_loss_scales(v):
     ((gradient, _),) = tf.train.GradientDescentOptimizer(0.1).compute_gradients(
         v * v, grad_loss=tf.constant(5.0)
     )
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         assert sess.run(gradient) == 10.0
 
 
@@ -190,8 +188,7 @@ def test_gates_are_accepted(v):
 def test_constraint_is_applied_after_the_update():
     w = tf.Variable([1.0, -1.0], name="w", constraint=lambda x: tf.maximum(x, 0.0))
     train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(w))
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(train)
         np.testing.assert_allclose(sess.run(w), [0.9, 0.0])
 
@@ -239,8 +236,7 @@ class Resource(tf.train.Optimizer):
 def test_users_optimizer(v):
     optimizer = Halving()
     train = optimizer.minimize(v * v)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(train)
         sess.run(train)
         assert sess.run([v, optimizer.get_slot(v, "count")]) == [0.25, 2.0]
@@ -251,16 +247,14 @@ def test_users_sparse_optimizer_gets_distinct_indices(make, wanted):
     w = tf.Variable([1.0, 1.0], name="w")
     slices = tf.IndexedSlices(tf.constant([1.0, 2.0]), tf.constant([0, 0]))
     train = make().apply_gradients([(slices, w)])
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(train)
         assert sess.run(w).tolist() == wanted
 
 
 def test_users_resource_optimizer(v):
     train = Resource().minimize(v * v)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(train)
         assert sess.run(v) == -1.0
 

@@ -11,6 +11,7 @@ from daskvars.train.optimizers.decoupled_decay import (
     MomentumWOptimizer,
     extend_with_decoupled_weight_decay,
 )
+from tests.sessions import initialized
 from tests.train.optimizers import numpy_optimizers as reference
 
 pytestmark = pytest.mark.usefixtures("both_thresholds")
@@ -118,8 +119,7 @@ def test_dense_in_a_graph(case, dtype):
         g = tf.placeholder(dtype, [4, 3])
         optimizer = make(tf.train)
         train = optimizer.apply_gradients([(g, v)])
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized() as sess:
             for value in dense_gradients(dtype):
                 sess.run(train, {g: value})
             found = sess.run(v)
@@ -167,8 +167,7 @@ def test_sparse_in_a_graph(case):
         values = tf.placeholder(tf.float32, [None, 3])
         indices = tf.placeholder(tf.int32, [None])
         train = make(tf.train).apply_gradients([(tf.IndexedSlices(values, indices), v)])
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized() as sess:
             for i, g in sparse_steps(np.float32):
                 sess.run(train, {indices: i, values: g})
             found = sess.run(v)
@@ -198,8 +197,7 @@ def test_rows_not_used_are_not_touched():
         table = tf.Variable(start_of(np.float32, 5), name="table")
         loss = tf.reduce_sum(tf.square(tf.gather(table, [1, 3])))
         train = tf.train.AdagradOptimizer(0.1).minimize(loss)
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized() as sess:
             before = sess.run(table)
             sess.run(train)
             after = sess.run(table)
@@ -219,8 +217,7 @@ def test_hyperparameters_of_any_kind(kind):
             "callable": lambda: lambda: 1.0,
         }[kind]()
         train = tf.train.MomentumOptimizer(rate, rate).apply_gradients([([0.5, 0.5], v)])
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized() as sess:
             sess.run(train)
             sess.run(train)
             assert sess.run(v).tolist() == [-0.5, 0.5]
@@ -253,8 +250,7 @@ def test_adam_s_rate_may_be_of_another_dtype_than_its_betas(graph, dtype):
     v, w = (tf.Variable([1.0, 2.0], dtype=tf.float64) for _ in range(2))
     rates = {v: tf.constant(0.125, dtype), w: 0.125}
     steps = [tf.train.AdamOptimizer(rates[x]).minimize(tf.reduce_sum(x * x)) for x in (v, w)]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized() as session:
         session.run(steps)
         np.testing.assert_allclose(*session.run([v, w]), rtol=1e-6)
 
@@ -266,8 +262,7 @@ def test_two_steps_in_one_run_are_two_steps():
         first = optimizer.apply_gradients([(tf.constant(1.0), v)])
         with tf.control_dependencies([first]):
             second = optimizer.apply_gradients([(tf.constant(1.0), v)])
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized() as sess:
             sess.run(second)
             assert sess.run(v) == pytest.approx(1.0 - 0.1 - 0.19)
 
@@ -277,8 +272,7 @@ def test_same_bits_for_any_chunks():
         with tf.Graph().as_default():
             v = tf.Variable(start_of(np.float32), name="v", chunks=chunks)
             train = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(tf.square(v)))
-            with tf.Session() as sess:
-                sess.run(tf.global_variables_initializer())
+            with initialized() as sess:
                 for _ in range(3):
                     sess.run(train)
                 return sess.run(v).tobytes()
@@ -352,7 +346,6 @@ def test_half_precision(dtype):
     with tf.Graph().as_default():
         v = tf.Variable([1.0, 2.0], dtype=dtype, name="v")
         train = tf.train.MomentumOptimizer(0.25, 0.5).minimize(tf.reduce_sum(v * v))
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized() as sess:
             sess.run(train)
             assert sess.run(v).astype(float).tolist() == [0.5, 1.0]

@@ -7,6 +7,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.train.optimizers import slots
+from tests.sessions import initialized
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -16,8 +17,7 @@ def test_slot_of_a_value():
     slot = slots.create_slot(v, v.initialized_value(), "copy")
     assert slot.name == "v/copy:0" and slot.op.name == "v/copy"
     assert slot in tf.global_variables() and slot not in tf.trainable_variables()
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         assert sess.run(slot).tolist() == [1.0, 2.0]
 
 
@@ -26,8 +26,7 @@ def test_slot_of_a_tensor():
     known = slots.create_zeros_slot(tensor, "ema")
     unknown = slots.create_zeros_slot(tf.placeholder_with_default(tensor, [None], name="p"), "ema")
     assert (known.op.name, unknown.op.name) == ("t/ema", "p/ema")
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized() as session:
         assert session.run(known).tolist() == session.run(unknown).tolist() == [0.0, 0.0]
 
 
@@ -35,8 +34,7 @@ def test_slot_of_zeros_may_have_another_dtype():
     v = tf.Variable([1.0, 2.0], name="v")
     slot = slots.create_zeros_slot(v, "zeros", dtype=tf.float64)
     assert slot.dtype.base_dtype is tf.float64
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         assert sess.run(slot).tolist() == [0.0, 0.0]
 
 
@@ -45,8 +43,7 @@ def test_slot_of_an_initializer():
     slot = slots.create_slot_with_initializer(
         v, tf.constant_initializer(0.5), v.shape, tf.float32, "half"
     )
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         assert (sess.run(slot) == 0.5).all()
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
+from tests.sessions import initialized
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -77,8 +78,7 @@ def test_every_hook_of_the_template():
     b = tf.Variable([1.0, 1.0], name="b")
     loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(w, [0, 0]) + b))
     train = AMSGrad().minimize(loss, global_step=tf.train.get_or_create_global_step())
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         for _ in range(5):
             sess.run(train)
         found = sess.run([w, b, loss])
@@ -128,8 +128,7 @@ def test_an_optimizer_that_applies_gradients_itself():
     grads, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), clip_norm=1.0)
     train = WeightDecay(rate).apply_gradients(zip(grads, variables, strict=True))
     train = tf.group(train, [global_step.assign(global_step + 1)])
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         for _ in range(50):
             sess.run(train)
         # TensorFlow 2.21's compat.v1: 0.0069492296.
@@ -174,8 +173,7 @@ def test_an_optimizer_within_a_branch():
     assert [w.name for w in optimizer.variables()] == ["counter:0", "v/Accumulating:0"]
     assert tf.get_collection(tf.GraphKeys.TRAIN_OP) == [], "no op of a branch's body"
     found = []
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         for _ in range(4):
             sess.run(train)
             found.append((float(sess.run(v)[0]), int(sess.run(step))))
@@ -209,8 +207,7 @@ def test_slots_of_a_variable_without_a_static_shape(make, slots):
     assert not v.shape.is_fully_defined()
     optimizer = make()
     train = optimizer.minimize(tf.reduce_sum(2.0 * v))
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(train)
         for name, wanted in zip(optimizer.get_slot_names(), slots, strict=True):
             found = sess.run(optimizer.get_slot(v, name))

@@ -8,6 +8,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.v1.contrib.tables import INSTEAD, NAMESPACES
+from tests.sessions import initialized
 
 contrib = tf.contrib
 
@@ -54,8 +55,7 @@ def test_cells_and_input_of_the_core_are_the_cores(graph):
     cost = contrib.legacy_seq2seq.sequence_loss_by_example(outputs, targets, weights)
     logits = tf.stack(outputs, 1)
     mean = contrib.seq2seq.sequence_loss(logits, tf.stack(targets, 1), tf.stack(weights, 1))
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized() as session:
         per_example, of_all = session.run([cost, mean])
     np.testing.assert_allclose(per_example.mean(), of_all, rtol=1e-6)
 
@@ -123,8 +123,7 @@ def test_layers_have_shapes_and_numbers_of_parameters(graph, name):
     assert y.get_shape().as_list() == shape
     size, _ = contrib.slim.model_analyzer.analyze_vars(tf.global_variables())
     assert size == count
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized() as session:
         assert np.isfinite(session.run(y)).all()
 
 
@@ -144,8 +143,7 @@ def test_optimize_loss_makes_a_step(graph, optimizer, clip):
         summaries=contrib.layers.OPTIMIZER_SUMMARIES,
     )
     assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == (5 if clip is None else 6)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized() as session:
         assert session.run(train) == 25.0
         value, count = session.run([w, step])
     assert count == 1 and (value < [4.0, 3.0]).all()

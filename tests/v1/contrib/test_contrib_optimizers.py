@@ -6,6 +6,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.v1.contrib.trainings.averaged_optimizer import MovingAverageOptimizer
+from tests.sessions import initialized
 
 opt = tf.contrib.opt
 
@@ -28,8 +29,7 @@ def test_averages_follow_updates_and_are_saved_in_the_place_of_variables(graph, 
     optimizer, step, train = averaged()
     saver = optimizer.swapping_saver()
     shadow = wanted = np.float32([2.0, -4.0])
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         for _ in range(3):
             sess.run(train)
             wanted = sess.run(v)
@@ -51,8 +51,7 @@ def test_parts_of_a_variable_are_exchanged_each(graph, tmp_path):
     optimizer = opt.MovingAverageOptimizer(tf.train.GradientDescentOptimizer(1.0), 0.5)
     pairs = [(tf.constant([1.0, 2.0]), part) for part in parts]
     train, saver = optimizer.apply_gradients(pairs), optimizer.swapping_saver()
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(train)
         path = saver.save(sess, str(tmp_path / "model"))
         saver.restore(sess, path)
@@ -66,8 +65,7 @@ def test_averages_may_be_of_the_variables_before_the_update(graph):
     optimizer = opt.MovingAverageOptimizer(descent, 0.75, sequential_update=False)
     train = optimizer.apply_gradients([(tf.constant(4.0), v)])
     (average,) = tf.global_variables()[1:]
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         sess.run(train)
         assert sess.run([v, average]) == [0.0, 4.0]
 
@@ -102,8 +100,7 @@ def test_variables_of_any_shape_come_to_the_minimum_and_callbacks_are_called(gra
     loss = a * rosenbrock(x, tf.cast(y[0, 0], tf.float32))
     seen, steps = [], []
     optimizer = opt.ScipyOptimizerInterface(loss, options={"maxiter": 200})
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         optimizer.minimize(
             feed_dict={a: 0.5},
             fetches=[loss, x],
@@ -123,8 +120,7 @@ def test_constraints_hold(graph):
         loss, equalities=[v[1] - 1.0], inequalities=[v[0] - 2.0], method="SLSQP"
     )
     bounded = opt.ScipyOptimizerInterface(loss, [v], var_to_bounds={v: ([-np.inf, 3.0], 5.0)})
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         constrained.minimize(sess)
         np.testing.assert_allclose(sess.run(v), [2.0, 1.0], atol=1e-5)
         bounded.minimize(sess)

@@ -12,6 +12,7 @@ from daskvars.remote.versions.commit_order import keys_of
 from daskvars.remote.versions.version_keeper import keepers
 from tests.clusters import running
 from tests.execution.cluster.shared_counters import blocks_of
+from tests.sessions import initialized
 
 pytestmark = pytest.mark.cluster
 VALUE = np.arange(42.0).reshape(7, 6)
@@ -33,8 +34,7 @@ def table(parts, chunks=None):
 def test_parts_are_saved_as_one_array_and_restored_into_other_parts(tmp_path, chunks):
     saved = table([3, 1], chunks)
     slot = tf.get_variable("table/Adam", initializer=-VALUE, chunks=((3, 4), (6,)))
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         path = tf.train.Saver([saved, slot]).save(sess, str(tmp_path / "m"))
     np.testing.assert_array_equal(tf.train.load_variable(path, "table"), VALUE)
     with tf.Graph().as_default(), tf.Session() as sess:
@@ -126,8 +126,7 @@ def test_from_any_number_of_workers_to_any_other(
     def save():
         v = tf.get_variable("v", initializer=VALUE, chunks=((4, 3), (3, 3)))
         scalar = tf.get_variable("s", initializer=7)
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized() as sess:
             return tf.train.Saver([v, scalar]).save(sess, str(tmp_path / "m"))
 
     def restore():
@@ -184,8 +183,7 @@ def test_workers_write_and_read_one_file(tmp_path, later):
     v = tf.get_variable("v", initializer=VALUE, chunks=((4, 3), (6,)))
     text = tf.get_variable("text", initializer=[b"a", b"bc"])
     saver = tf.train.Saver(async_save=later)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         path = saver.save(sess, str(tmp_path / "m.zip"), 3)
         sess.run(v.assign(-VALUE))
         saver.restore(sess, path)

@@ -17,6 +17,7 @@ from daskvars.execution.cluster.workers.devices import matching
 from daskvars.execution.cluster.workers.worker_info import WorkerInfo, task_of
 from tests import clusters
 from tests.execution.cluster.shared_counters import blocks_of
+from tests.sessions import initialized
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120), pytest.mark.usefixtures("graph")]
 
@@ -115,8 +116,7 @@ def test_the_log_of_where_tasks_ran_shows_no_violation(client):
         loss = tf.reduce_mean(tf.square(h) + g)
     optimizer = tf.train.AdamOptimizer(0.1)
     train = optimizer.minimize(loss, colocate_gradients_with_ops=True)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         for parts in (1, 4):
             with dv.config.set(batch_parts=parts):
                 for _ in range(8):
@@ -251,8 +251,7 @@ def test_bytes_are_balanced_not_counts(tmp_path):
         loss += tf.reduce_sum(v * v)
     train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
     saver = tf.train.Saver()
-    with cluster_of(**FOUR) as client, client.as_current(), tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with cluster_of(**FOUR) as client, client.as_current(), initialized() as sess:
         sess.engine.sync()
         found = [ratio(held_by(client, sess))]
         for _ in range(3):
@@ -271,8 +270,7 @@ def test_what_is_small_stays_together(client):
     x = tf.placeholder(tf.float32, [None, 64])
     h = tf.layers.dense(tf.layers.dense(x, 128), 10)
     train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_mean(h))
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized() as sess:
         assert "1 tasks, 1 regions" in sess.explain(train, {x: np.ones((4, 64), "f4")})
 
 
