@@ -13,11 +13,13 @@ import dask
 import pytest
 
 from daskvars import config
+from daskvars.config import settings
+from daskvars.config.defaults import KNOBS
 
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch):
-    monkeypatch.setattr(config, "_state", config._State({}, None, config.Config()))
+    monkeypatch.setattr(settings, "_state", settings._State({}, None, config.Config()))
     with dask.config.set({"daskvars": {}}):
         yield
 
@@ -178,4 +180,4 @@ def test_files_and_the_environment(tmp_path):
 def test_every_knob_is_explained():
     text = inspect.getdoc(config.Config)
     explained = re.findall(r"^    ([a-z_]+): \S", text.split("Raises:")[0], re.MULTILINE)
-    assert explained == list(config.KNOBS)
+    assert explained == list(KNOBS)

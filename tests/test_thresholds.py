@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from daskvars import config, versioned
+from daskvars.config.defaults import KNOBS
 from daskvars.remote.tasks import region_tasks as worker_tasks
 from tests import sources, thresholds
 
@@ -53,7 +54,7 @@ def test_every_size_is_a_threshold_or_is_said_to_be_none():
     ]
     assert not [pair for pair in found if pair not in known and pair[1] not in others]
     assert not others - {name for _, name in found}, "constants that are gone"
-    assert set(thresholds.KNOBS) <= set(config.KNOBS)
+    assert set(thresholds.KNOBS) <= set(KNOBS)
 
 
 def test_thresholds_are_lowered_wherever_they_are_used_and_set_back():

@@ -35,6 +35,7 @@ from sphinx.util.nodes import make_refnode
 
 import daskvars
 import daskvars.v1
+from daskvars.v1.contrib.tables import NAMESPACES
 
 project = "daskvars"
 release = version = daskvars.__version__
@@ -104,7 +105,7 @@ def write_pages(app: Sphinx) -> None:
     for name in daskvars.__all__:
         if name not in modules:
             groups[room(getattr(daskvars, name))].append(name)
-    where: dict[int, str] = {}
+    where: dict[str | int, str] = {}
     for place in GROUPS:
         write(place, GROUPS[place], entries("daskvars", sorted(groups[place]), where))
     for name, module in modules.items():
@@ -124,7 +125,7 @@ def write_pages(app: Sphinx) -> None:
     trees |= {
         "Names": [f"pages/{place}" for place in GROUPS],
         "Modules of names": [f"pages/daskvars.{name}" for name in modules],
-        "TensorFlow 1": ["pages/daskvars.v1"],
+        "TensorFlow 1": ["pages/daskvars.v1", "pages/daskvars.v1.contrib"],
         "The house": ["pages/rooms", "pages/CONTRIBUTING", "pages/CHANGELOG"],
     }
     text = heading("daskvars", "#") + "\n.. automodule:: daskvars\n   :no-members:\n"
@@ -134,7 +135,7 @@ def write_pages(app: Sphinx) -> None:
     (PAGES.parent / "index.rst").write_text(text)
 
 
-def write_v1(modules: dict[str, types.ModuleType], where: dict[int, str]) -> None:
+def write_v1(modules: dict[str, types.ModuleType], where: dict[str | int, str]) -> None:
     """Write the page of what `daskvars.v1` has beyond `daskvars`."""
     tf = daskvars.v1
     lines = [".. automodule:: daskvars.v1\n   :no-members:\n"]
@@ -147,9 +148,28 @@ def write_v1(modules: dict[str, types.ModuleType], where: dict[int, str]) -> Non
             continue
         known = set(names_of(modules[name])) if name in modules else set()
         extra = [n for n in names_of(module) if n not in known or is_v1_own(getattr(module, n))]
-        if extra:
-            lines += [heading(f"tf.{name}", "-"), *entries(f"daskvars.v1.{name}", extra, where)]
+        lines += namespace(name, extra, where)
     write("daskvars.v1", "Names of TensorFlow 1 alone", lines)
+    lines = [n for name in sorted(NAMESPACES) for n in namespace(f"contrib.{name}", None, where)]
+    write("daskvars.v1.contrib", "tf.contrib", lines)
+
+
+def namespace(path: str, names: list[str] | None, where: dict[str | int, str]) -> list[str]:
+    """Return the section of a namespace of `daskvars.v1`, and those of namespaces in it.
+
+    Args:
+      path: as in ``contrib.layers``.
+      names: which of its names are written; None is all.
+      where: as of `entries`.
+    """
+    module = importlib_or_attribute(f"daskvars.v1.{path}")
+    names = names_of(module) if names is None else names
+    written = entries(f"daskvars.v1.{path}", names, where)
+    lines = [heading(f"tf.{path}", "-"), *written] if len(written) > 1 else []
+    for name in names:
+        if getattr(getattr(module, name), "__name__", "").startswith(f"daskvars.v1.{path}."):
+            lines += namespace(f"{path}.{name}", None, where)
+    return lines
 
 
 def is_v1_own(value: Any) -> bool:
@@ -194,14 +214,20 @@ def heading(title: str, line: str) -> str:
     return f"{title}\n{line * len(title)}"
 
 
-def entries(module: str, names: list[str], where: dict[int, str]) -> list[str]:
+def identity(thing: Any) -> str | int:
+    """Return what is the same for a function or class and for what `daskvars.v1` makes of it."""
+    name = f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '<locals>')}"
+    return id(thing) if "<locals>" in name else name
+
+
+def entries(module: str, names: list[str], where: dict[str | int, str]) -> list[str]:
     """Return the directives of names; those that have an entry elsewhere are listed as links."""
     home, own, others = importlib_or_attribute(module), [], []
     for name in names:
         thing = getattr(home, name)
         if is_module(thing):
             continue
-        known = where.setdefault(id(thing), f"{module}.{name}")
+        known = where.setdefault(identity(thing), f"{module}.{name}")
         if known != f"{module}.{name}":
             others.append(f"`{name} <{known}>`")
         elif inspect.isclass(thing):
@@ -223,7 +249,7 @@ def names_of(module: types.ModuleType) -> list[str]:
 
 
 def of_module(thing: Any, module: types.ModuleType) -> bool:
-    return getattr(thing, "__module__", None) == module.__name__
+    return f"{getattr(thing, '__module__', None)}.".startswith(f"{module.__name__}.")
 
 
 def is_module(thing: Any) -> bool:

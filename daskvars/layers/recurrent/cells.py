@@ -106,7 +106,7 @@ class BasicRNNCell(GatedCell):
     """
 
     def build(self, input_shape: ShapeLike) -> None:
-        """Make `kernel` and `bias`."""
+        """Make ``kernel`` and ``bias``."""
         size = self._num_units
         self._kernel = self.add_weight("kernel", [self._depth(input_shape) + size, size])
         self._bias = self.add_weight("bias", [size], initializer=_ZEROS)
@@ -243,7 +243,7 @@ class LSTMCell(GatedCell):
         return self._num_proj or self._num_units
 
     def build(self, input_shape: ShapeLike) -> None:
-        """Make `kernel`, `bias`, and what peepholes and projection take."""
+        """Make ``kernel``, ``bias``, and what peepholes and projection take."""
         size, depth = self._num_units, self._depth(input_shape)
         self._kernel = self.add_weight(
             "kernel",

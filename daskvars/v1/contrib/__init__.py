@@ -28,9 +28,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskvars.v1.contrib.tables import why_missing
+from daskvars.v1.contrib.tables import why_missing as _why_missing
 
 
 def __getattr__(name: str) -> Any:
     """Say what to use instead."""
-    raise AttributeError(why_missing("", name))
+    raise AttributeError(_why_missing("", name))

@@ -240,7 +240,7 @@ def crf_log_likelihood(
 ) -> tuple[Tensor, Any]:
     """Return the logarithm of each sequence's likelihood, and the potentials of transitions.
 
-    Variables: `transitions` [tags, tags], unless they are given.
+    Variables: ``transitions`` [tags, tags], unless they are given.
 
     Args:
       tag_indices: [batch, length] integer: the right tags.

@@ -81,11 +81,12 @@ class RunConfig(EstimatorRunConfig):
       tpu_config: a `TPUConfig`.
       evaluation_master, master: addresses of TPUs, None or "".
       cluster: None; it finds TPUs.
-      model_dir, tf_random_seed, save_summary_steps, save_checkpoints_steps, save_checkpoints_secs,
-        session_config, keep_checkpoint_max, keep_checkpoint_every_n_hours, log_step_count_steps,
-        train_distribute, device_fn, protocol, eval_distribute, experimental_distribute,
-        experimental_max_worker_delay_secs, session_creation_timeout_secs: as of
-        `tf.estimator.RunConfig`.
+      model_dir, tf_random_seed, session_config, device_fn, protocol: as of
+        `tf.estimator.RunConfig`, as are the following.
+      save_summary_steps, save_checkpoints_steps, save_checkpoints_secs: see there.
+      keep_checkpoint_max, keep_checkpoint_every_n_hours, log_step_count_steps: see there.
+      train_distribute, eval_distribute, experimental_distribute: see there.
+      experimental_max_worker_delay_secs, session_creation_timeout_secs: see there.
 
     Raises:
       UnimplementedError: it has the address of a TPU.

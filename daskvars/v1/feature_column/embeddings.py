@@ -182,7 +182,7 @@ def embedding_column(
 ) -> EmbeddingColumn:
     """Return a dense column of the rows of a table that ids name, combined for each example.
 
-    Variables: `embedding_weights` [ids, dimension], in the scope of the call and of the column.
+    Variables: ``embedding_weights`` [ids, dimension], in the scope of the call and of the column.
 
     Args:
       categorical_column: the ids.

@@ -127,8 +127,8 @@ def linear_model(
 ) -> Tensor:
     """Return the sum of what columns weigh, and a bias.
 
-    Variables: `weights` of each column, [numbers or ids, units], and `bias_weights` [units], all
-    zero.
+    Variables: ``weights`` of each column, [numbers or ids, units], and ``bias_weights`` [units],
+    all zero.
 
     Args:
       features: key -> tensor or sparse tensor.

@@ -78,7 +78,7 @@ NORMALIZED = Family(
         ),
         "renorm": Argument("see `layers.BatchNormalization`.", False, "bool"),
         "renorm_clipping": Argument("see there.", None, _DICT),
-        "renorm_decay": Argument("see there, `renorm_momentum`.", 0.99, "float"),
+        "renorm_decay": Argument("see there, ``renorm_momentum``.", 0.99, "float"),
         "adjustment": Argument("see there.", None, "Any"),
         "begin_norm_axis": Argument("the first axis to normalize over.", 1, "int"),
         "begin_params_axis": Argument("the first axis of `beta` and `gamma`.", -1, "int"),
@@ -154,7 +154,7 @@ def _channels(inputs: Tensor, axis: int) -> int:
 def batch_norm(inputs: Tensor, given: dict[str, Any]) -> Any:
     """Normalize each channel by the batch's moments in training, by moving averages otherwise.
 
-    Variables: `beta` and `gamma`, `moving_mean` and `moving_variance`, each [channels].
+    Variables: `beta` and `gamma`, ``moving_mean`` and ``moving_variance``, each [channels].
 
     Raises:
       ValueError: `data_format` is unknown, the rank or the number of channels is not known, or
@@ -220,7 +220,7 @@ def _of_the_core(inputs: Tensor, given: dict[str, Any]) -> Any:
 
 
 def _averages(given: Mapping[str, Any], shape: Any, dtype: Any) -> tuple[Any, Any]:
-    """Return `moving_mean` and `moving_variance`, which are never cut."""
+    """Return ``moving_mean`` and ``moving_variance``, which are never cut."""
     with variable_scope(get_variable_scope()) as scope:
         scope.set_partitioner(None)
         names = "moving_mean", "moving_variance"

@@ -449,9 +449,9 @@ def repeat(
     Args:
       inputs: input of the first.
       repetitions: how often.
-      layer: a layer that takes a `scope`.
+      layer: a layer that takes a ``scope``.
       *args: its other arguments.
-      **kwargs: likewise; with a `scope` the variables are under it, and numbered names in it.
+      **kwargs: likewise; with a ``scope`` the variables are under it, and numbered names in it.
 
     >>> import daskvars.v1 as tf
     >>> slim = tf.contrib.slim
@@ -470,7 +470,7 @@ def stack(
 
     Args:
       inputs: input of the first.
-      layer: a layer that takes a `scope`.
+      layer: a layer that takes a ``scope``.
       stack_args: its arguments each time, one or a list of them.
       **kwargs: those that are always the same; as for `repeat`.
 

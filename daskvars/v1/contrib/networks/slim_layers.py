@@ -59,7 +59,7 @@ SHARED = {
 }
 LAYERS = Family(
     SHARED,
-    returns="[batch, ..., channels], of the inputs' dtype; with weights `num_outputs` channels.",
+    returns="[batch, ..., channels], of the inputs' dtype; with weights ``num_outputs`` channels.",
     result="Tensor",
 )
 WEIGHTED = (

@@ -48,13 +48,13 @@ from daskvars.variables.scopes.variable_scope import variable_scope
 def fully_connected(inputs: Tensor, num_outputs: int) -> Any:
     """Return ``activation_fn(inputs @ weights + biases)``.
 
-    Variables: `weights` [inputs, num_outputs] and `biases` [num_outputs].
+    Variables: ``weights`` [inputs, num_outputs] and ``biases`` [num_outputs].
 
     Returns:
       [..., num_outputs], of the inputs' dtype.
 
     Raises:
-      ValueError: the last size of the inputs is not known, or `num_outputs` is no integer.
+      ValueError: the last size of the inputs is not known, or ``num_outputs`` is no integer.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
@@ -89,7 +89,7 @@ def _convolution(rank: int | None, name: str) -> Any:
     ) -> Any:
         """Return a convolution of sequences, images or volumes, with a bias and an activation.
 
-        Variables: `weights` [*kernel_size, channels, num_outputs] and `biases` [num_outputs].
+        Variables: ``weights`` [*kernel_size, channels, num_outputs] and ``biases`` [num_outputs].
 
         Raises:
           ValueError: `data_format` is unknown, or the inputs' rank is not supported.
@@ -150,7 +150,7 @@ def convolution2d_transpose(
 ) -> Any:
     """Return the transpose of a convolution of images, which makes them larger.
 
-    Variables: `weights` [*kernel_size, num_outputs, channels] and `biases` [num_outputs].
+    Variables: ``weights`` [*kernel_size, num_outputs, channels] and ``biases`` [num_outputs].
 
     Raises:
       ValueError: `data_format` is unknown, or the number of channels is not known.
@@ -165,7 +165,7 @@ def convolution3d_transpose(
 ) -> Any:
     """Return the transpose of a convolution of volumes, which makes them larger.
 
-    Variables: `weights` [*kernel_size, num_outputs, channels] and `biases` [num_outputs].
+    Variables: ``weights`` [*kernel_size, num_outputs, channels] and ``biases`` [num_outputs].
 
     Raises:
       ValueError: `data_format` is unknown, or the number of channels is not known.
@@ -189,7 +189,7 @@ class _ConvolutionInPlane(Convolution):
 def convolution2d_in_plane(inputs: Tensor, kernel_size: Any, stride: Any, padding: str) -> Any:
     """Return the convolution of each channel of images with one kernel for all.
 
-    Variables: `weights` [*kernel_size, 1, 1] and `biases` [channels].
+    Variables: ``weights`` [*kernel_size, 1, 1] and ``biases`` [channels].
 
     Raises:
       ValueError: the number of channels is not known.
@@ -246,13 +246,13 @@ def separable_convolution2d(
 ) -> Any:
     """Return a convolution of each channel, then a mix of the channels.
 
-    Variables: `depthwise_weights` [*kernel_size, channels, depth_multiplier], `pointwise_weights`
-    [1, 1, channels * depth_multiplier, num_outputs] and `biases`.
+    Variables: ``depthwise_weights`` [*kernel_size, channels, depth_multiplier],
+    ``pointwise_weights`` [1, 1, channels * depth_multiplier, num_outputs] and ``biases``.
 
     Args:
       num_outputs: number of channels of the output; None leaves the mix out.
       depth_multiplier: number of channels that the first step makes of each.
-      pointwise_initializer: initializer of `pointwise_weights`, by default that of the weights.
+      pointwise_initializer: initializer of ``pointwise_weights``, by default that of the weights.
 
     Raises:
       ValueError: `data_format` is unknown, or the number of channels is not known.
@@ -290,7 +290,7 @@ def bias_add(
 ) -> Tensor:
     """Add a bias to each channel.
 
-    Variables: `biases` [channels].
+    Variables: ``biases`` [channels].
 
     Args:
       initializer: of the biases.

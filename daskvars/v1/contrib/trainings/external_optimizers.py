@@ -195,7 +195,7 @@ class ExternalOptimizerInterface:
 
 
 class ScipyOptimizerInterface(ExternalOptimizerInterface):
-    """Minimizes by ``scipy.optimize.minimize``, with L-BFGS-B unless `method` says otherwise.
+    """Minimizes by ``scipy.optimize.minimize``, with L-BFGS-B unless ``method`` says otherwise.
 
     Args:
       loss, var_list, equalities, inequalities, var_to_bounds: see `ExternalOptimizerInterface`.

@@ -1,37 +1,13 @@
-"""Every knob of the engine, with its default and the reason for it.
-
-The configuration is one value for the whole process, because worker threads must see what the
-program set. `set(...)` changes it at once; used in a ``with`` block it also puts the old values
-back.
-
-What the program has not set comes from Dask's own configuration, under ``daskvars``: a YAML file
-where Dask looks for them (``~/.config/dask/daskvars.yaml``, say), a variable of the environment, or
-`dask.config.set`. A knob is written there with ``-`` or ``_``::
-
-    daskvars:
-      batch-parts: 8
-      seal-every-s: 60
-
-is the same as ``DASK_DASKVARS__BATCH_PARTS=8`` and ``DASK_DASKVARS__SEAL_EVERY_S=60``, or as
-``dask.config.set({"daskvars.batch-parts": 8})``. Bytes and seconds may be written as Dask writes
-them, ``chunk-bytes: 128 MiB`` and ``seal-every-s: 5 minutes``. What stands there is checked as
-`set` checks it, when it is next needed. `Config` says what each knob is.
-"""
+"""What there is to configure: every knob, its default, and the reason for it."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import threading
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
-import dask.config
 from dask.utils import parse_bytes, parse_timedelta
 
-from daskvars.errors import did_you_mean
-
-SECTION = "daskvars"  # of Dask's configuration
 CONSISTENCIES = ("serializable", "async")
 KIB = 1024
 MIB = 1024 * KIB
@@ -190,130 +166,3 @@ def _accepted(field: dataclasses.Field) -> tuple[type, ...]:
 
 
 KNOBS = {field.name: _accepted(field) for field in dataclasses.fields(Config)}
-
-
-class _State(NamedTuple):
-    """Where the configuration is from.
-
-    Attributes:
-        chosen: what the program has set.
-        section: what Dask's configuration says.
-        value: both, and the defaults.
-    """
-
-    chosen: dict[str, Any]
-    section: Any
-    value: Config
-
-
-_UNSET = object()
-_dask_config = dask.config.config
-_lock = threading.Lock()
-_state = _State({}, None, Config())
-
-
-def get() -> Config:
-    """The configuration now.
-
-    Returns:
-        An immutable value: read it once where several knobs must agree.
-
-    Raises:
-        TypeError: Dask's configuration has a knob under ``daskvars`` that there is not, or a value
-            of another type.
-        ValueError: it has a value that is not positive.
-
-    >>> get().plan_cache_size
-    256
-    >>> with dask.config.set({"daskvars.plan-cache-size": 8}):
-    ...     get().plan_cache_size
-    8
-    """
-    state = _state
-    # Dask changes its configuration in place, so it is compared: most often None with None.
-    if _dask_config.get(SECTION) == state.section:
-        return state.value
-    with _lock:
-        return _install(_state.chosen).value
-
-
-def _install(chosen: dict[str, Any]) -> _State:
-    """Make the configuration of what the program has set and of Dask's; the lock is held."""
-    global _state
-    section = _dask_config.get(SECTION)
-    value = Config(**{**_knobs_of(section), **chosen})
-    _state = _State(chosen, None if section is None else dict(section), value)
-    return _state
-
-
-def _knobs_of(section: Any) -> dict[str, Any]:
-    """Read what Dask's configuration says, by the names of knobs.
-
-    Raises:
-        TypeError, ValueError: it is wrong; the error says where.
-    """
-    if section is None:
-        return {}
-    if not isinstance(section, Mapping):
-        raise TypeError(f"{SECTION!r} in Dask's configuration must hold knobs, found {section!r}.")
-    found = {str(name).replace("-", "_"): value for name, value in section.items()}
-    for name in found:
-        if name not in KNOBS:
-            raise TypeError(
-                f"There is no config knob {name!r}{did_you_mean(name, KNOBS)}; Dask's "
-                f"configuration has it, under {SECTION!r}."
-            )
-    try:
-        Config(**found)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{error} Dask's configuration has it, under {SECTION!r}.") from None
-    return found
-
-
-class set:
-    """Change knobs at once; as a context manager, put the old values back at its end.
-
-    Args:
-        overrides: knob names and their new values.
-
-    Raises:
-        TypeError: there is no such knob, or its value has another type.
-        ValueError: the value is not positive.
-
-    >>> with set(batch_parts=2):
-    ...     get().batch_parts
-    2
-    >>> set(scrach="/data")
-    Traceback (most recent call last):
-    TypeError: There is no config knob 'scrach' (did you mean 'scratch'?).
-    """
-
-    def __init__(self, **overrides: Any) -> None:
-        for name in overrides:
-            if name not in KNOBS:
-                raise TypeError(f"There is no config knob {name!r}{did_you_mean(name, KNOBS)}.")
-        with _lock:
-            self._previous = {name: _state.chosen.get(name, _UNSET) for name in overrides}
-            _install({**_state.chosen, **overrides})
-
-    def __enter__(self) -> Config:
-        return get()
-
-    def __exit__(self, *error: object) -> None:
-        with _lock:
-            chosen = {**_state.chosen, **self._previous}
-            _install({name: value for name, value in chosen.items() if value is not _UNSET})
-
-
-def thread_count() -> int:
-    """How many threads run tasks in this process: ``num_threads``, or the CPUs it may use.
-
-    >>> thread_count() >= 1
-    True
-    """
-    chosen = get().num_threads
-    if chosen is not None:
-        return chosen
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
