@@ -13,6 +13,7 @@ import asyncio
 import logging
 import struct
 import sys
+import threading
 import time
 from collections.abc import (
     Awaitable,
@@ -24,8 +25,8 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from functools import partial
-from typing import Any, ClassVar
+from functools import partial, wraps
+from typing import Any, ClassVar, TypeVar
 
 from dask._expr import Expr
 from dask._task_spec import DataNode, Task, TaskRef, convert_legacy_graph
@@ -91,6 +92,7 @@ __all__ = [
     "limit_of_process",
     "locations",
     "on_loop",
+    "once_per_client",
     "pickle",
     "read_back_aligned",
     "refer_inputs",
@@ -126,6 +128,7 @@ __all__ = [
 
 
 logger = logging.getLogger("daskvars")
+T = TypeVar("T")
 
 FORGET_LINEAGE = "daskvars-forget-lineage"
 CONNECTION_POLL_S = 0.25  # how often who waits for a scheduler makes sure that it is there
@@ -362,6 +365,24 @@ def unsubscribe(client: Client, topic: str) -> None:
 
 def _pass_over(event: Any) -> None:
     """Handle an event that nobody wants any more."""
+
+
+def once_per_client(make: Callable[[Client], T]) -> Callable[[Client], T]:
+    """Return a function that makes something for each client once, and keeps it with the client.
+
+    What is made mostly refers to the client: in a dictionary, even a weak one, neither would go.
+    """
+    making = threading.Lock()
+
+    @wraps(make)
+    def made(client: Client) -> T:
+        with making:
+            kept = client.__dict__.setdefault("_daskvars_made", {})
+            if make not in kept:
+                kept[make] = make(client)
+            return kept[make]
+
+    return made
 
 
 def before_close(client: Client, call: Callable[[], None]) -> None:

@@ -22,6 +22,7 @@ from daskvars.remote.dask_internals import (
     before_close,
     call_handler,
     call_soon,
+    once_per_client,
     pickle,
     tell_scheduler,
 )
@@ -162,14 +163,7 @@ def end_before_close(traces: ClusterTraces | None) -> None:
         traces.end(tracing.OFF)
 
 
+@once_per_client
 def traces_of(client: Client) -> ClusterTraces:
-    """Return what there is for a client, made once."""
-    with _making:
-        found = _traces.get(client)
-        if found is None:
-            found = _traces[client] = ClusterTraces(client)
-        return found
-
-
-_traces: weakref.WeakKeyDictionary[Client, ClusterTraces] = weakref.WeakKeyDictionary()
-_making = threading.Lock()
+    """Return what there is for a client."""
+    return ClusterTraces(client)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -18,9 +20,20 @@ from daskvars.execution.cluster.executor import ClusterExecutor
 from daskvars.remote import dask_internals
 from tests.clusters import connected
 from tests.execution.cluster.shared_counters import counters, started, state_of
+from tests.sessions import run
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
+
+
+def test_a_client_that_is_closed_is_let_go_of(cluster):
+    v = tf.Variable([1.0, 2.0])
+    with connected(cluster.scheduler.address, True) as client:
+        assert run(v).tolist() == [1.0, 2.0]
+    closed = weakref.ref(client)
+    del client
+    gc.collect()
+    assert closed() is None
 
 
 # -- a state of the cluster -------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from distributed import Client
 
 from daskvars.graph.scopes.device import DeviceSpec
+from daskvars.remote.dask_internals import once_per_client
 from daskvars.remote.scheduler.worker_watch import TOPIC, WorkerWatch
 
 _NAMES = re.compile(r"(?:/job:(\w+)(?:/replica:\d+)?/task:|(?:([A-Za-z]\w*)-)?)(\d+)")
@@ -136,14 +137,7 @@ class Workers:
             self._infos = found
 
 
+@once_per_client
 def workers_of(client: Client) -> Workers:
     """Return the workers of a client's cluster, one object for all that asks."""
-    with _lock:
-        found = _known.get(client)
-        if found is None:
-            found = _known[client] = Workers(client)
-        return found
-
-
-_known: weakref.WeakKeyDictionary[Client, Workers] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
+    return Workers(client)
