@@ -12,6 +12,7 @@ fails.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import importlib
 import inspect
 import os
@@ -21,7 +22,6 @@ import shutil
 import sys
 import types
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,10 @@ autodoc_typehints_format = "short"
 napoleon_custom_sections = ["Source", "Gradient"]
 napoleon_use_rtype = False
 napoleon_use_ivar = True
-suppress_warnings = ["myst.xref_missing"]  # links of CONTRIBUTING and CHANGELOG into the checkout
+suppress_warnings = [
+    "myst.xref_missing",  # links of CONTRIBUTING and CHANGELOG into the checkout
+    "ref.python",  # a class in a signature that has the name of another
+]
 
 PAGES = Path(__file__).parent / "pages"
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -274,45 +277,61 @@ def resolve(
     target = node["reftarget"].removesuffix("()").lstrip("*")
     if not re.fullmatch(r"[A-Za-z_][\w.]*", target):
         return text  # an expression, not a name
-    scopes = list(surroundings(node))
-    if any(target in parameters(scope) for scope in scopes):
+    things, modules = surroundings(node)
+    if any(target in parameters(thing) for thing in things):
         return text
-    for scope in [*scopes, daskvars, daskvars.v1, daskvars.nn, daskvars.layers, builtins]:
-        thing, found = attribute(scope, target)
+    for thing in things:
+        named, found = attribute(thing, target)
         if found:
             break
     else:
-        thing, found = attribute(None, target)
+        named, found = named_in(modules, target)
     if not found:
         return None
-    name, objects = documented(env).get(id(thing)), env.get_domain("py").objects
+    name, objects = documented(env).get(identity(named)), env.get_domain("py").objects
     if name is None:
         return text
     entry = objects[name]
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, text, name)
 
 
-def surroundings(node: nodes.Node) -> Iterator[Any]:
-    """Yield what a name may be of: the object described, its class, its module and room."""
-    modules = [node.get("py:module")]
+def surroundings(node: nodes.Node) -> tuple[list[Any], tuple[str, ...]]:
+    """Return what a name may be of: the object described and its class; names of their modules."""
+    things, modules = [], [node.get("py:module")]
     while node is not None:
         if isinstance(node, addnodes.desc) and node.children:
             signature = node.children[0]
             thing, found = attribute(None, f"{signature['module']}.{signature['fullname']}")
             if found:
-                yield thing
+                things.append(thing)
                 modules.insert(0, getattr(thing, "__module__", None))
         node = node.parent
-    for module in filter(None, modules):
+    return things, tuple(filter(None, modules))
+
+
+@cache
+def named_in(modules: tuple[str, ...], target: str) -> tuple[Any, bool]:
+    """Return what a name stands for in modules, in their rooms, or in public."""
+    scopes: list[Any] = []
+    for module in reversed(modules):
         home, _ = attribute(None, module)
-        yield home
         room = module if hasattr(home, "__path__") else module.rpartition(".")[0]
+        inside = []
         while "." in room:
-            yield from [m for name, m in list(sys.modules.items()) if name.startswith(f"{room}.")]
+            inside += modules_in(room)
             room = room.rpartition(".")[0]
-    yield from [
-        m for name, m in list(sys.modules.items()) if name.startswith("daskvars.execution.")
-    ]
+        scopes = [home, *inside, *scopes]
+    scopes += [*modules_in("daskvars.execution"), daskvars, daskvars.v1]
+    for scope in [*scopes, daskvars.nn, daskvars.layers, builtins, None]:
+        thing, found = attribute(scope, target)
+        if found:
+            return thing, True
+    return None, False
+
+
+@cache
+def modules_in(room: str) -> list[types.ModuleType]:
+    return [m for name, m in list(sys.modules.items()) if name.startswith(f"{room}.")]
 
 
 def parameters(thing: Any) -> set[str]:
@@ -337,7 +356,13 @@ def listed(thing: Any) -> list[str]:
 
 @cache
 def source(thing: type) -> str:
-    return "".join(map(inspect.getsource, [c for c in thing.__mro__ if "daskvars" in c.__module__]))
+    """Return the source of a class and of its bases; what was made by code has none."""
+    found = ""
+    for base in thing.__mro__:
+        if "daskvars" in base.__module__:
+            with contextlib.suppress(OSError):
+                found += inspect.getsource(base)
+    return found
 
 
 def attribute(scope: Any, path: str) -> tuple[Any, bool]:
@@ -370,13 +395,13 @@ def importlib_or_attribute(module: str) -> Any:
 
 
 @cache
-def documented(env: BuildEnvironment) -> dict[int, str]:
+def documented(env: BuildEnvironment) -> dict[str | int, str]:
     """Return the names that have an entry, by what they are."""
     found = {}
     for name in env.get_domain("py").objects:
         thing, known = attribute(None, name)
         if known:
-            found.setdefault(id(thing), name)
+            found.setdefault(identity(thing), name)
     return found
 
 

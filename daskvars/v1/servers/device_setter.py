@@ -97,7 +97,7 @@ def _round_robin(num_tasks: int) -> Callable[[Operation], int]:
 
 
 class GreedyLoadBalancingStrategy(ShownByArguments):
-    """A `ps_strategy` that puts each operation on the task with the least load so far.
+    """A ``ps_strategy`` that puts each operation on the task with the least load so far.
 
     Args:
       num_tasks: the number of parameter servers.

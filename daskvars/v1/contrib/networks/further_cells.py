@@ -388,7 +388,7 @@ def _by_rank(rank: int) -> type[ConvLSTMCell]:
 
     Args:
       name: see `Layer`.
-      **kwargs: those of `ConvLSTMCell`, without `conv_ndims`.
+      **kwargs: those of `ConvLSTMCell`, without ``conv_ndims``.
 
     Source: TensorFlow 1.15, ``tf.contrib.rnn.Conv{rank}DLSTMCell``.
     """

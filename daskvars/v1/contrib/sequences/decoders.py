@@ -97,7 +97,7 @@ def dynamic_decode(
     Raises:
       TypeError: `decoder` is none.
       ValueError: `maximum_iterations` is no scalar; a step changes the structure of its state or
-        inputs, or gives another than `output_size` has.
+        inputs, or gives another than ``output_size`` has.
 
     Source: TensorFlow 1.8, ``tf.contrib.seq2seq.dynamic_decode``.
 
