@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests.sessions import run
 
 LABELS = [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
 PREDICTIONS = [[0.9, 0.2, 0.6], [0.4, 0.3, 0.8]]
@@ -128,9 +129,7 @@ def test_total_loss():
     alone = tf.losses.get_total_loss(add_regularization_losses=False, name="alone")
     assert tf.losses.get_losses("a/one") == [first]
     assert len(tf.losses.get_losses(loss_collection="others")) == 1
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        assert sess.run([total, alone, tf.losses.get_regularization_loss()]) == [17.0, 11.0, 6.0]
+    assert run([total, alone, tf.losses.get_regularization_loss()]) == [17.0, 11.0, 6.0]
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float64", "bool"])

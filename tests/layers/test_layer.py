@@ -7,7 +7,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from tests.sessions import initialized
+from tests.sessions import initialized, run
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -89,8 +89,7 @@ def test_regularizers_of_variables_are_losses_once():
     tf.layers.dense(x, 3, reuse=True, **options)
     (loss,) = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
     assert loss.op.name.startswith("d/kernel/Regularizer/")
-    with initialized() as sess:
-        assert sess.run(loss) == 1.5
+    assert run(loss) == 1.5
 
 
 def test_losses_and_updates_by_input():
@@ -200,8 +199,7 @@ def test_partitioned_kernels_are_used_whole():
         layer = tf.layers.Dense(3, kernel_initializer=tf.ones_initializer(), use_bias=False)
         y = layer(tf.ones([1, 4]))
     assert names(tf.global_variables()) == ["s/dense/kernel/part_0:0", "s/dense/kernel/part_1:0"]
-    with initialized() as sess:
-        np.testing.assert_array_equal(sess.run(y), [[4.0, 4.0, 4.0]])
+    np.testing.assert_array_equal(run(y), [[4.0, 4.0, 4.0]])
 
 
 def test_a_graph_with_layers_is_saved_and_imported(tmp_path):

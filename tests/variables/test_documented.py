@@ -8,7 +8,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.errors import FailedPreconditionError
-from tests.sessions import initialized
+from tests.sessions import initialized, run
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +38,7 @@ def names(variables=None):
 def test_values_of_any_kind_and_rank(value, rank, dtype, fetched):
     v = tf.Variable(value)
     assert v.dtype.base_dtype is dtype and v.get_shape().ndims == rank
-    with initialized() as session:
-        found, found_rank = session.run([v, tf.rank(v)])
+    found, found_rank = run([v, tf.rank(v)])
     assert np.asarray(found).tolist() == fetched and found_rank == rank
 
 
@@ -47,16 +46,14 @@ def test_values_of_any_kind_and_rank(value, rank, dtype, fetched):
 def test_a_dtype_in_the_second_place_or_by_keyword(dtype):
     made = [tf.Variable(2, dtype), tf.Variable(2, dtype=dtype)]
     assert all(v.trainable for v in made)
-    with initialized() as session:
-        assert {x.dtype for x in session.run(made)} == {np.dtype(dtype.as_numpy_dtype)}
+    assert {x.dtype for x in run(made)} == {np.dtype(dtype.as_numpy_dtype)}
 
 
 def test_initial_values_are_tensors():
     biases = tf.Variable(tf.zeros([100]))
     weights = tf.Variable(tf.random_normal([784, 100], stddev=0.1))
     assert (biases.shape, weights.shape) == ([100], [784, 100])
-    with initialized() as session:
-        b, w = session.run([biases, weights])
+    b, w = run([biases, weights])
     assert not b.any() and abs(w.std() - 0.1) < 0.005
 
 
@@ -172,8 +169,7 @@ def test_a_scope_of_get_variable_is_shared_under_reuse():
         second, *again = affine(x, tf.get_variable)
     assert again == [w, b] and names() == ["n2/W:0", "n2/b:0"]
     assert (first.op.name, second.op.name) == ("n2/Relu", "n2_1/Relu")
-    with initialized() as session:
-        assert np.array_equal(*session.run([first, second], {x: [[1.0, 2.0]]}))
+    assert np.array_equal(*run([first, second], {x: [[1.0, 2.0]]}))
     with tf.variable_scope("nl1", reuse=True), pytest.raises(ValueError, match="does not exist"):
         affine(x, tf.get_variable)
 
@@ -213,8 +209,7 @@ def test_the_root_scope_once_reusing_stays_so():
         assert tf.get_variable_scope().reuse is True
         with pytest.raises(ValueError, match="does not exist"):
             tf.get_variable("new", [1])
-    with initialized() as session:
-        assert session.run([first, second]) == [2, 2]
+    assert run([first, second]) == [2, 2]
 
 
 # -- scopes --------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from tests.sessions import initialized
+from tests.sessions import initialized, run
 
 RNG = np.random.default_rng(1)
 IMAGES = (3.0 * RNG.normal(size=(4, 3, 5, 2)) + 1.0).astype("float32")
@@ -62,8 +62,7 @@ def test_the_gradient_does_not_depend_on_how_the_phase_is_known(graph):
     for training in (True, fed):
         y = tf.layers.batch_normalization(x, training=training)
         found += tf.gradients(y * weights, x)
-    with initialized() as sess:
-        np.testing.assert_allclose(*sess.run(found), atol=1e-5)
+    np.testing.assert_allclose(*run(found), atol=1e-5)
 
 
 def test_names_and_kinds_of_variables(graph):

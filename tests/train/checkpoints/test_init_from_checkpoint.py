@@ -7,6 +7,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests.sessions import run
 
 
 @pytest.fixture
@@ -79,9 +80,7 @@ def test_parts_of_a_variable(saved, parts, cut):
         table = tf.get_variable("t", [6, 2], partitioner=lambda shape, dtype: parts)
         given = {"variable": table, "list": list(table), "name": "t"}[cut]
         tf.train.init_from_checkpoint(saved, {"scope/table": given})
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
-            whole = sess.run(tf.convert_to_tensor(table))
+        whole = run(tf.convert_to_tensor(table))
     np.testing.assert_array_equal(whole, np.arange(12).reshape(6, 2))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from tests.sessions import initialized
+from tests.sessions import initialized, run
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -145,8 +145,7 @@ def test_grad_loss_scales(v):
     ((gradient, _),) = tf.train.GradientDescentOptimizer(0.1).compute_gradients(
         v * v, grad_loss=tf.constant(5.0)
     )
-    with initialized() as sess:
-        assert sess.run(gradient) == 10.0
+    assert run(gradient) == 10.0
 
 
 def test_nothing_to_train():

@@ -7,7 +7,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.train.optimizers import slots
-from tests.sessions import initialized
+from tests.sessions import initialized, run
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -17,8 +17,7 @@ def test_slot_of_a_value():
     slot = slots.create_slot(v, v.initialized_value(), "copy")
     assert slot.name == "v/copy:0" and slot.op.name == "v/copy"
     assert slot in tf.global_variables() and slot not in tf.trainable_variables()
-    with initialized() as sess:
-        assert sess.run(slot).tolist() == [1.0, 2.0]
+    assert run(slot).tolist() == [1.0, 2.0]
 
 
 def test_slot_of_a_tensor():
@@ -34,8 +33,7 @@ def test_slot_of_zeros_may_have_another_dtype():
     v = tf.Variable([1.0, 2.0], name="v")
     slot = slots.create_zeros_slot(v, "zeros", dtype=tf.float64)
     assert slot.dtype.base_dtype is tf.float64
-    with initialized() as sess:
-        assert sess.run(slot).tolist() == [0.0, 0.0]
+    assert run(slot).tolist() == [0.0, 0.0]
 
 
 def test_slot_of_an_initializer():
@@ -43,8 +41,7 @@ def test_slot_of_an_initializer():
     slot = slots.create_slot_with_initializer(
         v, tf.constant_initializer(0.5), v.shape, tf.float32, "half"
     )
-    with initialized() as sess:
-        assert (sess.run(slot) == 0.5).all()
+    assert (run(slot) == 0.5).all()
 
 
 def test_slot_under_a_variable_scope():

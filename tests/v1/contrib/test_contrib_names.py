@@ -8,7 +8,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.v1.contrib.tables import INSTEAD, NAMESPACES
-from tests.sessions import initialized
+from tests.sessions import initialized, run
 
 contrib = tf.contrib
 
@@ -55,8 +55,7 @@ def test_cells_and_input_of_the_core_are_the_cores(graph):
     cost = contrib.legacy_seq2seq.sequence_loss_by_example(outputs, targets, weights)
     logits = tf.stack(outputs, 1)
     mean = contrib.seq2seq.sequence_loss(logits, tf.stack(targets, 1), tf.stack(weights, 1))
-    with initialized() as session:
-        per_example, of_all = session.run([cost, mean])
+    per_example, of_all = run([cost, mean])
     np.testing.assert_allclose(per_example.mean(), of_all, rtol=1e-6)
 
 
@@ -123,8 +122,7 @@ def test_layers_have_shapes_and_numbers_of_parameters(graph, name):
     assert y.get_shape().as_list() == shape
     size, _ = contrib.slim.model_analyzer.analyze_vars(tf.global_variables())
     assert size == count
-    with initialized() as session:
-        assert np.isfinite(session.run(y)).all()
+    assert np.isfinite(run(y)).all()
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam", tf.train.AdagradOptimizer])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
+from tests.sessions import run
 
 X = np.random.default_rng(0).standard_normal((5, 3, 2)).astype("f4")
 LENGTHS = [5, 2, 0]
@@ -47,8 +48,6 @@ def test_an_adaptor_makes_a_network_of_any_cell(graph, use_dynamic_rnn):
     outputs, state = network(steps, dtype=tf.float32)
     backward, _ = tf.contrib.rnn.TimeReversedFusedRNN(network)(X[::-1], dtype=tf.float32)
     assert isinstance(outputs, list) and len(outputs) == 5
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        found, last, other = session.run([outputs, state, backward])
+    found, last, other = run([outputs, state, backward])
     np.testing.assert_allclose(found[-1], last, rtol=1e-6)
     np.testing.assert_allclose(other[::-1], found, rtol=1e-5, atol=1e-6)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
+from tests.sessions import run
 
 slim = tf.contrib.slim
 nets = slim.nets
@@ -133,9 +134,7 @@ def test_dense_predictions_are_those_at_each_place(graph, version):
     coarse = small(version, x)
     dense = small(version, x, output_stride=8, reuse=True)
     assert coarse.shape.as_list() == [1, 5, 4, 16] and dense.shape.as_list() == [1, 9, 7, 16]
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        few, many = sess.run([coarse, dense])
+    few, many = run([coarse, dense])
     np.testing.assert_allclose(many[:, ::2, ::2], few, rtol=1e-3, atol=1e-4)
 
 

@@ -5,16 +5,11 @@ import pytest
 
 import daskvars.v1 as tf
 from tests import clusters
+from tests.sessions import run
 from tests.v1.contrib import translation
 
 seq2seq = tf.contrib.seq2seq
 GENERATOR = np.random.default_rng(0)
-
-
-def values_of(fetches):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
 
 
 @pytest.mark.slow
@@ -112,7 +107,7 @@ def test_a_step_of_beam_search_is_tensorflows(graph, name):
     )
     output, state, _, _ = decoder.step(2, tf.zeros([2, 3, 5]), state)
     found = output.predicted_ids, output.parent_ids, state.lengths, state.finished
-    assert [value.tolist() for value in values_of(found)] == list(wanted)
+    assert [value.tolist() for value in run(found)] == list(wanted)
 
 
 @pytest.mark.parametrize("wraps", [1, 2])
@@ -155,7 +150,7 @@ def test_finished_beams_lose_score_for_places_that_were_left_out(graph, wraps):
         scores.append(output.scores)
         grown.append(state.accumulated_attention_probs)
     assert grown[0] == ()
-    (plain, covered), after = values_of([scores, grown[1]])
+    (plain, covered), after = run([scores, grown[1]])
     had = np.where(attended == 0, 1, np.minimum(attended, 1))
     wanted = plain + weight * np.log(had).sum(2)
     np.testing.assert_allclose(covered, -np.sort(-wanted, axis=1), rtol=1e-5)
@@ -163,7 +158,7 @@ def test_finished_beams_lose_score_for_places_that_were_left_out(graph, wraps):
     order = np.argsort(-wanted, axis=1, kind="stable")
     np.testing.assert_array_equal(after, np.take_along_axis(attended, order[..., None], 1))
     found, _, _ = seq2seq.dynamic_decode(made[weight], maximum_iterations=3)
-    assert values_of(found.predicted_ids).shape[::2] == (2, width)
+    assert run(found.predicted_ids).shape[::2] == (2, width)
 
 
 def test_coverage_needs_attention(graph):
@@ -190,7 +185,7 @@ def test_a_beam_search_that_is_wide_enough_finds_the_best_sequences(graph):
         Follows(logits), tf.eye(3), [0], end, tf.zeros([width, 1]), width, None, weight
     )
     found, state, _ = seq2seq.dynamic_decode(decoder, maximum_iterations=steps)
-    ids, scores, lengths = values_of(
+    ids, scores, lengths = run(
         [found.predicted_ids, found.beam_search_decoder_output.scores, state.lengths]
     )
     assert [tuple(w[:n]) for w, n in zip(ids[0].T, lengths[0], strict=True)] == best[:width]
@@ -202,11 +197,11 @@ def test_sequences_are_gathered_back_along_their_parents(graph):
     ids = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9], [-1, -1, -1]])[:, None]
     parents = np.array([[0, 0, 0], [0, 1, 1], [2, 1, 2], [-1, -1, -1]])[:, None]
     found = seq2seq.gather_tree(ids, parents, [3], 10)
-    assert values_of(found)[:, 0].tolist() == [[2, 2, 2], [6, 5, 6], [7, 8, 9], [10, 10, 10]]
-    assert values_of(seq2seq.gather_tree(ids, parents, [3], 5))[:, 0, 1].tolist() == [2, 5, 5, 5]
+    assert run(found)[:, 0].tolist() == [[2, 2, 2], [6, 5, 6], [7, 8, 9], [10, 10, 10]]
+    assert run(seq2seq.gather_tree(ids, parents, [3], 5))[:, 0, 1].tolist() == [2, 5, 5, 5]
     parents[1, 0, 1] = -1
     with pytest.raises(tf.errors.InvalidArgumentError):
-        values_of(seq2seq.gather_tree(ids, parents, [3], 10))
+        run(seq2seq.gather_tree(ids, parents, [3], 10))
 
 
 @pytest.mark.parametrize("is_long", [False, True])
@@ -219,7 +214,7 @@ def test_alignments_are_shares_of_scores(graph, kind, is_long):
     with tf.variable_scope("a", initializer=tf.random_normal_initializer(seed=1)):
         mechanism = make(5, memory, lengths, **given)
         alignments, state = mechanism(tf.constant(query), state=None)
-    found, variables = values_of([alignments, {v.op.name: v for v in tf.global_variables()}])
+    found, variables = run([alignments, {v.op.name: v for v in tf.global_variables()}])
     masked = memory * (np.arange(4) < lengths[:, None])[..., None]
     keys = masked @ variables["a/memory_layer/kernel"]
     if kind == "Luong":
@@ -236,7 +231,7 @@ def test_alignments_are_shares_of_scores(graph, kind, is_long):
     np.testing.assert_allclose(found, shares / shares.sum(1, keepdims=True), rtol=2e-5)
     assert state is alignments
     with pytest.raises(tf.errors.InvalidArgumentError, match="greater than zero"):
-        values_of(make(5, memory, tf.constant([1, 0]), name="other").values)
+        run(make(5, memory, tf.constant([1, 0]), name="other").values)
 
 
 @pytest.mark.parametrize("mode", ["recursive", "parallel", "hard"])
@@ -248,12 +243,12 @@ def test_monotonic_attention_never_goes_back(graph, mode):
     arrived = [before[:, 0]]
     for place in range(1, 6):
         arrived.append((1 - stops[:, place - 1]) * arrived[-1] + before[:, place])
-    found = values_of(seq2seq.monotonic_attention(stops, before, mode))
+    found = run(seq2seq.monotonic_attention(stops, before, mode))
     np.testing.assert_allclose(found, stops * np.stack(arrived, 1), rtol=1e-4, atol=1e-6)
     for kind in (seq2seq.LuongMonotonicAttention, seq2seq.BahdanauMonotonicAttention):
         attention = kind(4, tf.ones([2, 3, 4]), sigmoid_noise=1.0, mode=mode, score_bias_init=-1.0)
         first = attention.initial_state(2, tf.float32)
-        shares = values_of(attention(tf.ones([2, 4]), state=first)[0])
+        shares = run(attention(tf.ones([2, 4]), state=first)[0])
         assert shares.shape == (2, 3) and (shares.sum(1) <= 1 + 1e-5).all()
 
 
@@ -273,7 +268,7 @@ def decoded(make, dtype="float32", **given):
         assert outputs.rnn_output.get_shape().as_list() == [2, None, 3]
         assert outputs.rnn_output.dtype == dtype and len(state.alignments) == 2
         slope = tf.gradients(tf.reduce_sum(outputs.rnn_output), inputs)[0]
-        return values_of([outputs.rnn_output, outputs.sample_id, lengths, slope])
+        return run([outputs.rnn_output, outputs.sample_id, lengths, slope])
 
 
 SCHEDULED = {
@@ -355,6 +350,6 @@ def test_buckets_share_variables_and_tied_models_their_cell(graph):
     buckets = [(2, 2), (3, 4)]
     outputs, losses = legacy.model_with_buckets(words, words, words, weights, buckets, model)
     assert [len(steps) for steps in outputs] == [2, 4] and len(tf.trainable_variables()) == 7
-    assert np.isfinite(values_of(losses)).all()
+    assert np.isfinite(run(losses)).all()
     with pytest.raises(ValueError, match=r"weights \(3\) must be at least that of last bucket"):
         legacy.model_with_buckets(words, words, words, weights[:3], buckets, model)

@@ -5,6 +5,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.v1.sampling import learned_unigram_candidate_sampler
+from tests.sessions import run
 
 
 def sampler(classes, **options):
@@ -33,9 +34,7 @@ def test_it_draws_by_what_it_has_seen(graph):
 
 def test_distinct_candidates_and_errors(graph):
     drawn = sampler([[1]], num_sampled=4, unique=True)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert sorted(session.run(drawn.sampled_candidates)) == [0, 1, 2, 3]
+    assert sorted(run(drawn.sampled_candidates)) == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="range is too small"):
         sampler([[1]], num_sampled=5, unique=True)
     with pytest.raises(ValueError, match="1 columns"):

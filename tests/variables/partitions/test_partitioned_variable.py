@@ -5,6 +5,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.variables.partitions.slices import PartitionInfo
+from tests.sessions import run
 
 
 def part(value, offset, full=(2,)):
@@ -20,9 +21,7 @@ def test_parts_are_sorted_by_their_offset(graph):
     whole = tf.PartitionedVariable("w", [2], second.dtype, [second, first], [2])
     assert list(whole) == [first, second] and len(whole) == 2
     assert whole.shape == [2] and whole.dtype is tf.int32
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(whole.as_tensor()).tolist() == [0, 1]
+    assert run(whole.as_tensor()).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -62,9 +61,7 @@ def test_create_partitioned_variables(graph):
     assert {v._get_save_slice_info().full_name for v in parts} == {"hi/PartitionedVariable"}
     assert [v.name for v in again] == ["hi/PartitionedVariable_1/part_0:0"]
     assert again[0].dtype.base_dtype is tf.float64
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert numpy.array_equal(session.run(tf.concat(parts, 1)), value)
+    assert numpy.array_equal(run(tf.concat(parts, 1)), value)
 
 
 def test_create_partitioned_variables_shares(graph):
