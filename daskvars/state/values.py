@@ -63,6 +63,7 @@ class Values:
         version: number of commits so far; read it together with values through `read`.
         base: the version of a durable store that these values come from or were last written as;
             what changed since is `dirty`. Changed under `run_lock`.
+        begun: the version that is being made of them, until `base` is set; None if none is.
         external_updates: counts how often values came from elsewhere than a run on those before:
             then their records may be others.
         run_lock: held by a run of this process that writes, so that such runs do not conflict.
@@ -84,12 +85,13 @@ run again on the new one
     """
 
     __slots__ = (
+        "_base",
         "_blocks",
         "_changed",
         "_leases",
         "_lock",
         "_records",
-        "base",
+        "begun",
         "external_updates",
         "num_sessions",
         "run_lock",
@@ -100,7 +102,7 @@ run again on the new one
     def __init__(self) -> None:
         self.version = 0
         self.external_updates = 0
-        self.base: VersionId = NO_VERSION
+        self.base = NO_VERSION
         self.run_lock = threading.RLock()
         self.num_sessions = 0
         self.token = secrets.token_hex(8)
@@ -109,6 +111,16 @@ run again on the new one
         self._records: dict[str, VariableRecord] = {}
         self._blocks: dict[str, Blocks] = {}
         self._changed: dict[str, int] = {}
+
+    @property
+    def base(self) -> VersionId:
+        """See above."""
+        return self._base
+
+    @base.setter
+    def base(self, version: VersionId) -> None:
+        self._base = version
+        self.begun: VersionId | None = None
 
     def get(self, key: str) -> Blocks:
         """Give one variable's blocks.

@@ -78,6 +78,8 @@ class State:
         schedule: when it is sealed, and by whom.
         sealing, sealed: the variables as whoever seals, or did so before, found them.
         sealing_runs: the number of the last run of each session in `sealing`.
+        begun: the version on disk that somebody began to commit, until it is known whether that
+            was done: who seals next looks whether it is there.
     """
 
     def __init__(self, name: str, versions: SharedVersions, owner: str | None) -> None:
@@ -88,6 +90,7 @@ class State:
         self.sealing: Variables = {}
         self.sealing_runs: dict[str, int] = {}
         self.sealed: Variables = {}
+        self.begun: VersionId | None = None
         self.scratch: str | None = None
 
     def release_retained(self, until: int | None = None) -> None:
@@ -393,7 +396,7 @@ class VersionKeeper(SchedulerPlugin):
             versions.epochs[other] += 1
             versions.notify(other, {"reset": True, "epoch": versions.epochs[other]})
         state.release_retained()
-        state.sealed = state.versions.finished
+        state.sealed, state.begun = state.versions.finished, None
         hold_keys(self.scheduler, keys_of(variables), state.holder)
         self._flush(state)
         return versions.epochs[session], versions.sealed_by.get(session, 0)
@@ -423,12 +426,12 @@ class VersionKeeper(SchedulerPlugin):
 
     def begin_seal(
         self, name: str, client: str, session: str
-    ) -> tuple[Variables, set[str], VersionId] | None:
+    ) -> tuple[Variables, set[str], VersionId, VersionId | None] | None:
         """Give a session the duty to seal, unless another has it.
 
         Returns:
-            The variables, kept for the client, those that have changed since the last seal, and
-            the version on disk that they follow.
+            The variables, kept for the client, those that have changed since the last seal, the
+            version on disk that they follow, and the one that they follow if that is there.
         """
         state = self.states[name]
         if state.schedule.is_taken(session):
@@ -439,7 +442,11 @@ class VersionKeeper(SchedulerPlugin):
         state.sealing_runs = dict(versions.finished_by)
         sealed = state.sealed
         dirty = {key for key in found if key not in sealed or sealed[key] is not found[key]}
-        return found, dirty, versions.durable
+        return found, dirty, versions.durable, state.begun
+
+    def begin_commit(self, name: str, begun: VersionId) -> None:
+        """Take note of the version that is about to be committed by whoever seals."""
+        self.states[name].begun = begun
 
     def end_seal(
         self,
@@ -462,7 +469,7 @@ class VersionKeeper(SchedulerPlugin):
         if durable is None or version is None:
             return
         state.versions.sealed(version, durable, state.sealing_runs)
-        state.sealed = state.sealing
+        state.sealed, state.begun = state.sealing, None
         replace_lineage(self.scheduler, reload_tasks)
         state.release_retained(version)
         self._flush(state)
@@ -484,6 +491,7 @@ REQUESTS = {
         VersionKeeper.scratch_location,
         VersionKeeper.drop,
         VersionKeeper.begin_seal,
+        VersionKeeper.begin_commit,
         VersionKeeper.end_seal,
     )
 }

@@ -54,6 +54,11 @@ class Writer(ABC):
         self.records: dict[str, VariableRecord] = {}
         self.digests: dict[tuple[str, Index], int] = {}
 
+    @property
+    def id(self) -> VersionId:
+        """What the version will be known by."""
+        return VersionId(self.version, self.token)
+
     @abstractmethod
     def write_chunk(self, key: str, index: Index, array: np.ndarray) -> int:
         """Write one stored chunk.

@@ -9,10 +9,15 @@ by loading them, so nothing is loaded that is still on a worker.
 
 Seals come so far apart that they cost at most a twentieth of the time, but not farther than
 `config.seal_every_s`.
+
+A signal may come at any moment, and a client may be killed. So the scheduler knows which version is
+about to be committed before it is, and what a client was not told (that its turn had begun) or has
+not told (that its version is there) the next seal makes good.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -20,17 +25,16 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
 from daskvars import config
 from daskvars.chunk_grid import block_slices
-from daskvars.errors import enumerated
+from daskvars.errors import OpError, enumerated
 from daskvars.execution.cluster.runs.lost import LostRuns
 from daskvars.execution.cluster.saving.task_graphs import write_chunks
 from daskvars.execution.cluster.state_client import StateClient
-from daskvars.execution.engine.saving.local_seals import seal_version
+from daskvars.execution.engine.saving.local_seals import base_of, seal_version
 from daskvars.remote.dask_internals import Task
 from daskvars.remote.tasks.chunk_tasks import load_outputs
 from daskvars.remote.versions.commit_order import Variables
@@ -84,12 +88,13 @@ class Sealer:
         self.version: VersionId | None = None
         self.is_requested = False
         self.num_seals = 0
+        self._has_turn = False
         self._works = True
         self._scratch: weakref.finalize | None = None
 
     def seal_if_requested(self) -> None:
         """Seal if the scheduler has asked for it and no other client has begun."""
-        if self.is_requested:
+        if self.is_requested or self._has_turn:  # which was broken off, and nobody else has it now
             self.is_requested = False
             self._attempt()
 
@@ -105,7 +110,7 @@ class Sealer:
                 return False
             start = time.monotonic()
             try:
-                told.update(self._written(*granted))
+                self._write(told, *granted)
             finally:
                 took = time.monotonic() - start
                 pause = min(SHARE * took, config.get().seal_every_s)
@@ -114,7 +119,7 @@ class Sealer:
             self.executor.lost_runs.discard_log()
         return True
 
-    @contextmanager
+    @contextlib.contextmanager
     def _turn(self, *, waits: bool = False) -> Iterator[tuple[Any, dict[str, Any]]]:
         """Ask for the right to write: give what the scheduler grants, and what to tell it after.
 
@@ -122,6 +127,7 @@ class Sealer:
         """
         executor = self.executor
         session = {"name": executor.name, "session": executor.token}
+        self._has_turn = True  # before it is known: a signal may come before the answer
         begin = partial(executor.call_scheduler, "begin_seal", client=executor.client.id)
         while (granted := begin(**session)) is None and waits:
             time.sleep(WAIT_S)
@@ -131,35 +137,56 @@ class Sealer:
         finally:
             if granted is not None:
                 executor.call_scheduler("end_seal", **told, **session)
+            self._has_turn = False
 
-    def _written(self, variables: Variables, changed: set[str], base: VersionId) -> dict[str, Any]:
-        """Write a version; return its number and what loads the blocks from it."""
+    def _write(
+        self,
+        told: dict[str, Any],
+        variables: Variables,
+        changed: set[str],
+        base: VersionId,
+        begun: VersionId | None,
+    ) -> None:
+        """Write a version, and add to what is told its number and what loads the blocks from it."""
         executor = self.executor
         # Made whatever comes: that they go tells the scheduler that this client wants them no more.
         state = executor.pinned(variables)
         store = self.open_store() if changed else None
         if store is None:
-            return {"durable": None, "reload_tasks": {}}
+            return
         self.num_seals += 1
         stamp = f"seal-{executor.token}.{self.num_seals}"
+        named: VersionId | None = None
 
         def write(writer: Any, keys: set[str]) -> Digests:
+            nonlocal named
             blocks = {key: state[key] for key in keys}
-            return write_chunks(
+            digests = write_chunks(
                 executor.client, stamp, writer, store.storage, blocks, priority=SEAL_PRIORITY
             )
+            executor.call_scheduler("begin_commit", name=executor.name, begun=writer.id)
+            named = writer.id
+            return digests
 
         records = {key: record for key, (record, _) in variables.items()}
-        manifest = seal_version(store, records, changed, base, write)
-        self.version = manifest.id
-        path = store.version_path(manifest.version)
-        reload_tasks = self._reload_tasks(variables, store.storage, path, manifest.token)
-        return {"durable": manifest.id, "reload_tasks": reload_tasks}
+        base = base_of(store, base, begun)
+        durable = base
+        try:
+            durable = seal_version(store, records, changed, base, write).id
+        except BaseException:  # which may have come when it was committed
+            with contextlib.suppress(OpError):  # the first error is the one to tell
+                durable = base_of(store, base, named)
+            raise
+        finally:
+            if durable != base:
+                self.version = told["durable"] = durable
+                told["reload_tasks"] = self._reload_tasks(variables, store, durable)
 
     def _reload_tasks(
-        self, variables: Variables, storage: Any, path: str, token: str
+        self, variables: Variables, store: ZarrStore, version: VersionId
     ) -> dict[Any, Task]:
         """Return for each key of some variables the task that loads what is under it."""
+        path, token = store.version_path(version.number), version.token
         wanted: dict[Any, list[Any]] = {}
         for name, (record, blocks) in variables.items():
             for index, location in blocks.items():
@@ -167,7 +194,7 @@ class Sealer:
                 wanted.setdefault(location.key, []).append((location.position, name, selection))
         type_of = self.executor.placement.type_of
         return {
-            key: Task(key, load_outputs, storage, path, found, token, type_of(found[0][1]))
+            key: Task(key, load_outputs, store.storage, path, found, token, type_of(found[0][1]))
             for key, found in wanted.items()
         }
 
@@ -184,9 +211,9 @@ class Sealer:
         head = None if store is None else store.head()
         if store is None or head is None or head.id == self.version:
             return
-        with self._turn(waits=True) as ((_, changed, base), _):  # others write what is the state's
+        with self._turn(waits=True) as ((_, changed, *ours), _):  # others write what is the state's
             head = store.head()
-            if head is None or head.id == base:
+            if head is None or head.id in ours:
                 return
             if changed:
                 warnings.warn(

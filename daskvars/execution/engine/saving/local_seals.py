@@ -15,6 +15,11 @@ are released.
 A process that is killed loses at most the runs of this period and of the time of one seal. The
 runs see to it themselves; for a program that pauses between them, a thread does.
 
+A seal may be broken off when its version is the head already: by Ctrl-C, or where the disk refuses
+what comes after. Then nobody has heard that it succeeded, and the head would pass for that of
+another process. So it is noted beforehand which version is begun (`Values.begun`, on a cluster
+`State.begun` of the scheduler), and what is written next follows it if it is the head.
+
 So two processes may meet in two ways. (Both are serializable; ``consistency="async"`` means
 something on a cluster, see `execution.cluster.executor`.)
 
@@ -246,6 +251,7 @@ def load_if_changed(values: Values, store: ZarrStore) -> None:
     Raises:
       ConflictError: it is, and they have changed; or the store was deleted.
     """
+    note_begun(values, store)
     head = store.head()
     if (NO_VERSION if head is None else head.id) == values.base:
         return
@@ -332,9 +338,11 @@ def write_version(values: Values, store: ZarrStore) -> bool:
         return False
     version, state = values.capture()
     store.refuse_if_gone(values.base)
+    note_begun(values, store)
 
     def write(writer: Writer, keys: set[str]) -> None:
         writer.write_values({key: blocks for key, (_, blocks) in state.items() if key in keys})
+        values.begun = writer.id
 
     # Held while writing: whoever committed meanwhile would have made this work useless.
     with store.exclusive():
@@ -342,6 +350,18 @@ def write_version(values: Values, store: ZarrStore) -> bool:
         values.base = seal_version(store, records, dirty, values.base, write, version).id
     values.mark_saved(version)
     return True
+
+
+def note_begun(values: Values, store: ZarrStore) -> None:
+    """Take note of a version that was written although its seal was broken off."""
+    if values.begun is not None:
+        values.base = base_of(store, values.base, values.begun)
+
+
+def base_of(store: ZarrStore, base: VersionId, begun: VersionId | None) -> VersionId:
+    """Return what the next version follows: one that was begun, if it is the head, else `base`."""
+    head = None if begun is None else store.head()
+    return base if head is None or head.id != begun else head.id
 
 
 def seal_version(

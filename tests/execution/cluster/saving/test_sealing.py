@@ -220,3 +220,48 @@ def test_a_durable_store_gets_whole_versions(cluster, tmp_path):
             np.testing.assert_array_equal(found["w"][0,], np.ones(3))
         assert session.run(w).sum() == 3.0
         assert len(store.snapshots()) <= 3
+
+
+def test_a_seal_that_was_broken_off_after_its_commit_counts(cluster, monkeypatch):
+    """Ctrl-C comes when the version is there: blocks are loaded from it, and the next follows."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    v, w = tf.Variable(np.zeros(4)), tf.Variable(np.ones(4))
+    add = tf.group(v.assign_add(np.ones(4)))
+    with config.set(seal_every_s=1e9), initialized() as session:
+        executor = session.engine.acquire()
+        for number in range(1, 3):
+            session.run(add)
+            with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+                patch.setattr(ZarrStore, "publish", interrupted)
+                executor.seal()
+            assert executor.sealer.version == executor.sealer.store.head().id
+            assert keys_of(session) == {"load_outputs"}
+            assert executor.recover() == executor.sealer.version.number
+            np.testing.assert_array_equal(session.run(v), np.full(4, float(number)))
+            executor.seal()
+        np.testing.assert_array_equal(session.run(w), np.ones(4))
+
+
+def test_a_turn_that_was_broken_off_is_taken_again(cluster, monkeypatch):
+    """Ctrl-C comes before the client knows that it may seal: the scheduler asks nobody else."""
+    v = tf.Variable(0.0)
+    add = tf.group(v.assign_add(1.0))
+    with config.set(seal_every_s=1e-3), initialized() as session:
+        executor = session.engine.acquire()
+        asked = executor.call_scheduler
+
+        def interrupted(what, /, **arguments):
+            asked(what, **arguments)
+            if what == "begin_seal":
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(executor, "call_scheduler", interrupted)
+            executor.seal()
+        before = executor.sealer.num_seals
+        session.run(add)
+        session.run(add)
+        assert executor.sealer.num_seals > before

@@ -13,8 +13,8 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, UnavailableError
 from daskvars.state import ZarrStore
-from tests.clusters import running
-from tests.execution.cluster.shared_counters import counters, started, state_of
+from tests.clusters import connected, running
+from tests.execution.cluster.shared_counters import counters, processes, started, state_of
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
@@ -38,6 +38,39 @@ def test_clients_take_turns_at_sealing(cluster, tmp_path):
         for chunk in tmp_path.rglob("c.*"):
             chunk.unlink()
         assert (session.run(table) == 120).all()  # nothing is read that is on a worker
+    tf.Session.reset(place)
+
+
+def dies_when_it_has_committed(address, place):
+    """Seal as a client of its own, and be gone when the version is there, before it is told."""
+    ZarrStore.publish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    with (
+        tf.Graph().as_default(),
+        connected(address, set_as_default=True),
+        tf.Session(store=place) as session,
+    ):
+        _, _, step = counters()
+        session.run(step)
+        session.seal()
+
+
+def test_a_client_may_be_killed_when_it_has_committed(cluster, tmp_path):
+    place = str(tmp_path / "store")
+    count, table, step = counters()
+    with config.set(seal_every_s=1e9), tf.Session(store=place) as session:
+        session.run(tf.global_variables_initializer())
+        session.seal()
+        process = processes.Process(
+            target=dies_when_it_has_committed, args=(cluster.scheduler.address, place)
+        )
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        session.run(step)
+        session.seal()
+        store = ZarrStore(place)
+        assert store.read_values(store.head().version)["count"][()] == session.run(count) == 2
+        assert (session.run(table) == 2).all()
     tf.Session.reset(place)
 
 

@@ -50,6 +50,15 @@ def variables() -> tuple:
     return v, frozen, v.assign_add(1.0)
 
 
+def broken_off(patch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Have seals broken off when their version is the head."""
+
+    def publish(*_: object) -> None:
+        raise error
+
+    patch.setattr(ZarrStore, "publish", publish)
+
+
 def write(place: Path, number: float) -> None:
     """Give a store whose head has a number."""
     with tf.Graph().as_default(), tf.Session(store=place) as session:
@@ -432,3 +441,45 @@ def test_a_killed_process_loses_at_most_the_period_and_the_time_of_one_seal(tmp_
     lost_s = killed - times[durable_runs] if durable_runs < returned else 0.0
     longest_run_s = max(np.diff(times[:returned]))
     assert lost_s <= 0.05 + longest.value + longest_run_s
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "broken")])
+def test_a_seal_that_was_broken_off_after_its_commit_is_followed(tmp_path, monkeypatch, error):
+    """The head is this session's own: it is no conflict, and nothing of it is lost."""
+    v, frozen, add = variables()
+    with config.set(seal_every_s=1e9), tf.Session(store=tmp_path) as session:
+        session.run([v.initializer, frozen.initializer])
+        with monkeypatch.context() as patch, pytest.raises(type(error)):
+            broken_off(patch, error)
+            session.seal()
+        head = ZarrStore(tmp_path).head()
+        session.run(add)
+        session.seal()
+        assert ZarrStore(tmp_path).head().version > head.version
+        with monkeypatch.context() as patch, pytest.raises(type(error)):
+            broken_off(patch, error)
+            session.run(add)
+            session.seal()
+        with tf.Session(store=tmp_path) as other:
+            assert other.run(v) == 2
+    with tf.Session(store=tmp_path) as session:
+        assert session.run(v) == 2 and (session.run(frozen) == 1).all()
+
+
+def test_a_version_of_others_after_one_that_was_broken_off_is_a_conflict(tmp_path, monkeypatch):
+    v, frozen, add = variables()
+    with config.set(seal_every_s=1e9), tf.Session(store=tmp_path) as session:
+        session.run([v.initializer, frozen.initializer])
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            broken_off(patch, KeyboardInterrupt())
+            session.seal()
+        store = ZarrStore(tmp_path)
+        head = store.head()
+        writer = store.begin(head.records.values(), base=head.id)
+        assert all(map(writer.carry, head.records))
+        writer.commit()
+        session.run(add)
+        with pytest.raises(ConflictError):
+            session.seal()
+        session.recover()
+        assert session.run(v) == 0
