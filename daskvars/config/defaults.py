@@ -70,7 +70,8 @@ class Config:
             run. 0 has all of them done by workers.
         feed_scatter_bytes: feeds larger than this are scattered to the workers before the step is
             sent.
-        scratch: directory for private snapshots. None makes a temporary one.
+        scratch: directory for private snapshots. None makes a temporary one. What a killed process
+            has left of them there goes with the next that makes some.
         keep_freed_memory: whether freed array memory is kept for the next step: returning it
             costs page faults.
         recovery_attempts: a monitored session whose cluster fails is made anew and its run

@@ -68,6 +68,7 @@ from daskvars.state.format.snapshot import (
 )
 from daskvars.state.stores.addresses import open_zarr_store
 from daskvars.state.stores.memory_store import MemoryStore
+from daskvars.state.stores.scratch import scratch_directory
 from daskvars.state.stores.store import Store, Writer
 from daskvars.state.stores.zarr_store import ZarrStore
 from daskvars.state.values import (
@@ -120,6 +121,7 @@ __all__ = [
     "read_values",
     "restore",
     "save",
+    "scratch_directory",
     "stored_chunk",
     "stored_chunks",
     "write_chunk",

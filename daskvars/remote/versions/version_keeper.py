@@ -15,12 +15,9 @@ disturbs no run in flight, and nothing is loaded that is still on a worker.
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import tempfile
 import threading
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import filterfalse
 from typing import Any
@@ -63,6 +60,7 @@ from daskvars.remote.versions.shared_graphs import (
     topic,
 )
 from daskvars.state.format.manifest import NO_VERSION, VersionId
+from daskvars.state.stores.scratch import scratch_directory
 
 MAX_KEYS = 4096  # of which it is remembered whether what is under them stays: those of some steps
 
@@ -92,6 +90,7 @@ class State:
         self.sealed: Variables = {}
         self.begun: VersionId | None = None
         self.scratch: str | None = None
+        self.remove_scratch: Callable[[], None] | None = None
 
     def release_retained(self, until: int | None = None) -> None:
         """Keep no more what computes the versions up to one again; None: any."""
@@ -134,8 +133,8 @@ class VersionKeeper(SchedulerPlugin):
         """Forget all."""
         keepers.pop(self.scheduler.id, None)
         for state in self.states.values():
-            if state.scratch is not None:
-                shutil.rmtree(state.scratch, ignore_errors=True)
+            if state.remove_scratch is not None:
+                state.remove_scratch()
 
     # -- runs -----------------------------------------------------------------------------------
 
@@ -408,9 +407,7 @@ class VersionKeeper(SchedulerPlugin):
             if scratch is not None and "://" in scratch:
                 state.scratch = f"{scratch}/state-{uuid.uuid4().hex}"
             else:  # made here: workers are asked whether they see it
-                if scratch is not None:
-                    os.makedirs(scratch, exist_ok=True)
-                state.scratch = tempfile.mkdtemp(prefix="daskvars-", dir=scratch)
+                state.scratch, state.remove_scratch = scratch_directory(scratch)
         return state.scratch
 
     def drop(self, name: str) -> None:

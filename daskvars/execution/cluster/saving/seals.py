@@ -18,9 +18,6 @@ not told (that its version is there) the next seal makes good.
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
-import tempfile
 import time
 import warnings
 import weakref
@@ -38,7 +35,7 @@ from daskvars.execution.engine.saving.local_seals import base_of, seal_version
 from daskvars.remote.dask_internals import Task
 from daskvars.remote.tasks.chunk_tasks import load_outputs
 from daskvars.remote.versions.commit_order import Variables
-from daskvars.state import VersionId, ZarrStore
+from daskvars.state import VersionId, ZarrStore, scratch_directory
 from daskvars.state.format.grids import Blocks
 from daskvars.state.format.manifest import Manifest
 from daskvars.state.stores.store import Digests
@@ -251,10 +248,8 @@ class Sealer:
             return executor.call_scheduler("scratch_location", name=executor.name, scratch=scratch)
         if scratch is not None and "://" in scratch:
             return f"{scratch}/{executor.name}"
-        if scratch is not None:
-            os.makedirs(scratch, exist_ok=True)
-        path = tempfile.mkdtemp(prefix="daskvars-", dir=scratch)
-        self._scratch = weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        path, remove = scratch_directory(scratch)
+        self._scratch = weakref.finalize(self, remove)
         return path
 
     def close(self) -> None:
