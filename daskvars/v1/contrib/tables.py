@@ -65,6 +65,7 @@ from daskvars.v1.contrib import (
 from daskvars.v1.contrib.nets import inception, residual
 from daskvars.v1.contrib.nets import plain as plain_nets
 from daskvars.v1.contrib.networks import (
+    attention_cell,
     collected,
     further_cells,
     fused_networks,
@@ -420,6 +421,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
     "predictor": _of(predictors, "Predictor from_saved_model"),
     "rnn": {
         **_CELLS,
+        "AttentionCellWrapper": attention_cell.AttentionCellWrapper,
         **_of(projected_cells, "EmbeddingWrapper InputProjectionWrapper OutputProjectionWrapper"),
         **_of(
             further_cells,

@@ -211,7 +211,7 @@ def _taken_port(address: str) -> tuple[socket.socket, int]:
         )
     taken = socket.socket()
     try:
-        taken.bind(("127.0.0.1", int(port)))
+        _bind(taken, int(port))
     except (OSError, OverflowError) as error:
         taken.close()
         raise UnknownError(
@@ -219,6 +219,19 @@ def _taken_port(address: str) -> tuple[socket.socket, int]:
         ) from None
     _taken.append(taken)  # stays bound until the process ends, as a server lives
     return taken, taken.getsockname()[1]
+
+
+def _bind(own: socket.socket, port: int) -> None:
+    """Take a port that nobody has, also one of whose connections the last are not forgotten yet.
+
+    Such a port is a program's that ended a moment ago. The option that says so is asked for only
+    then: two that have it can both take a port.
+    """
+    try:
+        own.bind(("127.0.0.1", port))
+    except OSError:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        own.bind(("127.0.0.1", port))
 
 
 _taken: list[socket.socket] = []

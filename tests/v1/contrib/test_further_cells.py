@@ -95,6 +95,59 @@ def test_a_cell_with_one_gate():
     np.testing.assert_allclose(output, g * h + (1 - g) * np.tanh(c), rtol=1e-4, atol=1e-6)
 
 
+def test_a_cell_that_attends_to_its_last_outputs():
+    make = lambda: tf.contrib.rnn.AttentionCellWrapper(  # noqa: E731
+        tf.nn.rnn_cell.GRUCell(5), 3, attn_vec_size=2
+    )
+    output, (new, attended, kept), (h, seen, last), w = stepped(make)
+    assert [*w] == [
+        "kernel",
+        "bias",
+        "gru_cell/gates/kernel",
+        "gru_cell/gates/bias",
+        "gru_cell/candidate/kernel",
+        "gru_cell/candidate/bias",
+        "attention/attn_w",
+        "attention/attn_v",
+        "attention/kernel",
+        "attention/bias",
+        "attn_output_projection/kernel",
+        "attn_output_projection/bias",
+    ]  # as TensorFlow 1.15 makes them
+    joined = lambda *parts: np.concatenate(parts, 1)  # noqa: E731
+    x = joined(INPUTS, seen) @ w["kernel"] + w["bias"]
+    gates = sigmoid(joined(x, h) @ w["gru_cell/gates/kernel"] + w["gru_cell/gates/bias"])
+    reset, update = np.split(gates, 2, 1)
+    candidate = joined(x, reset * h) @ w["gru_cell/candidate/kernel"]
+    h1 = update * h + (1 - update) * np.tanh(candidate + w["gru_cell/candidate/bias"])
+    np.testing.assert_allclose(new, h1, rtol=1e-4, atol=1e-6)
+    hidden = last.reshape(3, 3, 5)
+    asked = h1 @ w["attention/kernel"] + w["attention/bias"]
+    scores = np.tanh(hidden @ w["attention/attn_w"][0, 0] + asked[:, None]) @ w["attention/attn_v"]
+    weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    found = (weights[..., None] * hidden).sum(1)
+    np.testing.assert_allclose(attended, found, rtol=1e-4, atol=1e-6)
+    projection = [w[f"attn_output_projection/{name}"] for name in ("kernel", "bias")]
+    expected = joined(h1, found) @ projection[0] + projection[1]
+    np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-5)
+    assert kept.shape == (3, 15)
+    np.testing.assert_array_equal(kept[:, :10], last[:, 5:])
+    np.testing.assert_array_equal(kept[:, 10:], output)
+
+
+def test_the_state_of_a_cell_that_attends_is_a_matrix_where_asked():
+    joined = lambda: tf.contrib.rnn.AttentionCellWrapper(  # noqa: E731
+        tf.nn.rnn_cell.GRUCell(5), 3, state_is_tuple=False
+    )
+    output, new, (state,), _ = stepped(joined)
+    assert state.shape == new.shape == (3, 5 + 5 + 15)
+    np.testing.assert_array_equal(new[:, -5:], output)
+    with pytest.raises(ValueError, match="state_is_tuple"):
+        tf.contrib.rnn.AttentionCellWrapper(tf.nn.rnn_cell.LSTMCell(5), 3, state_is_tuple=False)
+    with pytest.raises(ValueError, match="greater than zero"):
+        tf.contrib.rnn.AttentionCellWrapper(tf.nn.rnn_cell.GRUCell(5), 0)
+
+
 @pytest.mark.parametrize("skips", [False, True])
 def test_an_lstm_of_images(skips):
     images = RNG.normal(size=(2, 6, 5, 3)).astype("float32")

@@ -271,6 +271,27 @@ def decoded(make, dtype="float32", **given):
         return run([outputs.rnn_output, outputs.sample_id, lengths, slope])
 
 
+class Telling(seq2seq.BasicDecoder):
+    """Gives its inputs besides, with what TensorFlow's own subclasses find in their parent."""
+
+    output_size = property(lambda self: (self._rnn_output_size(), 3))
+    output_dtype = property(lambda self: (tf.float32, tf.float32))
+
+    def step(self, time, inputs, state, name=None):
+        (output, _), *rest = super().step(time, inputs, state, name)
+        return ((output, inputs), *rest)
+
+
+def test_a_subclass_asks_its_decoder_for_the_size_of_its_outputs():
+    with tf.Graph().as_default():
+        inputs, cell = tf.constant(np.ones([2, 4, 3]), tf.float32), tf.nn.rnn_cell.GRUCell(3)
+        helper = seq2seq.TrainingHelper(inputs, [4, 1])
+        decoder = Telling(cell, helper, cell.zero_state(2, tf.float32), tf.layers.Dense(7))
+        assert decoder._rnn_output_size() == tf.TensorShape([7])
+        outputs, seen = run(seq2seq.dynamic_decode(decoder)[0])
+        assert outputs.shape == (2, 4, 7) and (seen == 1).all()
+
+
 SCHEDULED = {
     "embedding": lambda p: (
         lambda x, n: seq2seq.ScheduledEmbeddingTrainingHelper(x, n, tf.eye(3), p)

@@ -1,5 +1,7 @@
 """ClusterSpec, Server and replica_device_setter; what is expected is TensorFlow's answer."""
 
+import socket
+
 import pytest
 
 import daskvars.v1 as tf
@@ -237,6 +239,23 @@ def test_an_address_is_taken_once():
     server = tf.train.Server.create_local_server()
     with pytest.raises(tf.errors.UnknownError, match="Could not start"):
         tf.train.Server({"local_2": [server.target.removeprefix("grpc://")]})
+
+
+def test_an_address_is_taken_again_after_the_program_that_had_it():
+    """As by TensorFlow's servers: its connections are remembered for a minute."""
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as all servers have it
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            accepted, _ = listening.accept()
+            accepted.close()  # first, so that it is the port of the server that is remembered
+            assert client.recv(1) == b""
+    assert tf.train.Server({"local_2": [f"localhost:{port}"]}).target.endswith(f":{port}")
+    with pytest.raises(tf.errors.UnknownError, match="Could not start"), socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        tf.train.Server({"local_2": [f"localhost:{other.getsockname()[1]}"]})
 
 
 @pytest.mark.slow

@@ -224,15 +224,18 @@ class BasicDecoder(Decoder):
     @property
     def output_size(self) -> BasicDecoderOutput:
         """Size of the output, and that of what the helper chooses."""
-        size = layered_size(self._cell.output_size, self._output_layer)
-        return BasicDecoderOutput(size, self._helper.sample_ids_shape)
+        return BasicDecoderOutput(self._rnn_output_size(), self._helper.sample_ids_shape)
 
     @property
     def output_dtype(self) -> BasicDecoderOutput:
         """Dtype of the state, and that of what the helper chooses."""
         dtype = nest.flatten(self._initial_state)[0].dtype
-        size = self.output_size.rnn_output
-        return BasicDecoderOutput(map_sizes(lambda _: dtype, size), self._helper.sample_ids_dtype)
+        dtypes = map_sizes(lambda _: dtype, self._rnn_output_size())
+        return BasicDecoderOutput(dtypes, self._helper.sample_ids_dtype)
+
+    def _rnn_output_size(self) -> Any:
+        """Return the size of the output alone; by TensorFlow's name, which subclasses call."""
+        return layered_size(self._cell.output_size, self._output_layer)
 
     def initialize(self, name: str | None = None) -> Any:
         """Return (finished, first inputs, first state)."""
