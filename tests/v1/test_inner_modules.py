@@ -33,6 +33,21 @@ def test_every_module_has_the_names_of_the_namespaces_it_is_listed_with():
                 assert getattr(module, name) is getattr(own, name), (path, name)
 
 
+def test_columns_are_of_the_kinds_that_programs_ask_for():
+    """As in TensorFlow 1.8, where a column's class has the name of its function, and is private."""
+    kinds, column = importlib.import_module("daskvars.v1.python.feature_column.feature_column"), {}
+    column["Numeric"] = tf.feature_column.numeric_column("x")
+    column["Bucketized"] = tf.feature_column.bucketized_column(column["Numeric"], [0.0])
+    word = tf.feature_column.categorical_column_with_vocabulary_list("w", ["a", "b"])
+    column["VocabularyListCategorical"], column["Categorical"] = word, word
+    column["Embedding"] = tf.feature_column.embedding_column(word, 2)
+    column["Crossed"] = tf.feature_column.crossed_column(["w", column["Bucketized"]], 5)
+    for name, made in column.items():
+        assert isinstance(made, getattr(kinds, f"_{name}Column")), name
+    assert isinstance(column["Embedding"], kinds._DenseColumn)
+    assert not isinstance(word, kinds._DenseColumn)
+
+
 IMPORTS = """
 import daskvars.v1.compat.v1 as tf; tf.Session, tf.contrib
 from daskvars.v1.compat import v1; v1.Session

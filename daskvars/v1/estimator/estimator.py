@@ -57,7 +57,7 @@ class Estimator(ShownByArguments):
         the last four it is given those that it names.
       model_dir: directory of checkpoints and summaries; by default that of `config`, or a new one.
       config: a `RunConfig`.
-      params: a dict for the function.
+      params: a dict for the function, or another object such as ``contrib.training.HParams``.
       warm_start_from: path of a checkpoint, or `WarmStartSettings`: where trainable variables begin
         when there is no checkpoint of the model yet.
 
@@ -87,7 +87,7 @@ class Estimator(ShownByArguments):
         model_fn: Callable[..., EstimatorSpec],
         model_dir: str | PathLike[str] | None = None,
         config: RunConfig | None = None,
-        params: Mapping[str, Any] | None = None,
+        params: Any = None,
         warm_start_from: Any = None,
     ) -> None:
         self._warm = None
@@ -113,7 +113,7 @@ class Estimator(ShownByArguments):
             raise ValueError(f"model_fn ({model_fn}) must include features argument.")
         if params is not None and "params" not in self._names:
             raise ValueError(f"model_fn ({model_fn}) does not include params argument.")
-        self._model_fn, self._params = model_fn, dict(params or {})
+        self._model_fn, self._params = model_fn, copy.deepcopy(params or {})
 
     @property
     def model_dir(self) -> str:
@@ -126,7 +126,7 @@ class Estimator(ShownByArguments):
         return self._config
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> Any:
         """A copy of what the function is given."""
         return copy.deepcopy(self._params)
 

@@ -31,6 +31,7 @@ from daskvars.train.checkpoints.reader import NewCheckpointReader
 from daskvars.train.optimizers.moving_averages import assign_moving_average
 from daskvars.v1 import gfile, handwritten_digits, switching
 from daskvars.v1.contrib.networks import linear_maps
+from daskvars.v1.feature_column import categorical, columns, embeddings, numeric
 from daskvars.v1.graphs.tensor_protos import make_ndarray
 from daskvars.v1.names import function_utils
 from daskvars.v1.sessions.monitoring_hooks import Timeline
@@ -199,6 +200,21 @@ UNLISTED: dict[str, dict[str, Any]] = {
         "stat": gfile.Stat,
         "walk": gfile.Walk,
         "write_string_to_file": _write_file,
+    },
+    # Kinds of columns, by which programs tell them apart: private until TensorFlow 1.12.
+    "python.feature_column.feature_column": {
+        f"_{kind.__name__}": kind
+        for kind in (
+            *(columns.CategoricalColumn, columns.DenseColumn, columns.FeatureColumn),
+            *(numeric.BucketizedColumn, numeric.NumericColumn),
+            *(embeddings.EmbeddingColumn, embeddings.IndicatorColumn),
+            categorical.CrossedColumn,
+            categorical.HashedCategoricalColumn,
+            categorical.IdentityCategoricalColumn,
+            categorical.VocabularyFileCategoricalColumn,
+            categorical.VocabularyListCategoricalColumn,
+            categorical.WeightedCategoricalColumn,
+        )
     },
     "python.framework.tensor_util": {
         "MakeNdarray": make_ndarray,

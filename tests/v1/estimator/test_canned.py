@@ -221,3 +221,23 @@ def test_an_exported_model_is_asked_with_examples(tmp_path):
 def test_refusals(make, labels, error, words):
     with pytest.raises(error, match=words):
         make().train(batches(labels, None), steps=1)
+
+
+def test_a_model_is_given_hyperparameters_as_they_are():
+    """As by TensorFlow, which copies what it is given and asks nothing of it."""
+    given = tf.contrib.training.HParams(rate=0.5, layers=[3, 4])
+
+    def model_fn(features, labels, mode, params):
+        assert isinstance(params, tf.contrib.training.HParams) and params is not given
+        assert params.layers == [3, 4]
+        y = tf.squeeze(tf.layers.dense(features, 1), 1)
+        loss = tf.losses.mean_squared_error(labels, y)
+        optimizer = tf.train.GradientDescentOptimizer(params.rate)
+        train_op = optimizer.minimize(loss, tf.train.get_global_step())
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    x = np.ones([8, 2], np.float32)
+    inputs = tf.estimator.inputs.numpy_input_fn(x, x[:, 0], 4, shuffle=False)
+    model = tf.estimator.Estimator(model_fn, params=given).train(inputs)
+    given.rate = 0.1
+    assert model.params.rate == 0.5 and model.get_variable_value("global_step") == 2
