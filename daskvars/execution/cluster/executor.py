@@ -686,12 +686,15 @@ class ClusterExecutor:
         """Set the state back to its last durable version, for all clients; return its number.
 
         Raises:
-          FailedPreconditionError: no version was durable yet.
+          FailedPreconditionError: no version was durable yet. If that is because the store was
+            deleted, the variables have no values then.
         """
         with self.values.run_lock:
             store = self.sealer.open_store()
             head = store.head() if store is not None else None
             if head is None:
+                if self.sealer.is_durable and self._durable != NO_VERSION:
+                    self.in_flight.abandon(self._set({}, NO_VERSION, False)[0])
                 raise no_durable_version()
             self._follow(store, head)
             return head.version

@@ -37,7 +37,7 @@ from daskvars.remote.tasks.chunk_tasks import load_outputs
 from daskvars.remote.versions.commit_order import Variables
 from daskvars.state import VersionId, ZarrStore, scratch_directory
 from daskvars.state.format.grids import Blocks
-from daskvars.state.format.manifest import Manifest
+from daskvars.state.format.manifest import NO_VERSION, Manifest
 from daskvars.state.stores.store import Digests
 
 SHARE = 20  # a seal may cost 1/20 of the time
@@ -167,6 +167,8 @@ class Sealer:
 
         records = {key: record for key, (record, _) in variables.items()}
         base = base_of(store, base, begun)
+        if not self.is_durable and store.head() is None:
+            changed, base = set(variables), NO_VERSION  # somebody tidied up where it was: all anew
         durable = base
         try:
             durable = seal_version(store, records, changed, base, write).id

@@ -1,5 +1,7 @@
 """Sealing: a flat cost for ever, and exact values whatever workers die."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -265,3 +267,20 @@ def test_a_turn_that_was_broken_off_is_taken_again(cluster, monkeypatch):
         session.run(add)
         session.run(add)
         assert executor.sealer.num_seals > before
+
+
+def test_private_snapshots_that_somebody_removed_are_written_anew(mortal, tmp_path):
+    v, w = tf.Variable(np.zeros(4)), tf.Variable(np.ones(4))
+    add = tf.group(v.assign_add(np.ones(4)))
+    with config.set(seal_every_s=1e9, scratch=str(tmp_path)), initialized() as session:
+        executor = session.engine.acquire()
+        for _ in range(2):
+            session.run(add)
+            executor.seal()
+            for place in tmp_path.iterdir():
+                shutil.rmtree(place)
+        session.run(add)
+        executor.seal()
+        kill_a_worker(mortal)
+        np.testing.assert_array_equal(session.run(v), np.full(4, 3.0))
+        np.testing.assert_array_equal(session.run(w), np.ones(4))

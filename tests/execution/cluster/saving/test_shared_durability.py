@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -12,7 +13,7 @@ from distributed import Future
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, UnavailableError
-from daskvars.state import ZarrStore
+from daskvars.state import ConflictError, ZarrStore
 from tests.clusters import connected, running
 from tests.execution.cluster.shared_counters import counters, processes, started, state_of
 from tests.waiting import wait_until
@@ -71,6 +72,31 @@ def test_a_client_may_be_killed_when_it_has_committed(cluster, tmp_path):
         store = ZarrStore(place)
         assert store.read_values(store.head().version)["count"][()] == session.run(count) == 2
         assert (session.run(table) == 2).all()
+    tf.Session.reset(place)
+
+
+def test_a_store_that_was_deleted_is_begun_anew(cluster, other, tmp_path):
+    place = str(tmp_path / "store")
+    count, _, step = counters()
+    with config.set(seal_every_s=1e9), tf.Session(store=place) as session:
+        session.run(tf.global_variables_initializer())
+        session.seal()
+        session.run(step)
+        shutil.rmtree(place)
+        with pytest.raises(ConflictError, match="the store was deleted"):
+            session.seal()
+        assert session.run(count) == 1
+        with pytest.raises(FailedPreconditionError, match="no version"):
+            session.recover()
+        with pytest.raises(FailedPreconditionError, match="uninitialized"):
+            session.run(count)
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        session.seal()
+        store = ZarrStore(place)
+        assert store.read_values(store.head().version)["count"][()] == 1
+        with other.as_current(), tf.Session(store=place) as second:
+            assert second.run(count) == 1
     tf.Session.reset(place)
 
 
