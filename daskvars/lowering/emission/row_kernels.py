@@ -19,8 +19,12 @@ from daskvars.remote.regions.region_program import Call
 
 
 def block_kernel(node: Node) -> Any:
-    """Return what computes a block: another kernel where that gives the rows it owns alone."""
-    is_partial = any(set(range(len(node.grid))) - set(axes) for axes in node.out_maps)
+    """Return what computes a block: another kernel where that gives the rows it owns alone.
+
+    A block of which no input is cut has all rows: small work is repeated in each.
+    """
+    taken = {axis for axes in node.in_maps for axis in axes if axis >= 0}
+    is_partial = any(taken - set(axes) for axes in node.out_maps)
     if is_partial and node.access.combine == ASSEMBLE_ROWS:
         return getattr(node.pattern, "partial", None)
     return node.kernel

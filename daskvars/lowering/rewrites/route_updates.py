@@ -116,6 +116,12 @@ class _Routing:
         if not first:
             return
         nodes = self.program.nodes
+        if len(updates) > 1 and _after(nodes, first[0]) > nodes.index(updates[0]):
+            # What a later one takes is made after the first: variables that the same run
+            # initializes have rows to read only then.
+            for update in updates:
+                _Routing(self.program, self.ids, self.cut).run([update])
+            return
         for update in updates:
             before = len(self.made)
             value = update.inputs[2]
