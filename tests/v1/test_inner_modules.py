@@ -210,6 +210,8 @@ def test_cells_and_loops_of_one_s_own_are_written_with_what_cells_are(graph):
         "gates/bias",
         "other/kernel",
     ]
+    assert rnn_cell_impl._WEIGHTS_VARIABLE_NAME == "kernel"
+    assert rnn_cell_impl._BIAS_VARIABLE_NAME == "bias"
     zeros = rnn_cell_impl._zero_state_tensors((2, tf.TensorShape([3])), tf.shape(x)[0], tf.float32)
     assert [z.shape.as_list() for z in zeros] == [[None, 2], [None, 3]]
     with tf.Session() as session:

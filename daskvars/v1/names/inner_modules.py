@@ -167,7 +167,9 @@ def _switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) ->
 
 
 _OF_CELLS = {
+    "_BIAS_VARIABLE_NAME": "bias",
     "_Linear": in_graph_class(linear_maps.LinearMap),
+    "_WEIGHTS_VARIABLE_NAME": "kernel",
     "_concat": in_graph_of_inputs(linear_maps.batch_shape),
     "_like_rnncell": linear_maps.is_like_cell,
     "_linear": in_graph_of_inputs(linear_maps.linear),
