@@ -130,6 +130,7 @@ class _Routing:
             update.inputs = [update.inputs[0], self.local[self.ids], value]
             table = self._dims(update.specs[0])
             update.pinned = Access((table, *map(self._by_block, update.inputs[1:])), (table,))
+            update.cut = {0: self.cut.sizes}  # what a block got has no other cut
             place = nodes.index(update)
             nodes[place:place] = self.made[before:]
         place = _after(nodes, first[0])
@@ -291,6 +292,7 @@ class _Routing:
                 device=self.device,
             )
             copy.pinned = Access(tuple(map(self._by_block, inputs)), (self._dims(spec),))
+            copy.cut = {0: self.cut.sizes}
             copy.ragged, copy.filled = True, self.local[self.ids].producer.filled
             self.made.append(copy)
             found = self.local[ref] = Ref(copy)

@@ -106,3 +106,24 @@ def test_what_ran_here_runs_there_once_the_values_have_moved(two_workers):
         assert w.numpy().sum() == 8
         w.assign_add(np.ones((4, 2), "f4"))
         assert w.numpy().sum() == 16
+
+
+@pytest.mark.parametrize("make", [dv.train.MomentumOptimizer, dv.train.AdamOptimizer])
+def test_rows_are_updated_as_they_are_stored_whatever_the_work_is_cut_into(two_workers, make):
+    """In a first eager step: the values that it begins with are cut as the work is, in three."""
+
+    def trained():
+        dv.reset()
+        start, ids = np.random.default_rng(0).normal(size=(ROWS, COLUMNS)), [[3, 1000], [511, 3]]
+        table = dv.Variable(start.astype("f4"))
+        optimizer = make(0.1, 0.9)
+        with dv.GradientTape() as tape:
+            loss = dv.reduce_mean(dv.square(dv.nn.embedding_lookup(table, ids)))
+        optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+        return table.numpy()
+
+    with dv.config.set(batch_parts=3):
+        wanted = trained()
+        with two_workers.as_current():
+            np.testing.assert_array_equal(trained(), wanted)
+    dv.reset()
