@@ -196,6 +196,23 @@ def test_names_may_be_bytes_and_elements_may_stand_for_names(graph):
         graph.get_tensor_by_name("c")
 
 
+def test_what_stands_for_a_tensor_is_taken_where_tensors_are(graph):
+    class Layered:
+        def __init__(self, element):
+            self._as_graph_element = lambda: element
+
+    def converted(value, dtype=None, name=None, as_ref=False):
+        return graph.as_graph_element(value)
+
+    tf.register_tensor_conversion_function(Layered, converted)
+    c = tf.constant([1.0, 2.0], name="c")
+    with tf.Graph().as_default(), tf.Session(graph=graph) as session:
+        found = tf.stack([tf.square(Layered(c)), tf.convert_to_tensor(Layered(c))])
+        assert found.graph is graph  # as in TensorFlow: that of the first tensor
+        assert session.run(found).tolist() == [[1.0, 4.0], [1.0, 2.0]]
+    assert tf.convert_to_tensor(Layered("c:0")) is c
+
+
 def test_an_operation_is_no_tensor(graph):
     for convert in (tf.convert_to_tensor, lambda op: tf.constant(1.0) + op):
         with pytest.raises(TypeError, match=r"Can't convert Operation 'NoOp.*' to Tensor"):

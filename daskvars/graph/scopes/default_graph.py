@@ -122,7 +122,9 @@ def _graph_of(values: Iterable[Any]) -> Graph | None:
         elif kind is list or kind is tuple:
             graph = _graph_of(itertools.takewhile(_may_be_element, value))
         elif isinstance(value, _ELEMENTS) or hasattr(value, "_as_graph_element"):
-            graph = value.graph
+            # A program's own class that stands for a tensor, or its name, need not have a graph.
+            known = value if hasattr(value, "graph") else value._as_graph_element()
+            graph = getattr(known, "graph", None)
         else:
             continue
         if type(graph) is Graph:
