@@ -38,7 +38,7 @@ class FuncGraph(Graph):
         self.name = name
         self.outer = outer
         self.is_body = outer is not None
-        self.compares_values = outer is None or outer.compares_values
+        self.is_like_eager = outer is None or outer.is_like_eager
         self.inputs: list[Tensor] = []
         self.captures: ByIdentity[Tensor] = ByIdentity()
         self.results: list[Any] = []

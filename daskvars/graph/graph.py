@@ -64,7 +64,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
     tensor_class = Tensor
     is_body = False  # of a branch or loop
     is_plain = True  # neither a body nor the recorder: it takes no tensors of other graphs
-    compares_values = False  # ``==`` of its tensors is of values, as in eager code, not identity
+    # As in eager code ``==`` of its tensors compares values, not identities; a list picks rows.
+    is_like_eager = False
     is_eager = False  # the recorder of the eager program is a Graph whose ops have graph None
 
     def __init__(self) -> None:

@@ -202,7 +202,7 @@ class Tensor(WithOperators, ShownInNotebooks):
 
     def _no_value(self) -> str:
         graph = self.op.graph
-        if not graph.compares_values:
+        if not graph.is_like_eager:
             return "run it, session.run(t) or t.eval(), or feed the array."
         return (
             f"it is inside {graph.name!r}, which is traced once and then run without Python. "

@@ -1,8 +1,9 @@
 """What ``t[...]`` means: NumPy's indexing, with tensors as bounds, indices and masks.
 
-Lists and arrays of integers pick slices, as NumPy's do; TensorFlow takes a list for a tuple, so
-that ``m[[0, 2]]`` is one element. What of NumPy's rules would need a transposition (arrays with a
-slice between them) is refused.
+Lists and arrays of integers pick slices, as NumPy's do. TensorFlow takes a list for a tuple, so
+that ``m[[0, 2]]`` is one element, and so it is in a graph of TensorFlow 1's programs; what else is
+here TensorFlow refuses. What of NumPy's rules would need a transposition (arrays with a slice
+between them) is refused.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ def slice_helper(tensor: TensorLike, key: Any) -> Tensor:
       tensor: [...] any dtype.
       key: integers, slices, Ellipsis and None (`newaxis`), one or a tuple of them; integers and
         bounds of slices may be scalar int32 or int64 tensors. In the place of an integer there may
-        be a list, array or tensor of them, which picks slices: ``m[[0, 2]]`` are two rows. Several
-        such stand side by side and are broadcast together: ``m[[0, 1], [1, 0]]`` are two elements.
-        Or a bool mask, see `boolean_mask`.
+        be a list, array or tensor of them, which picks slices: ``m[[0, 2]]`` are two rows (in a
+        graph of TensorFlow 1 one element: there a list of integers is a tuple). Several such stand
+        side by side and are broadcast together: ``m[[0, 1], [1, 0]]`` are two elements. Or a bool
+        mask, see `boolean_mask`.
 
     Returns:
       The part of the tensor, of its dtype. Dimensions taken whole (``:``) keep their chunks.
@@ -66,7 +68,7 @@ def slice_helper(tensor: TensorLike, key: Any) -> Tensor:
     >>> slice_helper(dv.constant([[1, 2], [3, 4], [5, 6]]), [0, -1]).numpy().tolist()
     [[1, 2], [5, 6]]
     """
-    if isinstance(key, list) and any(_is_basic(item) for item in key):
+    if isinstance(key, list) and (any(map(_is_basic, key)) or _is_tuple_to(tensor, key)):
         key = tuple(key)
     if _is_mask(key):
         return boolean_mask(tensor, key)
@@ -93,6 +95,13 @@ def _sliced(tensor: Any, items: list[Any]) -> Tensor:
         begin, end, strides = _of_one_dtype(begin, end, strides)
         var = tensor if hasattr(tensor, "_assign_slice") else None
         return strided_slice(tensor, begin, end, strides, name=scope, var=var, **masks)
+
+
+def _is_tuple_to(tensor: Any, key: list[Any]) -> bool:
+    """Return whether a list is taken for a tuple, as by TensorFlow 1: it has integers alone."""
+    graph = getattr(tensor, "graph", None)
+    is_tensorflow1 = graph is not None and not graph.is_like_eager
+    return is_tensorflow1 and not _is_mask(key) and not any(map(_is_array, key))
 
 
 def _is_basic(item: Any) -> bool:

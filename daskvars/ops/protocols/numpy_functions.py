@@ -97,7 +97,7 @@ def _refusal(name: str, tensor: Any, how: str = "") -> str:
     instead = _INSTEAD.get(name)
     use = f"daskvars.{instead}" if instead else "functions of daskvars"
     array = "tensor.numpy()" if tensor.graph is None else "session.run(tensor)"
-    if tensor.graph is not None and tensor.graph.compares_values:
+    if tensor.graph is not None and tensor.graph.is_like_eager:
         array = "numpy_function(...)"
     return (
         f"numpy.{name}{how} is not known for {tensor.name}: no gradient could go through it. Use "

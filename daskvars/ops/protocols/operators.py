@@ -114,7 +114,7 @@ def _comparison(method: str, function: Operator, of_others: bool) -> Operator:
         if getattr(type(y), "__array_ufunc__", y) is None:
             return NotImplemented  # NumPy's way of saying that such operators are the other's
         graph = x.graph
-        if graph is not None and not graph.compares_values:
+        if graph is not None and not graph.is_like_eager:
             return (x is y) is not of_others
         return of_others if y is None else function(x, y, name=method)
 

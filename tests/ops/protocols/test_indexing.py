@@ -67,6 +67,30 @@ def test_a_list_alone_picks_rows():
     assert m[[slice(1, None), 0]].numpy().tolist() == [3, 5]  # TensorFlow's list for a tuple
 
 
+def test_a_list_of_integers_is_a_tuple_in_a_graph_of_tensorflow_1():
+    with tf.Graph().as_default(), tf.Session() as session:
+        m = tf.constant([[1, 2], [3, 4], [5, 6]])
+        v = tf.get_variable("v", initializer=m)
+        session.run(v.initializer)
+        wanted = {  # as tf.compat.v1 of TensorFlow 2.21 gives them
+            m[[0]]: [1, 2],
+            m[[1, 0]]: 3,
+            m[[tf.constant(2), 1]]: 6,
+            m[[]]: [[1, 2], [3, 4], [5, 6]],
+            v[[0, 1]]: 2,
+            tf.while_loop(lambda i, n: i < 1, lambda i, n: (i + 1, m[[2, 0]]), [0, 0])[1]: 5,
+        }
+        for tensor, value in wanted.items():
+            assert session.run(tensor).tolist() == value
+        assert session.run(m[[True, False, True]]).tolist() == [[1, 2], [5, 6]]
+
+
+def test_a_list_picks_rows_in_a_function_of_eager_code():
+    v = dv.Variable([[1, 2], [3, 4]])
+    function = dv.function(lambda x: x[[0, 1]] + v[[1, 0]])
+    assert function(dv.constant([[10, 20], [30, 40]])).numpy().tolist() == [[13, 24], [31, 42]]
+
+
 def test_tensors_pick_too_in_eager_code_functions_and_graphs():
     rows, columns = np.array([-1, 0], "i8"), np.array([1, 1], "i4")
     calls = [
