@@ -91,6 +91,7 @@ NO_PATHS = {
         "MAX_STRING_BYTES",
         "MAX_BYTES",
         "MAX_PATH_BYTES",
+        "MAX_NAME_BYTES",
         "MAX_SEGMENT_BYTES",
         "FREE_BYTES",
         "EXTRA_BYTES",
