@@ -579,8 +579,10 @@ class EagerContext(Graph):
 
     def _forget_dropped(self) -> None:
         """Free the values of variables that nobody has any more, where no run is under way."""
-        values = self.engine.values
-        if not self._dropped or not values.run_lock.acquire(blocking=False):
+        if not self._dropped:
+            return
+        values = self.engine.present_values
+        if not values.run_lock.acquire(blocking=False):
             return
         try:
             while self._dropped:

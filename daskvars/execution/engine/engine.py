@@ -168,6 +168,14 @@ class Engine:
                 self._executor.close()
                 self._executor = None
 
+    @property
+    def present_values(self) -> Values:
+        """Return the variables' values where they are now: with a client that was closed they came
+        home, and `values` are those that it left behind until the next run asks."""
+        with self._lock:
+            self._note_loss()
+            return self.values
+
     def forget(self, key: str) -> None:
         """Forget a variable that nobody has any more; on a cluster with the next run."""
         if self.values.discard(key) and isinstance(self._executor, ClusterExecutor):

@@ -1,4 +1,4 @@
-"""Variables of eager code that nobody has any more, where a state is set back."""
+"""Variables of eager code that nobody has any more, where a state is set back or comes home."""
 
 import gc
 
@@ -8,8 +8,20 @@ import pytest
 import daskvars as dv
 from daskvars.execution.cluster.workers import placement
 from daskvars.execution.eager import EAGER_CONTEXT
+from tests.clusters import connected
 
 pytestmark = pytest.mark.cluster
+
+
+def test_they_are_gone_when_they_came_home_with_a_client_that_was_closed(cluster):
+    old, kept = dv.Variable([1.0, 2.0, 3.0], name="came_home"), dv.Variable([5.0])
+    with connected(cluster.scheduler.address, True):
+        assert kept.numpy() == 5
+    key = key_of(old)
+    del old
+    gc.collect()
+    dv.sync()  # nothing was recorded: nobody has looked yet where the values are now
+    assert key not in EAGER_CONTEXT.engine.present_values
 
 
 @pytest.mark.parametrize("unsealed", [False, True])
