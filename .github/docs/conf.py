@@ -313,14 +313,13 @@ def surroundings(node: nodes.Node) -> tuple[list[Any], tuple[str, ...]]:
 def named_in(modules: tuple[str, ...], target: str) -> tuple[Any, bool]:
     """Return what a name stands for in modules, in their rooms, or in public."""
     scopes: list[Any] = []
-    for module in reversed(modules):
+    for module in modules:
         home, _ = attribute(None, module)
+        scopes.append(home)
         room = module if hasattr(home, "__path__") else module.rpartition(".")[0]
-        inside = []
         while "." in room:
-            inside += modules_in(room)
+            scopes += modules_in(room)
             room = room.rpartition(".")[0]
-        scopes = [home, *inside, *scopes]
     scopes += [*modules_in("daskvars.execution"), daskvars, daskvars.v1]
     for scope in [*scopes, daskvars.nn, daskvars.layers, builtins, None]:
         thing, found = attribute(scope, target)
