@@ -281,20 +281,19 @@ def session_html(session: Session) -> str:
     """Return its graph, its store and version, and the variables that have values."""
     if session.is_closed:
         return facts("tf.Session", {"state": "closed", "graph": repr(session.graph)})
-    engine = session.engine
-    keys = sorted(engine.values.capture()[1])
-    rows = [_record_row(engine.values.record(key)) for key in keys]
-    nbytes = sum(engine.values.record(key).nbytes for key in keys)
+    store, values = session.engine.store, session.engine.present_values
+    records = [values.record(key) for key in sorted(values.capture()[1])]
+    nbytes = sum(record.nbytes for record in records)
     listed = folded(
-        f"{counted(len(keys), 'variable')} with a value, {format_bytes(nbytes)}",
-        table(rows, ("variable", "shape", "dtype", "bytes", "chunks")),
+        f"{counted(len(records), 'variable')} with a value, {format_bytes(nbytes)}",
+        table(map(_record_row, records), ("variable", "shape", "dtype", "bytes", "chunks")),
     )
     return facts(
         "tf.Session",
         {
             "graph": repr(session.graph),
-            "store": None if engine.store is None else str(engine.store),
-            "version": engine.values.version,
+            "store": None if store is None else str(store),
+            "version": values.version,
             "variables": listed,
         },
     )

@@ -1,5 +1,6 @@
 """What notebooks show: well-formed, escaped, and what the program knows, of every kind."""
 
+import contextlib
 from html.parser import HTMLParser
 
 import numpy as np
@@ -124,6 +125,18 @@ def test_each_chunk_s_worker_on_a_cluster():
     assert sum(places.values()) == 96
     for place in places:
         assert f"{place} " in found
+
+
+@pytest.mark.cluster
+def test_values_that_went_with_a_cluster_are_not_those_of_a_session():
+    with contextlib.closing(clusters.Doomed()) as cluster, dv.Graph().as_default():
+        client = cluster.connected()
+        session = dv.Session()
+        session.run(dv.get_variable("w", [6, 4]).initializer)
+        assert "1 variable with a value" in page(session).text
+        cluster.kill()
+        client.close()
+    assert "0 variables with a value" in page(session).text
 
 
 def test_tensors(model):

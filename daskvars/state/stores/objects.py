@@ -78,7 +78,7 @@ def put(store: Store, name: str, parts: Iterable[Any], synced: bool = False) -> 
         synced: whether its bytes are on the disk before it has its name.
 
     Raises:
-        StoreError: the store is open for reading only, or the disk refuses, with its reason.
+        StoreError: the store is open for reading only, or refuses, with its reason.
     """
     if store.read_only:
         raise store_failure(f"cannot write {name!r}: {store} is open for reading only")
@@ -86,7 +86,10 @@ def put(store: Store, name: str, parts: Iterable[Any], synced: bool = False) -> 
         put_file(path_in(store, name), parts, synced)
     else:
         buffer = default_buffer_prototype().buffer.from_bytes(b"".join(parts))
-        sync(store.set(name, buffer))
+        try:
+            sync(store.set(name, buffer))
+        except OSError as error:
+            raise store_failure(f"cannot write {name!r}: {error.strerror or error}") from error
 
 
 def get(store: Store, name: str, most_bytes: int = MAX_BYTES) -> np.ndarray | None:

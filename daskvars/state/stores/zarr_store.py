@@ -430,6 +430,18 @@ class VersionWriter(SnapshotWriter):
         self.carried.update(join(self.path, chunk_object(record, index)) for index in indices)
         return True
 
+    def write_chunk(self, key: str, index: Index, array: np.ndarray) -> int:
+        """Write one stored chunk; see `Writer.write_chunk`.
+
+        Raises:
+            ConflictError: another commit has cleared away what was written.
+        """
+        try:
+            return super().write_chunk(key, index, array)
+        except StoreError:
+            self.owner.check_base(self.base, self.owner.head())
+            raise
+
     def publish(self, manifest: Manifest) -> Manifest:
         """Make the version the head; see `Writer.commit`."""
         manifest = replace(manifest, author=this_process())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,6 +62,27 @@ class TestThroughZarrsVerbs(TestOnDisk):
     @pytest.fixture
     def store(self, tmp_path) -> ZarrStore:
         return ZarrStore(PlainStore(tmp_path / "store"))
+
+
+def test_a_version_that_is_cleared_away_amid_a_write_has_lost_the_race(tmp_path) -> None:
+    class Refusing(PlainStore):
+        async def set(self, key: str, value: Any) -> None:
+            if key.endswith("c.0") and refuses:
+                raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+            await super().set(key, value)
+
+    refuses: list[bool] = []
+    store = ZarrStore(Refusing(tmp_path))
+    put(store, 1, n=np.zeros(1))
+    slow = store.begin([variable("n", np.ones(1))[0]], base=store.head().id)
+    refuses.append(True)
+    with pytest.raises(StoreError, match=r"cannot write .v2/n/c\.0.: No such file"):
+        slow.write_chunk("n", (0,), np.ones(1))
+    refuses.clear()
+    put(store, 3, n=np.full(1, 3.0))
+    refuses.append(True)
+    with pytest.raises(ConflictError, match="version 1"):
+        slow.write_chunk("n", (0,), np.ones(1))
 
 
 def test_any_zarr_tool_reads_the_head(tmp_path) -> None:
