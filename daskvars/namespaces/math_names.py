@@ -9,8 +9,8 @@ from daskvars.ops.gather_scatter.segments import (
     unsorted_segment_sum,
 )
 from daskvars.ops.math.arithmetic import (
-    abs, accumulate_n, add, add_n, ceil, floor, maximum, minimum, multiply, negative, polyval, rint,
-    round, scalar_mul, sign, square, squared_difference, subtract,
+    abs, accumulate_n, add, add_n, ceil, floor, maximum, minimum, multiply, negative, nextafter,
+    polyval, rint, round, scalar_mul, sign, square, squared_difference, subtract,
 )
 from daskvars.ops.math.casting import conj, imag, real
 from daskvars.ops.math.comparison import (
@@ -51,13 +51,13 @@ __all__ = [
     "is_non_decreasing", "is_strictly_increasing", "l2_normalize", "lbeta", "less", "less_equal",
     "lgamma", "log", "log1p", "log_sigmoid", "log_softmax", "logical_and", "logical_not",
     "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply", "multiply_no_nan",
-    "ndtri", "negative", "not_equal", "polygamma", "polyval", "pow", "real", "reciprocal",
-    "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_logsumexp",
-    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum",
-    "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max", "segment_mean",
-    "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin", "sinh", "softmax",
-    "softplus", "softsign", "sqrt", "square", "squared_difference", "subtract", "tan", "tanh",
-    "top_k", "truediv", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
-    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlogy",
-    "zero_fraction", "zeta",
+    "ndtri", "negative", "nextafter", "not_equal", "polygamma", "polyval", "pow", "real",
+    "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
+    "reduce_sum", "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max",
+    "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin", "sinh",
+    "softmax", "softplus", "softsign", "sqrt", "square", "squared_difference", "subtract", "tan",
+    "tanh", "top_k", "truediv", "unsorted_segment_max", "unsorted_segment_mean",
+    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum", "xdivy", "xlogy", "zero_fraction", "zeta",
 ]

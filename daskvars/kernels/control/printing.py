@@ -102,4 +102,18 @@ def _item(value: Array, quote: str = "") -> str:
         return f"{quote}{value.decode('utf-8', 'replace')}{quote}"
     if isinstance(value, bool | numpy.bool_):
         return str(int(value))
-    return str(value).removesuffix(".0")
+    if isinstance(value, numpy.complexfloating):
+        return f"({_real(value.real)},{_real(value.imag)})"
+    return str(value) if isinstance(value, numpy.integer) else _real(value)
+
+
+def _real(value: Array) -> str:
+    """Return a floating number as TensorFlow writes it: in digits that are few, if they are it.
+
+    >>> _real(numpy.float32(0.1)), _real(numpy.float32(1) / 3), _real(numpy.float64(1) / 3)
+    ('0.1', '0.333333343', '0.33333333333333331')
+    """
+    is_double = value.dtype == numpy.float64
+    kind, few, enough = (numpy.float64, 15, 17) if is_double else (numpy.float32, 6, 9)
+    text = f"{float(value):.{few}g}"
+    return text if kind(text) == kind(value) else f"{float(value):.{enough}g}"

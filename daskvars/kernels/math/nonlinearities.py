@@ -145,13 +145,13 @@ def fill_elu(xp: ArrayModule, out: Array, x: Array, above: float, below: float) 
 def fill_elu_grad(
     xp: ArrayModule, out: Array, y: Array, dy: Array, above: float, below: float
 ) -> None:
-    """Fill ``out`` with dy * above where y is positive, dy * (y + below) elsewhere."""
+    """Fill ``out`` with dy * above where y is 0 or more, dy * (y + below) elsewhere."""
     kind = out.dtype.type
     at_most(xp, y, 0, out=out)
     out += kind(below)
     if above != below:
         # The mask as a number first: a product with bool goes through small buffers.
-        positive = (y > kind(0)).astype(out.dtype)
+        positive = (y >= kind(0)).astype(out.dtype)
         positive *= kind(above - below)
         out += positive
     out *= dy

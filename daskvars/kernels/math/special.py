@@ -137,16 +137,17 @@ def digamma(xp: ArrayModule, x: Array) -> Array:
 
 
 def polygamma(xp: ArrayModule, order: Array, x: Array) -> Array:
-    """Return the derivative of `digamma` of an integer order, for x > 0; of order 0 digamma itself.
+    """Return the derivative of `digamma` of an integer order; of order 0 digamma itself.
 
     Args:
         order: [...] float, whole numbers from 0 on.
         x: [...] float; broadcast against ``order``.
 
     Returns:
-        Of the dtype of ``x``; NaN for other orders, and where x <= 0 and the order is not 0.
+        Of the dtype of ``x``; NaN for other orders, infinite at the poles x = 0, -1, ... of those
+        above 0.
     """
-    defined = (order == 0) | ((order > 0) & (order == xp.floor(order)) & (x > 0))
+    defined = (order >= 0) & (order == xp.floor(order))
     order, points = xp.where(defined, order, 0), xp.where(defined, x, np.nan)
     value = special_functions(xp).polygamma(order.astype(np.float64), points.astype(np.float64))
     return xp.where((order == 0) & (points == 0), np.nan, value).astype(x.dtype)

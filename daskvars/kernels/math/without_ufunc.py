@@ -74,18 +74,18 @@ def squared_difference(xp: ArrayModule, x: Array, y: Array) -> Array:
 # -- division ----------------------------------------------------------------------------------
 
 
-def _is_integer_division(y: Array) -> bool:
+def _is_integer_division(x: Array, y: Array) -> bool:
     """Return whether the divisor is integer. Raises InvalidArgumentError where it is zero."""
     if y.dtype.kind not in "iu":
         return False
-    if not y.all():
+    if x.size and not y.all():  # else nothing is divided
         raise InvalidArgumentError(None, None, "Integer division by zero")
     return True
 
 
 def floor_divide(xp: ArrayModule, x: Array, y: Array) -> Array:
     """Floor of the quotient."""
-    if _is_integer_division(y):
+    if _is_integer_division(x, y):
         return xp.floor_divide(x, y)
     quotient = xp.divide(x, y)
     return xp.floor(quotient, out=overwriting(quotient))
@@ -93,13 +93,13 @@ def floor_divide(xp: ArrayModule, x: Array, y: Array) -> Array:
 
 def floor_mod(xp: ArrayModule, x: Array, y: Array) -> Array:
     """Remainder with the sign of the divisor."""
-    _is_integer_division(y)
+    _is_integer_division(x, y)
     return xp.remainder(x, y)
 
 
 def truncate_divide(xp: ArrayModule, x: Array, y: Array) -> Array:
     """Quotient rounded towards zero, as C divides."""
-    if not _is_integer_division(y):
+    if not _is_integer_division(x, y):
         quotient = xp.divide(x, y)
         return xp.trunc(quotient, out=overwriting(quotient))
     quotient = xp.floor_divide(x, y)
@@ -109,7 +109,7 @@ def truncate_divide(xp: ArrayModule, x: Array, y: Array) -> Array:
 
 def truncate_mod(xp: ArrayModule, x: Array, y: Array) -> Array:
     """Remainder with the sign of the dividend, as C's."""
-    _is_integer_division(y)
+    _is_integer_division(x, y)
     return xp.fmod(x, y)
 
 

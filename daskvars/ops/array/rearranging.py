@@ -143,7 +143,11 @@ def _sequences(inputs: Sequence[Spec], *, seq_axis: Any, batch_axis: Any) -> Spe
         batch = shape[batch_axis]
         if lengths is not None and not shapes.compatible((batch,), lengths):
             raise ValueError(f"seq_lengths must have {batch} elements, got {lengths[0]}")
-    return inputs[0]
+        if batch is None and lengths is not None:
+            known = list(shape)
+            known[batch_axis] = lengths[0]
+            shape = tuple(known)
+    return Spec(inputs[0].dtype, shape)
 
 
 def _sequence_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:

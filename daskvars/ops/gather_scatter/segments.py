@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, NoGradient, OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Gather, Opaque, Scatter
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
@@ -16,6 +16,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.gather_scatter import gather as gather_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops.array import constant
+from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.math.arithmetic import add, maximum, multiply
@@ -107,10 +108,9 @@ def _extreme_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     return multiply(chosen, gather_or_zero(div_no_nan(dy, count), ids)), None
 
 
-def _product_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
-    """Give for each row the product of the others: rows of zeros are counted apart."""
+def _product_gradient(op: Operation, dy: Tensor, num: Any) -> tuple[Tensor, None]:
+    """Give for each row of `num` segments the product of the others: zeros are counted apart."""
     data, ids = conj(op.inputs[0]), op.inputs[1]
-    num = axes.operand_of(op, "num_segments")
     zero = cast(equal(data, constant.zeros_like(data)), dy.dtype)
     zeros = gather_or_zero(unsorted_segment_sum(zero, ids, num), ids)
     one = constant.ones_like(zeros)
@@ -216,7 +216,7 @@ unsorted_segment_prod = _unsorted_function(
     "N",
     segment.segment_prod,
     "multiply",
-    _product_gradient,
+    lambda op, dy: _product_gradient(op, dy, axes.operand_of(op, "num_segments")),
 )("Multiply the rows of each segment.", "ones", "[10, 3]")
 
 
@@ -224,11 +224,17 @@ def _sums_and_counts(data: Any, segment_ids: Any, num_segments: Any) -> tuple[Te
     """Return the sums of segments, and how many rows each has, at least 1, to divide them by."""
     data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
     total = unsorted_segment_sum(data, ids, num_segments)
-    if data.spec.shape is None or ids.spec.shape is None:
-        raise ValueError("a mean over segments needs data and segment_ids of known rank")
     ones = constant.ones_like(ids, dtype=data.dtype)
     count = maximum(unsorted_segment_sum(ones, ids, num_segments), 1)
-    return total, reshape(count, (-1,) + (1,) * (len(data.spec.shape) - len(ids.spec.shape)))
+    return total, _beside(count, data, ids)
+
+
+def _beside(counts: Tensor, data: Tensor, ids: Tensor) -> Tensor:
+    """Return the number of rows of each segment with as many dimensions as the segments have."""
+    if data.spec.shape is not None and ids.spec.shape is not None:
+        return reshape(counts, (-1,) + (1,) * (len(data.spec.shape) - len(ids.spec.shape)))
+    ones = constant.ones_like(constant.shape(data)[constant.rank(ids) :])
+    return reshape(counts, concat([[-1], ones], 0))
 
 
 def unsorted_segment_mean(
@@ -311,10 +317,7 @@ def _sorted_extreme_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
 def _sorted_mean_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     data, ids = op.inputs
     count = segment_sum(constant.ones_like(ids, dtype=dy.dtype), ids)
-    if data.spec.shape is None:
-        raise ValueError("the gradient of segment_mean needs data of known rank")
-    count = reshape(count, (-1,) + (1,) * (len(data.spec.shape) - 1))
-    return gather_or_zero(div_no_nan(dy, count), ids), None
+    return gather_or_zero(div_no_nan(dy, _beside(count, data, ids)), ids), None
 
 
 SORTED = """{summary}
@@ -334,7 +337,7 @@ Raises:
 
 
 def _sorted_function(
-    name: str, type: str, letter: str, gradient: Callable[..., Any] | NoGradient
+    name: str, type: str, letter: str, gradient: Callable[..., Any]
 ) -> Callable[[str, str], Callable[..., Tensor]]:
     """Define an op; return what gives its function, by its docstring's first line and example."""
     definition = OpDef(
@@ -367,7 +370,12 @@ segment_sum = _sorted_function(
     "Add up the rows of each segment.",
     "segment_sum([1, 2, 3], [0, 0, 1]).numpy().tolist() -> [3, 3]",
 )
-segment_prod = _sorted_function("segment_prod", "SegmentProd", "N", NO_GRADIENT)(
+segment_prod = _sorted_function(
+    "segment_prod",
+    "SegmentProd",
+    "N",
+    lambda op, dy: _product_gradient(op, dy, _num_rows(op.outputs[0])),
+)(
     "Multiply the rows of each segment.",
     "segment_prod([2, 3, 4], [0, 0, 1]).numpy().tolist() -> [6, 4]",
 )

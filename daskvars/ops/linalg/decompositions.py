@@ -45,7 +45,7 @@ def square_matrix(spec: Spec) -> tuple[int | None, ...] | None:
             f"Dimensions must be equal, but are {shape[-2]} and {shape[-1]}: the matrix must be "
             "square"
         )
-    return shape
+    return shape and (*shape[:-2], *shapes.merge(shape[-2:], shape[-2:][::-1]))
 
 
 def _squares(inputs: Sequence[Spec], **attrs: Any) -> Spec:
@@ -135,6 +135,9 @@ def _solved(inputs: Sequence[Spec], **attrs: Any) -> Spec:
             f"Dimensions must be equal: matrices of shape {shapes.show(matrix)} and right-hand "
             f"sides of shape {shapes.show(rhs)} differ in rows or batch"
         )
+    if matrix is not None:
+        columns = None if rhs is None else rhs[-1]
+        rhs = shapes.merge((*matrix[:-1], columns), rhs)
     return Spec(inputs[0].dtype, rhs)
 
 

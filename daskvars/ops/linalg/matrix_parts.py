@@ -135,7 +135,9 @@ def _with_diagonal(inputs: Sequence[Spec]) -> Spec:
             f"a diagonal of shape {shapes.show(diagonal)} does not fit matrices of shape "
             f"{shapes.show(shape)}{_received(shape, diagonal)}"
         )
-    return inputs[0]
+    if shape is None and diagonal is not None:
+        shape = (*diagonal[:-1], None, None)
+    return Spec(inputs[0].dtype, shape)
 
 
 def _set_diagonal_gradient(op: Operation, dy: Tensor) -> Gradients:

@@ -124,7 +124,13 @@ signbit = unary("signbit", "SignBit", "D", "signbit", NO_GRADIENT, infer=compare
     "Return whether the sign of x is minus, also that of -0.0 and NaN.",
     "signbit([1.0, -0.0]) -> [False  True]",
 )
-nextafter = binary("nextafter", "NextAfter", "D", "nextafter", NO_GRADIENT)(
+nextafter = binary(
+    "nextafter",
+    "NextAfter",
+    "D",
+    "nextafter",
+    lambda op, dy: broadcast_gradients(op, dy, constant.zeros_like(dy)),
+)(
     "Return the number that is next to x in the direction of y.",
     "nextafter([1.0, 2.0], [2.0, 0.0]) -> [1.0000001 1.9999999]",
 )

@@ -67,6 +67,10 @@ def _chosen(inputs: Sequence[Spec]) -> Spec:
     return Spec(inputs[1].dtype, shapes.broadcast(*[spec.shape for spec in inputs]))
 
 
+def _chosen_of_one_shape(inputs: Sequence[Spec]) -> Spec:
+    return Spec(inputs[1].dtype, shapes.merge(inputs[1].shape, inputs[2].shape))
+
+
 def split_by(condition: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """Return `value` where `condition` holds and zeros elsewhere, and the other way round."""
     zero = constant.zeros([], value.dtype.base_dtype)
@@ -76,7 +80,7 @@ def split_by(condition: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
 SELECT = elementwise(
     "Select",
     "condition:B, x:T, y:T",
-    infer=_chosen,
+    infer=_chosen_of_one_shape,
     kernel=kernels.select,
     gradient=lambda op, dy: (None, *split_by(op.inputs[0], dy)),
 )

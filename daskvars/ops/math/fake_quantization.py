@@ -14,10 +14,10 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import fake_quantization as kernels
+from daskvars.ops.array.broadcasting import sum_like
 from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.math.comparison import equal, greater, less, logical_and, logical_or, where_v2
-from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.rules.families import elementwise
 from daskvars.surface.signatures import named, with_example
 
@@ -66,9 +66,7 @@ def _gradients(dy: Tensor, x: Tensor, low: Tensor, high: Tensor, **options: Any)
     below = logical_and(less(x, bottom), ~nothing)
     above = logical_and(greater(x, top), ~nothing)
     inside = where_v2(logical_or(below, above), none, dy)
-    shape = low.spec.shape
-    axes = None if shape == () else list(range((x.shape.ndims or 1) - 1))
-    outside = [reduce_sum(where_v2(part, dy, none), axis=axes) for part in (below, above)]
+    outside = [sum_like(where_v2(part, dy, none), low, [x]) for part in (below, above)]
     return [inside, *outside]
 
 

@@ -339,7 +339,7 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Args:
       a: [...] floating, whole numbers from 0 on.
-      x: [...] of the dtype of `a`, positive where `a` is not 0; shapes are broadcast.
+      x: [...] of the dtype of `a`; shapes are broadcast.
       name: name of the operation, by default "Polygamma".
 
     Returns:

@@ -47,7 +47,11 @@ def _biased(inputs: Sequence[Spec], *, _data_format: str) -> Spec:
             f"Dimensions must be equal, but are {value.shape[channel]} and {given[0]}. There "
             "is one bias for each channel of the value"
         )
-    return value
+    if given is None or value.shape[channel] is not None:
+        return value
+    shape = list(value.shape)
+    shape[channel] = given[0]
+    return Spec(value.dtype, tuple(shape))
 
 
 def _bias_gradient(op: Operation, dy: Tensor) -> Gradients:

@@ -32,7 +32,6 @@ NOT_HERE = {
         LinearOperatorHouseholder LinearOperatorInversion LinearOperatorKronecker
         LinearOperatorLowRankUpdate LinearOperatorToeplitz LinearOperatorZeros
     """,
-    "math": "nextafter",
     "nn": """
         avg_pool_v2 collapse_repeated conv_transpose ctc_beam_search_decoder_v2 ctc_loss_v2
         ctc_unique_labels max_pool_v2 quantized_avg_pool quantized_max_pool quantized_relu_x

@@ -86,6 +86,8 @@ def test_integer_division_by_zero_fails_the_run(graph, function):
     x = tf.placeholder(tf.int32, [2])
     with pytest.raises(InvalidArgumentError, match="Integer division by zero"):
         run(function(tf.constant([1, 2]), x), {x: [1, 0]})
+    nothing = function(tf.zeros([0, 2], tf.int32), x)  # none of it is divided
+    assert run(nothing, {x: [1, 0]}).shape == (0, 2)
 
 
 def test_div_no_nan(graph):
@@ -264,6 +266,12 @@ def test_polygamma_values(graph):
     order = tf.constant([0.0, 1.0, 2.0], tf.float64)
     wanted = [-np.euler_gamma, np.pi**2 / 6, -2.4041138063191885]
     np.testing.assert_allclose(run(dv.polygamma(order, 1.0)), wanted, rtol=1e-13)
+    # psi1(x) + psi1(1 - x) = (pi / sin(pi x))^2, and psi1 is the gradient of digamma.
+    x = tf.constant([-1.3, -0.5, 0.3, -1.0], tf.float64)
+    slope = run(tf.gradients(tf.digamma(x), x)[0])
+    reflected = (np.pi / np.sin(np.pi * run(x[:3]))) ** 2 - run(dv.polygamma(1.0, 1.0 - x[:3]))
+    np.testing.assert_allclose(slope[:3], reflected, rtol=1e-12)
+    assert slope[3] == np.inf
 
 
 # -- sums --------------------------------------------------------------------------------------

@@ -63,6 +63,17 @@ def test_a_convolution_of_integers_is_that_of_the_numbers(limits):
     np.testing.assert_allclose(sums.output.numpy() * level, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(), None])
+def test_the_gradient_of_limits_has_their_shape(shape):
+    with tf.Graph().as_default(), tf.Session() as session:
+        low, high = (tf.placeholder(tf.float32, shape) for _ in range(2))
+        x = tf.constant([[-2.0, 0.0], [3.0, 4.0]])
+        found = tf.gradients(tf.fake_quant_with_min_max_vars(x, low, high), [low, high])
+        given = {low: -1.0, high: 2.0}
+        np.testing.assert_array_equal(session.run(found, given), [1.0, 2.0], strict=False)
+        assert [value.shape for value in session.run(found, given)] == [(), ()]
+
+
 def test_what_cannot_be_is_refused():
     with pytest.raises(TypeError, match=r"T must be one of qint16.*got int32"):
         dv.quantization.quantize([1.0], 0.0, 1.0, dv.int32)

@@ -97,3 +97,11 @@ def test_wrong_dtypes_are_refused():
         ops.relu([True])
     with pytest.raises(TypeError, match="int32"):
         ops.elu([1, 2])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_slope_of_selu_at_zero_is_that_from_above(dtype):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([0.0, -0.0, 1e-3, -1e-3], dtype)
+        slope = session.run(tf.gradients(tf.nn.selu(x), x)[0])
+    assert_allclose(slope, [1.0507010] * 3 + [1.7563421], rtol=1e-6)

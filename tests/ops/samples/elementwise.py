@@ -111,7 +111,7 @@ BINARY = [
     Sample("Maximum", dv.maximum, ROW, (0, 1)),
     Sample("Minimum", dv.minimum, COLUMN, (0, 1)),
     Sample("Atan2", dv.atan2, POSITIVE, (0, 1)),
-    Sample("NextAfter", nextafter, COLUMN),
+    Sample("NextAfter", nextafter, COLUMN, (0, 1)),
     Sample("Polygamma", dv.polygamma, (np.array([[1.0], [2.0]]), floats(2, 3, low=0.5)), (1,)),
     Sample("LogicalAnd", dv.logical_and, (bools(5), bools(5))),
     Sample("LogicalOr", dv.logical_or, (bools(5), bools(5))),

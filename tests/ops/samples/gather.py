@@ -246,7 +246,7 @@ FOLDED = [
     Sample("SegmentMean", segments.segment_mean, (ROWS, ORDERED), (0,)),
     Sample("SegmentMax", segments.segment_max, (ROWS, ORDERED), (0,)),
     Sample("SegmentMin", segments.segment_min, (ROWS, ORDERED), (0,)),
-    Sample("SegmentProd", segments.segment_prod, (ROWS, ORDERED)),
+    Sample("SegmentProd", segments.segment_prod, (WITH_ZEROS, ORDERED), (0,)),
 ]
 
 SORTED = [

@@ -156,6 +156,8 @@ def _normalized(inputs: Sequence[Spec], *, data_format: str, **attrs: Any) -> Sp
             raise ValueError(f"Shape must be rank 1 but is rank {len(spec.shape)}: {what}")
         size = None if spec.shape is None else spec.shape[0]
         check_equal(channels(image, data_format), size, f"channels of the input and {what}")
+        if size is not None:
+            image = (image[0], size, *image[2:]) if data_format == "NCHW" else (*image[:-1], size)
     return Spec(inputs[0].dtype, image)
 
 
