@@ -53,7 +53,7 @@ from daskvars.dtypes import string
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.remote.tasks.opened_files import PathName
+from daskvars.kernels.opened_files import PathName
 from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import with_arguments_of_method
 

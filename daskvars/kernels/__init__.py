@@ -18,7 +18,7 @@ Rooms are those of `ops`, and a file has the name that its ops have there: ``mat
 reductions), ``array`` (elements in another arrangement), ``gather_scatter`` (by index), ``linalg``,
 ``image``, ``nn``, ``random``, ``sparse``, ``control`` (branches, loops, lists, checks, what is
 printed), ``signal``, ``strings``, ``string_hashes``, ``string_coding``, ``tensor_protos``,
-``parsing`` and the ``example_protos`` that it reads, ``files``, ``summaries``;
-``optional_packages`` are those that some of them need. They are strung together into one function
-for each task in `daskvars.remote.regions`.
+``parsing`` and the ``example_protos`` that it reads, ``files`` and ``opened_files``, by which all
+are opened, ``summaries``; ``optional_packages`` are those that some of them need. They are strung
+together into one function for each task in `daskvars.remote.regions`.
 """

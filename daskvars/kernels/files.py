@@ -11,21 +11,7 @@ import numpy
 
 from daskvars.backend import ArrayModule
 from daskvars.device_array import host_kernel
-from daskvars.errors import NotFoundError, OpError, PermissionDeniedError, UnknownError
-
-_ERRORS: list[tuple[type[OSError], type[OpError]]] = [
-    (FileNotFoundError, NotFoundError),
-    (PermissionError, PermissionDeniedError),
-]
-
-
-def _opened(path: str, mode: str) -> Any:
-    return fsspec.open(path, mode) if "://" in path else open(path, mode)
-
-
-def _failed(path: str, error: OSError) -> OpError:
-    kind = next((ours for theirs, ours in _ERRORS if isinstance(error, theirs)), UnknownError)
-    return kind(None, None, f"{path}; {error.strerror or error}")
+from daskvars.kernels.opened_files import as_errors, opened
 
 
 @host_kernel
@@ -33,11 +19,8 @@ def read(xp: ArrayModule, filename: Any) -> numpy.ndarray:
     """Give what is in a file. Raises NotFoundError if there is none."""
     path = os.fsdecode(filename.item())
     found = numpy.empty((), object)
-    try:
-        with _opened(path, "rb") as file:
-            found[()] = file.read()
-    except OSError as error:
-        raise _failed(path, error) from error
+    with as_errors(path), opened(path) as file:
+        found[()] = file.read()
     return found
 
 
@@ -45,13 +28,11 @@ def read(xp: ArrayModule, filename: Any) -> numpy.ndarray:
 def write(xp: ArrayModule, filename: Any, contents: Any) -> tuple:
     """Write a file, and the folders that it is in."""
     path = os.fsdecode(filename.item())
-    try:
+    with as_errors(path):
         if "://" not in path:
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with _opened(path, "wb") as file:
+        with opened(path, "wb") as file:
             file.write(contents.item())
-    except OSError as error:
-        raise _failed(path, error) from error
     return ()
 
 

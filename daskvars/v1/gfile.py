@@ -25,7 +25,7 @@ from daskvars.errors import (
     NotFoundError,
     UnimplementedError,
 )
-from daskvars.remote.tasks.opened_files import PathName, as_errors
+from daskvars.kernels.opened_files import PathName, as_errors
 from daskvars.surface.one_line import ShownByArguments
 
 __all__ = [

@@ -18,9 +18,9 @@ from daskvars.data.nodes.files import names_like
 from daskvars.data.nodes.mapping import AUTOTUNE
 from daskvars.data.records.tfrecords import compression_of
 from daskvars.dtypes import DType, float32, float64, int32, int64, string
+from daskvars.kernels.opened_files import opened_plain
 from daskvars.ops.array.constant import constant
 from daskvars.ops.parsing import decode_csv, parse_example
-from daskvars.remote.tasks.opened_files import opened_plain
 from daskvars.surface.accepted import accepts
 
 

@@ -15,8 +15,8 @@ from daskvars.data.nodes.ordering import Cached
 from daskvars.data.records.tfrecords import TFRecordWriter
 from daskvars.errors import AlreadyExistsError
 from daskvars.graph.sparse_tensor import SparseTensorValue
+from daskvars.kernels.opened_files import opened
 from daskvars.kernels.tensor_protos import decode, encode
-from daskvars.remote.tasks.opened_files import opened
 from daskvars.remote.tasks.tfrecord_reader import RecordReader
 
 

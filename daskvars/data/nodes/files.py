@@ -30,8 +30,8 @@ from daskvars.errors import DataLossError, InvalidArgumentError, OpError
 from daskvars.execution.engine.executors import active_client
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
+from daskvars.kernels.opened_files import opened, opened_plain
 from daskvars.remote.tasks.element_tasks import gathered_records, indexed
-from daskvars.remote.tasks.opened_files import opened, opened_plain
 from daskvars.remote.tasks.record_blocks import (
     Format,
     Index,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 from daskvars.errors import FailedPreconditionError
-from daskvars.remote.tasks.opened_files import PathName, opened
+from daskvars.kernels.opened_files import PathName, opened
 from daskvars.remote.tasks.tfrecord_reader import LENGTH, SUM, RecordReader, masked
 from daskvars.surface.one_line import ShownByArguments
 

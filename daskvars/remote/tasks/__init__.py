@@ -10,7 +10,7 @@
 - ``row_tasks``: rows of stored arrays, for the parts of batches.
 - ``element_tasks``: rows and records anywhere in blocks, and functions of them;
   ``record_blocks``: files of lines and records cut in blocks; ``tfrecord_reader``: what is in a
-  TFRecord file; ``opened_files``: files anywhere, decompressed.
+  TFRecord file.
 - ``chunk_tasks``: stored chunks written from blocks, and blocks loaded where they were lost.
 
 A task carries names, numbers and keys; programs and constants travel once and are depended on. So a

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from daskvars.errors import DataLossError, InvalidArgumentError, OpError
-from daskvars.remote.tasks.opened_files import as_errors, opened
+from daskvars.kernels.opened_files import as_errors, opened
 from daskvars.remote.tasks.tfrecord_reader import RecordReader
 
 BLOCK_BYTES = 1 << 18  # about, of a block of records: what a worker reads and keeps as one

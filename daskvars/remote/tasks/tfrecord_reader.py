@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import google_crc32c
 
 from daskvars.errors import DataLossError
-from daskvars.remote.tasks.opened_files import PathName, as_errors, opened_plain
+from daskvars.kernels.opened_files import PathName, as_errors, opened_plain
 from daskvars.state.external.tensorflow import tables
 
 RECORD_BYTES = 16  # of a record besides its own

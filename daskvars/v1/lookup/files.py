@@ -9,7 +9,7 @@ import numpy
 
 from daskvars.dtypes import DType, string
 from daskvars.errors import InvalidArgumentError, OutOfRangeError
-from daskvars.remote.tasks.opened_files import opened
+from daskvars.kernels.opened_files import opened
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
 

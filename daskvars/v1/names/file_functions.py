@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from daskvars.errors import OpError
-from daskvars.remote.tasks.opened_files import PathName
+from daskvars.kernels.opened_files import PathName
 from daskvars.v1 import gfile
 from daskvars.v1.gfile import GFile
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from daskvars.errors import DataLossError, UnimplementedError
-from daskvars.remote.tasks.opened_files import opened
+from daskvars.kernels.opened_files import opened
 
 MAGIC, VERSION = 0xBEEFC0DE, 1
 _META = struct.Struct("<16xIIQQ")  # after the header: magic, version, address, size of the map

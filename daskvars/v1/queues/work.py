@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.remote.tasks.opened_files import opened
+from daskvars.kernels.opened_files import opened
 from daskvars.remote.tasks.tfrecord_reader import RecordReader
 
 Record = tuple[bytes, bytes]  # key and value
