@@ -29,103 +29,21 @@ from functools import partial, wraps
 from typing import Any, ClassVar, TypeVar
 
 from dask._expr import Expr
-from dask._task_spec import DataNode, Task, TaskRef, convert_legacy_graph
+from dask._task_spec import DataNode as DataNode
+from dask._task_spec import Task, convert_legacy_graph
+from dask._task_spec import TaskRef as TaskRef
 from dask.sizeof import sizeof
-from distributed import (
-    Client,
-    Future,
-    Reschedule,
-    Scheduler,
-    Status,
-    Worker,
-    WorkerPlugin,
-    get_worker,
-)
+from distributed import Client, Future, Scheduler, Status, Worker, WorkerPlugin, get_worker
+from distributed import Reschedule as Reschedule
 from distributed.client import _current_client, _get_global_client, _global_clients
 from distributed.metrics import context_meter
 from distributed.protocol import pickle, to_serialize
-from distributed.scheduler import KilledWorker, NoValidWorkerError
+from distributed.scheduler import KilledWorker as KilledWorker
+from distributed.scheduler import NoValidWorkerError
 from distributed.spans import Span, SpansSchedulerExtension, SpansWorkerExtension
 from distributed.worker import thread_state
 from distributed.worker_state_machine import GatherDepSuccessEvent, RemoveReplicasEvent
 from distributed.worker_state_machine import TaskState as WorkerTask
-
-__all__ = [
-    "SCOPES_SECONDS",
-    "DataNode",
-    "KilledWorker",
-    "LineagePlugin",
-    "NoValidWorkerError",
-    "Reschedule",
-    "RunGraph",
-    "Task",
-    "TaskRef",
-    "add_figures",
-    "add_handler",
-    "add_routes",
-    "add_scheduler_stream_handler",
-    "add_stream_handler",
-    "add_to_dashboard",
-    "add_to_report",
-    "add_worker_handler",
-    "ask_scheduler",
-    "ask_worker",
-    "before_close",
-    "call_handler",
-    "call_soon",
-    "current_client",
-    "current_key",
-    "data_bytes",
-    "delay_releases",
-    "drop_references",
-    "fail_task",
-    "finished_result",
-    "forget_lineage",
-    "found_in_report",
-    "futures_of",
-    "give_to_worker",
-    "give_up_on",
-    "groups_page",
-    "has_dashboard",
-    "hold_keys",
-    "is_computed_again",
-    "limit_of_process",
-    "locations",
-    "on_loop",
-    "once_per_client",
-    "pickle",
-    "read_back_aligned",
-    "refer_inputs",
-    "refer_to_inputs",
-    "release_keys",
-    "remeasure",
-    "remove_figures",
-    "remove_worker_handler",
-    "replace_lineage",
-    "report_promptly",
-    "run_on_loop",
-    "run_unbound_tasks",
-    "send_event",
-    "send_promptly",
-    "send_to_scheduler",
-    "send_to_workers",
-    "show_data",
-    "show_scopes",
-    "show_seconds",
-    "span_scopes",
-    "speak_promptly",
-    "spill_one",
-    "stranded_error",
-    "stranded_tasks",
-    "take_data",
-    "task_functions",
-    "tell_given",
-    "tell_scheduler",
-    "to_serialize",
-    "unrepeatable_inputs",
-    "waiting_tasks",
-]
-
 
 logger = logging.getLogger("daskvars")
 T = TypeVar("T")
