@@ -27,7 +27,7 @@ from daskvars.dtypes import variant
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.gradient_registry import gradient_of
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT
-from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.indexed_slices import Gradient, IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.graph.scopes.name_scope import entered_graph
@@ -43,8 +43,6 @@ from daskvars.ops.control.tensor_lists import list_sum
 from daskvars.ops.gather_scatter.sparse_gradients import densify, sum_of_slices
 from daskvars.ops.math.arithmetic import add_n
 from daskvars.surface.accepted import accepts
-
-Gradient = Tensor | IndexedSlices
 
 
 class AggregationMethod:

@@ -12,7 +12,7 @@ from daskvars.data.nodes.node import Node
 from daskvars.dtypes import int64, string
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
-from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.graph.tensor import Tensor, TensorLike, is_tensor_like
 from daskvars.ops.random.distributions import get_seed
 from daskvars.shapes import Shape
 
@@ -67,7 +67,7 @@ def padded_shapes_of(node: Node, given: Any) -> list[Shape | Tensor]:
 
 
 def _padded_shape(item: Any) -> Shape | Tensor:
-    if isinstance(item, Tensor) or hasattr(item, "_as_graph_element"):
+    if is_tensor_like(item):
         tensor = convert_to_tensor(item)
         known = constant_value(tensor)
         if known is None:

@@ -96,6 +96,11 @@ _Index: TypeAlias = int | slice | EllipsisType | WithOperators | SupportsArray |
 SliceLike: TypeAlias = _Index | tuple[_Index, ...]
 
 
+def is_tensor_like(value: Any) -> bool:
+    """Return whether a value is a tensor, or is taken as one: a variable, or a program's own."""
+    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
+
+
 class Tensor(WithOperators, ShownInNotebooks):
     """A symbolic array: the `index`-th output of `op`.
 

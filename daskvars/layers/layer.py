@@ -28,7 +28,7 @@ from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.variables.colocation import building_in, colocate_with, owner
 from daskvars.variables.initializers import InitializerLike
-from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable, parts_of
 from daskvars.variables.scopes.variable_scope import VariableScope, get_variable, variable_scope
 from daskvars.variables.scopes.variable_store import default_store
 from daskvars.variables.synchronization import (
@@ -203,7 +203,7 @@ class Layer(ShownByArguments, LayerLosses):
         known = set(map(identity, trained + rest))
         for variable in held:
             if identity(variable) not in known:
-                is_trained = getattr(_parts(variable)[0], "trainable", False)
+                is_trained = getattr(parts_of(variable)[0], "trainable", False)
                 (trained if is_trained else rest).append(variable)
         return trained, rest
 
@@ -306,7 +306,7 @@ class Layer(ShownByArguments, LayerLosses):
             return variable
         if program.is_eager and not self._is_functional:
             default_store(program).forget(variable)
-        parts = _parts(variable)
+        parts = parts_of(variable)
         if regularizer is not None and parts[0].op.id >= before:  # shared ones have their loss
             for part in parts:
                 self._regularize(name, part, regularizer)
@@ -314,8 +314,11 @@ class Layer(ShownByArguments, LayerLosses):
         is_trained = trainable and (getattr(parts[0], "trainable", False) or not self.trainable)
         return self._added(name, variable, is_trained)
 
-    def _added(self, name: str, variable: Any, is_trained: bool) -> Any:
+    def _keep(self, variable: Any, is_trained: bool) -> None:
         (self._trainable_weights if is_trained else self._non_trainable_weights).append(variable)
+
+    def _added(self, name: str, variable: Any, is_trained: bool) -> Any:
+        self._keep(variable, is_trained)
         self._weights_by_name[name] = variable
         if not self._is_building:
             self._resume_restores()
@@ -509,10 +512,6 @@ def _check_floating(dtype: Any, what: str, advice: str) -> None:
             f"{what} must be floating, but is {dtype.base_dtype.name}; {advice}, as in "
             "cast(x, float32)"
         )
-
-
-def _parts(variable: Any) -> list[Any]:
-    return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
 
 
 def _tensors(inputs: Any) -> Any:

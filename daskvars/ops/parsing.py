@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -435,26 +435,31 @@ def _parse(
     keys = sorted(whole)
     declared = [_declared(key, whole[key]) for key in keys]
     defaults = [default for kind, _, _, default in declared if kind != kernels.SPARSE]
-    found = iter(
-        apply(
-            PARSE_EXAMPLE,
-            text,
-            convert_to_tensor([] if example_names is None else example_names, string, name="names"),
-            *defaults,
-            name=name,
-            keys=tuple(keys),
-            kinds=tuple(kind for kind, _, _, _ in declared),
-            dtypes=tuple(dtype for _, dtype, _, _ in declared),
-            shapes=tuple(shape for _, _, shape, _ in declared),
-        )
+    kinds = tuple(kind for kind, _, _, _ in declared)
+    found = apply(
+        PARSE_EXAMPLE,
+        text,
+        convert_to_tensor([] if example_names is None else example_names, string, name="names"),
+        *defaults,
+        name=name,
+        keys=tuple(keys),
+        kinds=kinds,
+        dtypes=tuple(dtype for _, dtype, _, _ in declared),
+        shapes=tuple(shape for _, _, shape, _ in declared),
     )
-    parts = {
-        key: SparseTensor(next(found), next(found), next(found))
-        if kind == kernels.SPARSE
-        else next(found)
-        for key, (kind, _, _, _) in zip(keys, declared, strict=True)
-    }
+    parts = dict(zip(keys, _values(found, kinds), strict=True))
     return {key: _merged(key, features[key], parts) for key in sorted(features)}
+
+
+def _values(found: Iterable[Tensor], kinds: Iterable[str]) -> list[Tensor | SparseTensor]:
+    """Return the value of each feature: a sparse one was found as three tensors."""
+    parts = iter(found)
+    return [
+        SparseTensor(next(parts), next(parts), next(parts))
+        if kind == kernels.SPARSE
+        else next(parts)
+        for kind in kinds
+    ]
 
 
 def _with_parts(features: Mapping[str, Any]) -> dict[str, Any]:
@@ -580,26 +585,20 @@ def parse_single_sequence_example(
     frames = [_declared_frames(key, sequence[key]) for key in sorted(sequence)]
     entries = [(kind, dtype, shape) for kind, dtype, shape, _ in declared] + frames
     names = [*keys, *sorted(sequence)]
-    found = iter(
-        apply(
-            PARSE_SEQUENCE,
-            convert_to_tensor(serialized, string, name="serialized"),
-            convert_to_tensor("" if example_name is None else example_name, string),
-            *defaults,
-            name=name,
-            keys=tuple(names),
-            kinds=tuple(kind for kind, _, _ in entries),
-            dtypes=tuple(dtype for _, dtype, _ in entries),
-            shapes=tuple(shape for _, _, shape in entries),
-            num_context=len(keys),
-        )
+    kinds = tuple(kind for kind, _, _ in entries)
+    found = apply(
+        PARSE_SEQUENCE,
+        convert_to_tensor(serialized, string, name="serialized"),
+        convert_to_tensor("" if example_name is None else example_name, string),
+        *defaults,
+        name=name,
+        keys=tuple(names),
+        kinds=kinds,
+        dtypes=tuple(dtype for _, dtype, _ in entries),
+        shapes=tuple(shape for _, _, shape in entries),
+        num_context=len(keys),
     )
-    values = [
-        SparseTensor(next(found), next(found), next(found))
-        if kind == kernels.SPARSE
-        else next(found)
-        for kind, _, _ in entries
-    ]
+    values = _values(found, kinds)
     parts = dict(zip(keys, values[: len(keys)], strict=True))
     return (
         {key: _merged(key, context[key], parts) for key in sorted(context)},

@@ -25,7 +25,7 @@ from daskvars.surface.signatures import Argument, Family
 from daskvars.variables.partitions.slices import PartitionInfo
 
 # Standard deviation of a standard normal cut at two: scipy.stats.truncnorm.std(-2, 2).
-_TRUNCATED_STDDEV = 0.87962566103423978
+TRUNCATED_STDDEV = 0.87962566103423978
 
 
 # What makes a variable's first value: a function of shape and dtype (an `Initializer` or its class,
@@ -340,7 +340,7 @@ class VarianceScaling(Initializer):
         stddev = math.sqrt(variance)
         if self.distribution == "untruncated_normal":
             return random.random_normal(shape, 0.0, stddev, dtype, self.seed)
-        return random.truncated_normal(shape, 0.0, stddev / _TRUNCATED_STDDEV, dtype, self.seed)
+        return random.truncated_normal(shape, 0.0, stddev / TRUNCATED_STDDEV, dtype, self.seed)
 
 
 @ARGUMENTS.documents()

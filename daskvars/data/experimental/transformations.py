@@ -14,7 +14,7 @@ from daskvars.data.nodes.ignoring import Ignoring
 from daskvars.data.nodes.mapping import AUTOTUNE
 from daskvars.data.nodes.scanning import Scanned, TakenWhile, Unique
 from daskvars.dtypes import int64, to_numpy
-from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.graph.tensor import Tensor, TensorLike, is_tensor_like
 from daskvars.surface.accepted import accepts
 
 Transformation = Callable[[Dataset], Dataset]
@@ -219,7 +219,7 @@ def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformat
 
 
 def _row_shape(given: Any) -> Any:
-    if isinstance(given, Tensor) or hasattr(given, "_as_graph_element"):
+    if is_tensor_like(given):
         return as_component(given)
     sizes: Sequence[Any] = given.as_list() if hasattr(given, "as_list") else given
     return numpy.array([-1 if n is None else int(n) for n in sizes], numpy.int64)

@@ -24,7 +24,7 @@ from daskvars.execution.engine.values.checked_feeds import dask_array
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, is_tensor_like
 from daskvars.shapes import Shape, TensorShape
 
 Element = tuple[Any, ...]
@@ -164,7 +164,7 @@ def as_component(value: Any) -> Any:
         return sparse_value(*value)
     if isinstance(value, zarr.Array):
         return value
-    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element") or _has_tensors(value):
+    if is_tensor_like(value) or _has_tensors(value):
         tensor = convert_to_tensor(value)
         return to_numpy(tensor.numpy()) if hasattr(tensor, "numpy") else tensor
     return _of_dask(value) if dask.is_dask_collection(value) else to_numpy(value)
@@ -185,10 +185,7 @@ def _has_tensors(value: Any) -> bool:
     """Return whether a list is of tensors, which together are one."""
     if not isinstance(value, list):
         return False
-    return any(
-        isinstance(item, Tensor) or hasattr(item, "_as_graph_element") or _has_tensors(item)
-        for item in value
-    )
+    return any(is_tensor_like(item) or _has_tensors(item) for item in value)
 
 
 def sparse_value(indices: Any, values: Any, dense_shape: Any) -> SparseTensorValue:

@@ -15,9 +15,14 @@ from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.constant import zeros
 from daskvars.shapes import ShapeLike, as_tuple, is_known, show
 from daskvars.surface.required import required
-from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import parts_of
 from daskvars.variables.scopes.scope_stack import VariableScope, get_variable_scope
 from daskvars.variables.scopes.variable_scope import variable_scope
+
+
+def known_number(value: Any) -> Any:
+    """Return a number, None for a tensor of which it is not known before the run."""
+    return constant_value(value) if isinstance(value, Tensor) else value
 
 
 def batch_zeros(size: Any, batch_size: TensorLike, dtype: DTypeLike) -> Tensor:
@@ -31,7 +36,7 @@ def batch_zeros(size: Any, batch_size: TensorLike, dtype: DTypeLike) -> Tensor:
     sizes = as_tuple(size)
     if not is_known(sizes):
         raise ValueError(f"The sizes of states and outputs must be known, got {show(sizes)}")
-    known: Any = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+    known = known_number(batch_size)
     if known is not None:
         return zeros([int(known), *sizes], dtype)
     result = zeros([batch_size, *sizes], dtype)
@@ -90,11 +95,7 @@ class RNNCell(Layer):
         """Get a variable, and keep it as one of the cell's."""
         variable = getter(*args, **kwargs)
         if not self._has_made(variable):
-            part = next(iter(variable)) if isinstance(variable, PartitionedVariable) else variable
-            is_trained = getattr(part, "trainable", False)
-            (self._trainable_weights if is_trained else self._non_trainable_weights).append(
-                variable
-            )
+            self._keep(variable, getattr(parts_of(variable)[0], "trainable", False))
         return variable
 
     def build(self, input_shape: ShapeLike) -> None:

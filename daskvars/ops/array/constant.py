@@ -75,11 +75,12 @@ def constant(
     """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
     name = name.decode() if isinstance(name, bytes) else name
-    if not isinstance(value, bool | int | float | complex | str | bytes | list | tuple):
+    is_plain = isinstance(value, bool | int | float | complex | str | bytes | list | tuple)
+    if not is_plain:
         value, chunks = _from_elsewhere(value, chunks, shape, name)
     label = None if name is None or name == "Const" else name.strip("/")
     array = dtypes.to_numpy(value, wanted, label)
-    if not isinstance(value, bool | int | float | complex | str | bytes | list | tuple):
+    if not is_plain:
         array = numpy.array(array, order="C")  # the caller may write into what was given
     if shape is not None:
         array = _filled_up(array, shapes.as_tuple(shape), verify_shape)

@@ -11,7 +11,7 @@ from daskvars.graph import nest
 from daskvars.graph.definitions.opdef import without_gradient
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
-from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.graph.tensor import Operation, TensorLike, is_tensor_like
 from daskvars.kernels.control import printing as print_kernels
 from daskvars.ops.rules.shapes import no_results
 
@@ -63,7 +63,7 @@ def print_(
             "Output stream must be sys.stderr, sys.stdout or 'file://<path>', but got "
             f"{output_stream!r}"
         )
-    data = [leaf for leaf in nest.flatten(list(inputs)) if _is_tensor(leaf)]
+    data = [leaf for leaf in nest.flatten(list(inputs)) if is_tensor_like(leaf)]
     text = sep.join(map(_template, inputs))
     return apply_op(
         PRINT_V2,
@@ -87,9 +87,5 @@ def _template(value: Any) -> str:
     """Return the text of an argument, with a mark for each tensor in it."""
     if isinstance(value, str):
         return value.replace("\0", "")
-    marked = nest.map_structure(lambda leaf: _Field() if _is_tensor(leaf) else leaf, value)
+    marked = nest.map_structure(lambda leaf: _Field() if is_tensor_like(leaf) else leaf, value)
     return pprint.pformat(marked)
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")

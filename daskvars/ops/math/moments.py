@@ -113,7 +113,7 @@ def moments(
     keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
     with name_scope(name, "moments", [x]):
         x = convert_to_tensor(x, name="x")
-        wide = cast(x, dtypes.float32) if x.dtype.base_dtype is dtypes.float16 else x
+        wide = _wide(x)
         mean = reduce_mean(wide, axes, keepdims=True, name="mean")
         # The gradient by the mean is zero: the distances from it add up to nothing.
         distances = squared_difference(wide, reshaping.stop_gradient(mean))
@@ -122,6 +122,10 @@ def moments(
             mean = reshaping.squeeze(mean, axes, name="Squeeze")
             variance = reshaping.squeeze(variance, axes, name="Squeeze_1")
         return cast(mean, x.dtype), cast(variance, x.dtype)
+
+
+def _wide(x: Tensor) -> Tensor:
+    return cast(x, dtypes.float32) if x.dtype.base_dtype is dtypes.float16 else x
 
 
 def weighted_moments(
@@ -152,7 +156,7 @@ def weighted_moments(
     keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
     with name_scope(name, "weighted_moments", [x, frequency_weights]):
         x = convert_to_tensor(x, name="x")
-        wide = cast(x, dtypes.float32) if x.dtype.base_dtype is dtypes.float16 else x
+        wide = _wide(x)
         weights = convert_to_tensor(frequency_weights, name="frequency_weights")
         # The weights count once for each element that they are broadcast to.
         weights = add(cast(weights, wide.dtype), constant.zeros_like(wide))

@@ -27,7 +27,7 @@ from daskvars import dtypes
 from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.graph.tensor import Tensor, TensorLike, is_tensor_like
 from daskvars.ops.array import constant, joining, rearranging, repeating, reshaping, transposing
 from daskvars.ops.gather_scatter import searching, sorting, spreading
 from daskvars.ops.gather_scatter.gather import gather
@@ -57,7 +57,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
       TypeError: the function, the method of it, or an option is not known.
     """
     out = options.get("out", ())
-    if out and not any(map(_is_symbolic, out)):
+    if out and not any(map(is_tensor_like, out)):
         return getattr(ufunc, method)(*map(_array, inputs), **options)
     if method != "__call__":
         raise TypeError(_refusal(f"{ufunc.__name__}.{method}", self))
@@ -105,12 +105,8 @@ def _refusal(name: str, tensor: Any, how: str = "") -> str:
     )
 
 
-def _is_symbolic(value: Any) -> bool:
-    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
-
-
 def _array(value: Any) -> Any:
-    return numpy.asarray(value) if _is_symbolic(value) else value
+    return numpy.asarray(value) if is_tensor_like(value) else value
 
 
 # -- ufuncs ----------------------------------------------------------------------------------------
@@ -133,7 +129,7 @@ def _floating(a: Any, *others: Any) -> Tensor:
 
 
 def _dtype_of(*values: Any) -> Any:
-    symbolic = next(value for value in values if _is_symbolic(value))
+    symbolic = next(value for value in values if is_tensor_like(value))
     return dtypes.as_dtype(symbolic.dtype).base_dtype
 
 

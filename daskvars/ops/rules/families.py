@@ -16,7 +16,7 @@ from daskvars.graph.definitions.opdef import NoGradient, OpDef, opdef
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.sparse_tensor import SparseTensor
-from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.graph.tensor import Operation, Tensor, TensorLike, is_tensor_like
 from daskvars.ops.rules.axes import operand_of
 from daskvars.ops.rules.shapes import broadcasted, like_first
 from daskvars.surface.signatures import named, with_example
@@ -194,7 +194,7 @@ def binary(
 def dtype_of(*values: Any) -> DType | None:
     """Return the dtype of the first tensor or variable; data takes the dtype that it meets."""
     for value in values:
-        if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+        if is_tensor_like(value):
             return as_dtype(value.dtype).base_dtype
     return None
 

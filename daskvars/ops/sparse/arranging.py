@@ -138,7 +138,7 @@ def split(
         size = sp.dense_shape[axis]
         share, left = size // num_split, size % num_split
         found: list[SparseTensor] = []
-        unit = constant.constant([int(i == axis % rank) for i in range(rank)], int64)
+        unit = _unit(sp, axis, rank)
         begin: Any = constant.constant(0, int64)
         for number in range(num_split):
             width = share + cast(less(constant.constant(number, int64), left), int64)

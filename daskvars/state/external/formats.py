@@ -16,7 +16,6 @@ from functools import partial
 import numpy as np
 
 from daskvars.errors import OpError
-from daskvars.state.external.numpy_files import DTYPES as NPZ_DTYPES
 from daskvars.state.external.numpy_files import open_npz, write_npz
 from daskvars.state.external.safetensors_files import DTYPES as SAFETENSORS_DTYPES
 from daskvars.state.external.safetensors_files import (
@@ -29,6 +28,7 @@ from daskvars.state.external.tensorflow.writing import DTYPES as TENSORFLOW_DTYP
 from daskvars.state.external.tensorflow.writing import write_tensorflow
 from daskvars.state.failures import invalid, not_found, store_failure
 from daskvars.state.format.assembly import Load
+from daskvars.state.format.encoding import AS_NAMED
 from daskvars.state.format.grids import Index
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.stores.addresses import INDEX_SUFFIX, open_zarr_store, tensorflow_prefix
@@ -91,7 +91,7 @@ FORMATS = {
             in_one_file(write_safetensors),
             check_installed,
         ),
-        ExternalFormat("npz", (".npz",), NPZ_DTYPES, open_npz, in_one_file(write_npz)),
+        ExternalFormat("npz", (".npz",), AS_NAMED, open_npz, in_one_file(write_npz)),
         ExternalFormat(
             "tensorflow",
             (".ckpt", INDEX_SUFFIX),

@@ -15,11 +15,6 @@ from daskvars.state.format.assembly import Load
 from daskvars.state.format.grids import Index
 from daskvars.state.format.manifest import VariableRecord
 
-DTYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "complex64", "complex128"),
-)
-
 MAX_DEFLATION = 1100
 """Bytes that one compressed byte stands for at most: deflate reaches 1032."""
 

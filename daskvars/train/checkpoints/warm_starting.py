@@ -11,7 +11,7 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.train.checkpoints.vocabularies import begin_with_words
 from daskvars.variables.colocation import owner
-from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable, parts_of
 from daskvars.variables.variable import Variable
 
 logger = logging.getLogger("daskvars")
@@ -107,7 +107,7 @@ def _by_name(variables: Iterable[Any]) -> dict[str, list[Variable]]:
     """Return variables by their names; the parts of a partitioned one by the name of the whole."""
     found: dict[str, list[Variable]] = {}
     for given in variables:
-        for variable in given if isinstance(given, PartitionedVariable) else [given]:
+        for variable in parts_of(given):
             part = variable._get_save_slice_info()
             parts = found.setdefault(variable.op.name if part is None else part.full_name, [])
             if not is_among(variable, parts):

@@ -14,7 +14,7 @@ from daskvars.backpropagation import gradients, why_none
 from daskvars.dtypes import DType, bfloat16, float16, float32, float64
 from daskvars.execution.tape import GradientTape
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.indexed_slices import Gradient, IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
@@ -39,7 +39,6 @@ EAGER_CAUSES = (
     "what the function returns must be computed from them by ops with a gradient; argmax, "
     "comparisons, casts to integers, stop_gradient and numpy() end it"
 )
-Gradient = Tensor | IndexedSlices
 GradsAndVars = Iterable[tuple[Gradient | None, Variable]]
 
 

@@ -25,7 +25,7 @@ from daskvars.v1.feature_column.columns import (
 )
 from daskvars.variables.collections import global_variables
 from daskvars.variables.initializers import Zeros
-from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import parts_of
 from daskvars.variables.scopes.variable_scope import (
     get_variable,
     get_variable_scope,
@@ -175,7 +175,7 @@ def linear_model(
                 found[column] = global_variables(f"{get_variable_scope().name}/")
         _check_batches(sums, in_order)
         bias = _zeros("bias_weights", [units], collections, trainable)
-        found["bias"] = list(bias) if isinstance(bias, PartitionedVariable) else [bias]
+        found["bias"] = parts_of(bias)
         return bias_add(add_n(sums, name="weighted_sum_no_bias"), bias, name="weighted_sum")
 
 

@@ -179,6 +179,11 @@ class PartitionedVariable(WithOperators, ShownInNotebooks):
         )
 
 
+def parts_of(variable: Any) -> list[Any]:
+    """Return the variables that one is kept in: its parts, or itself."""
+    return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+
+
 def _check_parts(name: str, shape: Any, parts: Any, partitions: Any) -> None:
     for what, given in (("variable_list", parts), ("partitions", partitions)):
         if not isinstance(given, list | tuple):

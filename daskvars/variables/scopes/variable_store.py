@@ -23,7 +23,7 @@ from daskvars.shapes import ShapeLike
 from daskvars.variables.arguments import value_dtype
 from daskvars.variables.colocation import building_in, colocate_with, owner
 from daskvars.variables.initializers import GlorotUniform, Initializer, InitializerLike, Zeros
-from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable, parts_of
 from daskvars.variables.partitions.slices import (
     PartitionInfo,
     SaveSliceInfo,
@@ -82,7 +82,7 @@ class VariableStore:
 
     def forget(self, variable: Variable | PartitionedVariable) -> None:
         """Have a variable that was made here be shared only as long as something else holds it."""
-        parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+        parts = parts_of(variable)
         _forget(self.variables, [part.op.name for part in parts], parts)
         _forget(self.partitioned, [variable.name], [variable])
 

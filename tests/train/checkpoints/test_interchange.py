@@ -13,13 +13,13 @@ from daskvars.dtypes import as_dtype
 from daskvars.errors import InvalidArgumentError, NotFoundError, StoreError
 from daskvars.state import save
 from daskvars.state.external import safetensors_files
-from daskvars.state.external.numpy_files import DTYPES as NPZ
 from daskvars.state.external.numpy_files import MAX_DEFLATION
 from daskvars.state.external.safetensors_files import DTYPES as SAFETENSORS
+from daskvars.state.format.encoding import AS_NAMED
 from tests.state.samples import sample, variable
 
 SHAPES = (), (0, 3), (5,), (3, 4)
-BOTH = sorted(set(NPZ) & set(SAFETENSORS))
+BOTH = sorted(set(AS_NAMED) & set(SAFETENSORS))
 
 
 def checkpoint(path, arrays):

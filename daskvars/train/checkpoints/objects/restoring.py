@@ -17,7 +17,7 @@ from daskvars.state.external.tensorflow.object_graph import VARIABLE_VALUE, Save
 from daskvars.train.checkpoints.initializers import set_initializer
 from daskvars.train.checkpoints.objects.walking import STATE, FoundObjects, full_name
 from daskvars.train.checkpoints.saved_tensors import saved_tensors
-from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import parts_of
 from daskvars.variables.tracking import AnyVariable, Trackable, children_of, identity
 from daskvars.variables.variable import Variable
 
@@ -73,7 +73,7 @@ class Restore:
         built = {key: v for key, v in variables.items() if v.graph is not None}
         if begins:
             for key, variable in built.items():
-                for part in variable if isinstance(variable, PartitionedVariable) else [variable]:
+                for part in parts_of(variable):
                     set_initializer(part, self.path, key)
         self.for_sessions |= {k: v for k, v in {**built, **late}.items() if v.graph is not None}
 

@@ -9,7 +9,7 @@ from daskvars.execution.session import Session
 from daskvars.graph.scopes.stacks import SessionLike, get_default_session
 from daskvars.train.checkpoints.objects.restoring import NamedRestore, ObjectRestore, Restore
 from daskvars.train.checkpoints.objects.walking import FoundObjects
-from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import parts_of
 from daskvars.variables.tracking import AnyVariable, identity
 
 NO_CHECKPOINT = "No checkpoint specified (save_path=None); nothing is being restored."
@@ -88,7 +88,7 @@ class LoadStatus:
             part
             for value in FoundObjects(self._root).objects
             if isinstance(value, AnyVariable) and identity(value) not in besides
-            for part in (value if isinstance(value, PartitionedVariable) else [value])
+            for part in parts_of(value)
         ]
         initializers = [part.initializer for part in found if part.initializer is not None]
         if initializers:

@@ -8,7 +8,7 @@ from typing import Any
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.shapes import TensorShape
 from daskvars.variables.colocation import owner
-from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import parts_of
 
 
 def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
@@ -72,9 +72,8 @@ def get_variable_collections(variables_collections: Any, name: str) -> Any:
 def add_to_collections(variable: Any, variables_collections: Any, kind: str) -> None:
     """Add a variable, or its parts, to the collections for its kind that lack it."""
     names = get_variable_collections(variables_collections, kind) or ()
-    parts = variable if isinstance(variable, PartitionedVariable) else [variable]
     for name in [names] if isinstance(names, str) else names:
-        for part in parts:
+        for part in parts_of(variable):
             if not any(part is known for known in owner().get_collection(name)):
                 owner().add_to_collection(name, part)
 

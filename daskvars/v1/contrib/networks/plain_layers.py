@@ -45,7 +45,7 @@ from daskvars.v1.contrib.networks.collected import (
 )
 from daskvars.v1.contrib.networks.slim_layers import model_variable_getter, plain
 from daskvars.v1.contrib.networks.weighted_layers import check_format
-from daskvars.variables.initializers import Constant, Ones, VarianceScaling
+from daskvars.variables.initializers import TRUNCATED_STDDEV, Constant, Ones, VarianceScaling
 from daskvars.variables.scopes.variable_scope import variable_scope
 
 # -- pooling -------------------------------------------------------------------------------------
@@ -550,8 +550,5 @@ def variance_scaling_initializer(
     if uniform:
         return VarianceScaling(factor, mode.lower(), "uniform", seed, dtype)
     # The tails that are cut off are made up for by 1.3, where the core divides by what is left.
-    scale = factor * 1.3 * _TRUNCATED_STDDEV**2
+    scale = factor * 1.3 * TRUNCATED_STDDEV**2
     return VarianceScaling(scale, mode.lower(), "truncated_normal", seed, dtype)
-
-
-_TRUNCATED_STDDEV = 0.87962566103423978

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 from daskvars.dtypes import DTypeLike, int32
 from daskvars.graph import nest
-from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.dense import Dense
-from daskvars.layers.recurrent.cell import RNNCell, check_is_cell
+from daskvars.layers.recurrent.cell import RNNCell, check_is_cell, known_number
 from daskvars.ops.array.constant import zeros
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import expand_dims, identity, squeeze
@@ -232,9 +231,7 @@ class AttentionWrapper(RNNCell):
             cell_state = self._initial_cell_state
             if cell_state is None:
                 cell_state = self._cell.zero_state(batch_size, dtype)
-            known: Any = (
-                constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
-            )
+            known = known_number(batch_size)
             batch = batch_size if known is None else int(known)
             cell_state = self._checked(
                 cell_state, batch, "calling zero_state of", "the requested batch size"
