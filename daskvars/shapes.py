@@ -44,41 +44,12 @@ from daskvars.shape_arithmetic import (
 )
 
 __all__ = [
-    "Chunks",
-    "Dimension",
-    "RankedShape",
-    "Shape",
-    "TensorShape",
-    "are_sizes",
-    "as_dimension",
-    "as_shape",
-    "as_tuple",
-    "block_indices",
-    "block_offset",
-    "block_shape",
-    "block_slices",
-    "broadcast",
-    "common",
-    "compatible",
-    "difference",
-    "distinct_axes",
-    "in_brackets",
-    "is_known",
-    "known_or",
-    "matrix",
-    "merge",
-    "normalize_axes",
-    "normalize_axis",
-    "normalize_chunks",
-    "numblocks",
-    "scalar",
-    "show",
-    "size",
-    "split_evenly",
-    "unknown_shape",
-    "vector",
-    "whole",
-]
+    "Chunks", "Dimension", "RankedShape", "Shape", "TensorShape", "are_sizes", "as_dimension",
+    "as_shape", "as_tuple", "block_indices", "block_offset", "block_shape", "block_slices",
+    "broadcast", "common", "compatible", "difference", "distinct_axes", "in_brackets", "is_known",
+    "known_or", "matrix", "merge", "normalize_axes", "normalize_axis", "normalize_chunks",
+    "numblocks", "scalar", "show", "size", "split_evenly", "unknown_shape", "vector", "whole",
+]  # fmt: skip
 
 
 def _arithmetic(symbol: Callable, swapped: bool = False) -> Callable:

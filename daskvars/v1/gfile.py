@@ -29,22 +29,9 @@ from daskvars.kernels.opened_files import PathName, as_errors
 from daskvars.surface.one_line import ShownByArguments
 
 __all__ = [
-    "Copy",
-    "DeleteRecursively",
-    "Exists",
-    "FastGFile",
-    "GFile",
-    "Glob",
-    "IsDirectory",
-    "ListDirectory",
-    "MakeDirs",
-    "MkDir",
-    "Open",
-    "Remove",
-    "Rename",
-    "Stat",
-    "Walk",
-]
+    "Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory",
+    "ListDirectory", "MakeDirs", "MkDir", "Open", "Remove", "Rename", "Stat", "Walk",
+]  # fmt: skip
 
 
 class FileStatistics(NamedTuple):

@@ -21,27 +21,10 @@ DEBUG, INFO, WARN, ERROR, FATAL = (
 )
 
 __all__ = [
-    "DEBUG",
-    "ERROR",
-    "FATAL",
-    "INFO",
-    "WARN",
-    "debug",
-    "error",
-    "fatal",
-    "flush",
-    "get_logger",
-    "get_verbosity",
-    "info",
-    "log",
-    "log_every_n",
-    "log_first_n",
-    "log_if",
-    "set_verbosity",
-    "vlog",
-    "warn",
-    "warning",
-]
+    "DEBUG", "ERROR", "FATAL", "INFO", "WARN", "debug", "error", "fatal", "flush", "get_logger",
+    "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if", "set_verbosity", "vlog",
+    "warn", "warning",
+]  # fmt: skip
 
 _logger = logging.getLogger("daskvars")
 _counts: Counter[tuple[int, str]] = Counter()  # how often each message was to be logged

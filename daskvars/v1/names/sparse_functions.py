@@ -39,34 +39,14 @@ from daskvars.ops.sparse.segments import segment_sqrt_n as sparse_segment_sqrt_n
 from daskvars.ops.sparse.segments import segment_sum as sparse_segment_sum
 
 __all__ = [
-    "sparse_add",
-    "sparse_concat",
-    "sparse_fill_empty_rows",
-    "sparse_mask",
-    "sparse_matmul",
-    "sparse_maximum",
-    "sparse_merge",
-    "sparse_minimum",
-    "sparse_placeholder",
-    "sparse_reduce_max",
-    "sparse_reduce_max_sparse",
-    "sparse_reduce_sum",
-    "sparse_reduce_sum_sparse",
-    "sparse_reorder",
-    "sparse_reset_shape",
-    "sparse_reshape",
-    "sparse_retain",
-    "sparse_segment_mean",
-    "sparse_segment_sqrt_n",
-    "sparse_segment_sum",
-    "sparse_slice",
-    "sparse_softmax",
-    "sparse_split",
-    "sparse_tensor_dense_matmul",
-    "sparse_tensor_to_dense",
-    "sparse_to_indicator",
+    "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_matmul",
+    "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder", "sparse_reduce_max",
+    "sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder",
+    "sparse_reset_shape", "sparse_reshape", "sparse_retain", "sparse_segment_mean",
+    "sparse_segment_sqrt_n", "sparse_segment_sum", "sparse_slice", "sparse_softmax", "sparse_split",
+    "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_indicator",
     "sparse_transpose",
-]
+]  # fmt: skip
 
 
 _KEYWORDS = object()

@@ -29,20 +29,8 @@ from daskvars.v1.test.programs import (
 from daskvars.v1.test.stubs import StubOutForTesting
 
 __all__ = [
-    "Benchmark",
-    "StubOutForTesting",
-    "TestCase",
-    "assert_equal_graph_def",
-    "compute_gradient",
-    "compute_gradient_error",
-    "create_local_cluster",
-    "get_temp_dir",
-    "gpu_device_name",
-    "is_built_with_cuda",
-    "is_built_with_gpu_support",
-    "is_built_with_rocm",
-    "is_gpu_available",
-    "main",
-    "mock",
-    "test_src_dir_path",
-]
+    "Benchmark", "StubOutForTesting", "TestCase", "assert_equal_graph_def", "compute_gradient",
+    "compute_gradient_error", "create_local_cluster", "get_temp_dir", "gpu_device_name",
+    "is_built_with_cuda", "is_built_with_gpu_support", "is_built_with_rocm", "is_gpu_available",
+    "main", "mock", "test_src_dir_path",
+]  # fmt: skip
