@@ -44,20 +44,10 @@ from daskvars.state.checkpoint import (
     restore,
     save,
 )
-from daskvars.state.external.reading import external_variables
 from daskvars.state.failures import ConflictError
 from daskvars.state.format.assembly import stored_chunk
-from daskvars.state.format.chunks import (
-    ChunkRef,
-    chunk_ref,
-    read_chunk,
-    read_ref,
-    read_selection,
-    read_values,
-    write_chunk,
-    write_ref,
-)
-from daskvars.state.format.grids import Blocks, Grid, Index, Selection, stored_chunks
+from daskvars.state.format.chunks import read_chunk, write_chunk
+from daskvars.state.format.grids import Blocks, stored_chunks
 from daskvars.state.format.keypath import check_key, decode_path, encode_keys
 from daskvars.state.format.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
 from daskvars.state.format.snapshot import (
@@ -69,7 +59,7 @@ from daskvars.state.format.snapshot import (
 from daskvars.state.stores.addresses import open_zarr_store
 from daskvars.state.stores.memory_store import MemoryStore
 from daskvars.state.stores.scratch import scratch_directory
-from daskvars.state.stores.store import Store, Writer
+from daskvars.state.stores.store import Store
 from daskvars.state.stores.zarr_store import ZarrStore
 from daskvars.state.values import (
     Values,
@@ -81,12 +71,10 @@ from daskvars.state.values import (
 )
 
 __all__ = [
-    "NO_VERSION", "Blocks", "ChunkRef", "ConflictError", "Grid", "Index", "Manifest", "MemoryStore",
-    "Selection", "SnapshotWriter", "Store", "Values", "VariableRecord", "VersionId", "Writer",
-    "ZarrStore", "check_key", "chunk_ref", "close_values", "decode_path", "delete_snapshot",
-    "encode_keys", "external_variables", "forget_values", "is_announced", "is_complete",
+    "NO_VERSION", "Blocks", "ConflictError", "Manifest", "MemoryStore", "SnapshotWriter", "Store",
+    "Values", "VariableRecord", "VersionId", "ZarrStore", "check_key", "close_values",
+    "decode_path", "delete_snapshot", "encode_keys", "forget_values", "is_announced", "is_complete",
     "known_values", "list_snapshots", "list_variables", "load_variable", "named_values",
-    "open_zarr_store", "opened_values", "read_chunk", "read_manifest", "read_ref", "read_selection",
-    "read_values", "restore", "save", "scratch_directory", "stored_chunk", "stored_chunks",
-    "write_chunk", "write_ref",
+    "open_zarr_store", "opened_values", "read_chunk", "read_manifest", "restore", "save",
+    "scratch_directory", "stored_chunk", "stored_chunks", "write_chunk",
 ]  # fmt: skip
