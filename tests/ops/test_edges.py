@@ -5,13 +5,9 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
+from tests.sessions import run
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-
-def run(value, feed=None):
-    with tf.Session() as session:
-        return session.run(value, feed)
 
 
 def fed(value, dtype, shape=None):

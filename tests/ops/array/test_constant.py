@@ -13,12 +13,7 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.ops.array import constant, placeholders, ranges
 from daskvars.ops.rules import axes
 from daskvars.shapes import Dimension, TensorShape
-
-
-def run(tensor, feed=None):
-    with tf.Session(graph=tensor.graph) as session:
-        return session.run(tensor, feed)
-
+from tests.sessions import run
 
 # -- constant ----------------------------------------------------------------------------------
 

@@ -18,13 +18,9 @@ from daskvars.ops.array import (
     transposing,
 )
 from daskvars.ops.protocols.indexing import slice_helper
+from tests.sessions import run
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-
-def run(tensor, feed=None):
-    with tf.Session(graph=tf.get_default_graph()) as session:
-        return session.run(tensor, feed)
 
 
 def open_input(*shape):

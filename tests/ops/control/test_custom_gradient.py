@@ -8,17 +8,12 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests.sessions import run
 
 
 @tf.custom_gradient
 def tenfold(x):
     return x * 2.0, lambda dy: 10.0 * dy
-
-
-def run(fetches, feed=None):
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        return sess.run(fetches, feed)
 
 
 def test_the_gradient_is_the_one_given(graph):

@@ -17,15 +17,11 @@ from daskvars.ops.gather_scatter import (
 from daskvars.ops.gather_scatter import (
     scatter as scattering,
 )
+from tests.sessions import run
 
 pytestmark = pytest.mark.usefixtures("graph")
 
 TABLE = np.arange(15.0).reshape(5, 3)
-
-
-def run(fetches, feed=None):
-    with tf.Session(graph=tf.get_default_graph()) as session:
-        return session.run(fetches, feed)
 
 
 def values(fetches, feed=None):

@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
+from tests.sessions import run
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-
-def run(tensor):
-    with tf.Session() as session:
-        return session.run(tensor)
 
 
 def test_static_shapes():

@@ -12,11 +12,7 @@ from daskvars.graph.definitions.opdef import REGISTRY
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.definitions.static_values import partial_value
 from daskvars.ops.array import broadcasting
-
-
-def run(tensor, feed=None):
-    with tf.Session(graph=tensor.graph) as session:
-        return session.run(tensor, feed)
+from tests.sessions import run
 
 
 def ops_of(graph, type):

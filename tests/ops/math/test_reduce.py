@@ -5,13 +5,9 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
+from tests.sessions import run
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-
-def run(tensor, feed=None):
-    with tf.Session() as session:
-        return session.run(tensor, feed)
 
 
 # -- shapes and arguments ----------------------------------------------------------------------

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import daskvars.v1 as tf
+from tests.sessions import run
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -20,11 +21,6 @@ MAXIMA = [
     [[1.76405239, 1.867558, 1.494079], [1.13940072, 2.26975465, 1.53277922]],
     [[0.46566245, 1.48825216, 1.1787796], [1.8831507, 0.94725198, 1.92294204]],
 ]
-
-
-def run(tensors, feeds=None):
-    with tf.Session(graph=tf.get_default_graph()) as session:
-        return session.run(tensors, feeds)
 
 
 @pytest.mark.parametrize("pool, golden", [(nn.avg_pool3d, MEANS), (nn.max_pool3d, MAXIMA)])

@@ -9,11 +9,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.ops.protocols.operators import override_operators
-
-
-def run(tensor, feed=None):
-    with tf.Session(graph=tensor.graph) as session:
-        return session.run(tensor, feed)
+from tests.sessions import run
 
 
 def test_names(graph):

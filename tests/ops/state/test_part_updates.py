@@ -5,17 +5,12 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests.sessions import run
 
 
 @pytest.fixture(autouse=True)
 def fresh_graph():
     tf.reset_default_graph()
-
-
-def run(fetch, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetch, feeds)
 
 
 def numbers(chunks=None):
