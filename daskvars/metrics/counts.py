@@ -19,6 +19,13 @@ from daskvars.ops.nn.weighting import fitted
 from daskvars.ops.state.assign import assign_add
 from daskvars.surface.signatures import named, with_example
 
+COUNTED = {
+    "true_positives": "labels of true were predicted",
+    "true_negatives": "labels of false were predicted",
+    "false_positives": "labels of false were predicted true",
+    "false_negatives": "labels of true were predicted false",
+}
+
 
 def _as_bools(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
     predictions, labels = cast(predictions, dtypes.bool), cast(labels, dtypes.bool)
@@ -36,12 +43,11 @@ def _counted(values: Tensor, weights: Any) -> Pair:
     return count.value(), assign_add(count, reduce_sum(values))
 
 
-def _count(name: str, words: str, label: bool, prediction: bool, found: str) -> Metric:
+def _count(name: str, label: bool, prediction: bool, found: str) -> Metric:
     """Return a metric that counts.
 
     Args:
       name: its name.
-      words: what it counts.
       label: the label that it counts.
       prediction: the prediction that it counts.
       found: what it is of the labels and predictions of its example.
@@ -57,7 +63,7 @@ def _count(name: str, words: str, label: bool, prediction: bool, found: str) -> 
         )
         return _counted(found, weights)
 
-    doc = f"""Return how many {words} there were in all runs, weighted.
+    doc = f"""Return how many {COUNTED[name]} there were in all runs, weighted.
 
     Args:
       labels: [...] converted to bool.
@@ -73,14 +79,10 @@ def _count(name: str, words: str, label: bool, prediction: bool, found: str) -> 
     return metric()(named(count, name, with_example(doc, example)))
 
 
-true_positives = _count("true_positives", "labels of true were predicted", True, True, "3.0")
-true_negatives = _count("true_negatives", "labels of false were predicted", False, False, "0.0")
-false_positives = _count(
-    "false_positives", "labels of false were predicted true", False, True, "2.0"
-)
-false_negatives = _count(
-    "false_negatives", "labels of true were predicted false", True, False, "1.0"
-)
+true_positives = _count("true_positives", True, True, "3.0")
+true_negatives = _count("true_negatives", False, False, "0.0")
+false_positives = _count("false_positives", False, True, "2.0")
+false_negatives = _count("false_negatives", True, False, "1.0")
 
 
 def _share(labels: Any, predictions: Any, weights: Any, others: Metric) -> Pair:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.metrics.counts import COUNTED
 from daskvars.metrics.metric import EXAMPLE, Metric, Pair, metric, metric_variable
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.reshaping import identity, reshape
@@ -126,8 +127,9 @@ def _at_thresholds(
     return metric(scope)(named(at_thresholds, name, with_example(doc, example)))
 
 
-def _counted(name: str, words: str, key: str, found: str) -> Metric:
-    summary = f"Return how many {words} there were in all runs"
+def _counted(key: str, found: str) -> Metric:
+    name = f"{NAMES[key]}_at_thresholds"
+    summary = f"Return how many {COUNTED[NAMES[key]]} there were in all runs"
     return _at_thresholds(name, summary, (key,), lambda counts, _: counts[key], found)
 
 
@@ -139,18 +141,10 @@ def _shared(name: str, summary: str, others: str, found: str) -> Metric:
     return _at_thresholds(name, summary, ("tp", others), share, found)
 
 
-true_positives_at_thresholds = _counted(
-    "true_positives_at_thresholds", "labels of true were predicted", "tp", "[2.0, 1.0]"
-)
-true_negatives_at_thresholds = _counted(
-    "true_negatives_at_thresholds", "labels of false were predicted", "tn", "[1.0, 1.0]"
-)
-false_positives_at_thresholds = _counted(
-    "false_positives_at_thresholds", "labels of false were predicted true", "fp", "[1.0, 1.0]"
-)
-false_negatives_at_thresholds = _counted(
-    "false_negatives_at_thresholds", "labels of true were predicted false", "fn", "[0.0, 1.0]"
-)
+true_positives_at_thresholds = _counted("tp", "[2.0, 1.0]")
+true_negatives_at_thresholds = _counted("tn", "[1.0, 1.0]")
+false_positives_at_thresholds = _counted("fp", "[1.0, 1.0]")
+false_negatives_at_thresholds = _counted("fn", "[0.0, 1.0]")
 precision_at_thresholds = _shared(
     "precision_at_thresholds",
     "Return which part of what is predicted true is true",

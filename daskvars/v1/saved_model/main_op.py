@@ -5,8 +5,8 @@ from __future__ import annotations
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.default_graph import in_graph
 from daskvars.graph.tensor import Operation
-from daskvars.ops.control.dependencies import control_dependencies, group
-from daskvars.variables.collections import local_variables_initializer, tables_initializer
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.v1.sessions.scaffold import local_initializer
 
 __all__ = ["main_op", "main_op_with_restore"]
 
@@ -45,9 +45,7 @@ def main_op_with_restore(restore_op_name: str) -> Operation:
     return _main_op_with_restore(restore_op_name)
 
 
-@in_graph
-def _main_op() -> Operation:
-    return group(local_variables_initializer(), tables_initializer())
+_main_op = in_graph(local_initializer)
 
 
 @in_graph

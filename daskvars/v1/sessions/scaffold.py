@@ -20,6 +20,12 @@ from daskvars.variables.collections import (
     tables_initializer,
 )
 
+
+def local_initializer() -> Operation:
+    """Return an operation that initializes local variables and tables."""
+    return group(local_variables_initializer(), tables_initializer())
+
+
 # Name of the argument, collection, and what makes it. What is missing is made by `finalize`.
 _PARTS: list[tuple[str, str, Callable[[], Any]]] = [
     ("init_op", GraphKeys.INIT_OP, global_variables_initializer),
@@ -29,11 +35,7 @@ _PARTS: list[tuple[str, str, Callable[[], Any]]] = [
         GraphKeys.READY_FOR_LOCAL_INIT_OP,
         lambda: report_uninitialized_variables(global_variables()),
     ),
-    (
-        "local_init_op",
-        GraphKeys.LOCAL_INIT_OP,
-        lambda: group(local_variables_initializer(), tables_initializer()),
-    ),
+    ("local_init_op", GraphKeys.LOCAL_INIT_OP, local_initializer),
     ("summary_op", GraphKeys.SUMMARY_OP, summary.merge_all),
     ("saver", GraphKeys.SAVERS, lambda: Saver(sharded=True, allow_empty=True)),
 ]

@@ -17,7 +17,6 @@ from daskvars.execution.session import Session
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
-from daskvars.ops.control.dependencies import group
 from daskvars.summary import SessionLog, Summary
 from daskvars.summary.file_writer import FileWriter
 from daskvars.surface.forwarding import forwards
@@ -28,13 +27,12 @@ from daskvars.v1.graphs.meta_graph import export_scoped_meta_graph
 from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.sessions.coordinator import Coordinator, LooperThread
 from daskvars.v1.sessions.queue_runners import start_queue_runners
+from daskvars.v1.sessions.scaffold import local_initializer
 from daskvars.v1.sessions.session_manager import SessionManager
 from daskvars.variables.collections import (
     global_variables,
     global_variables_initializer,
-    local_variables_initializer,
     report_uninitialized_variables,
-    tables_initializer,
 )
 
 # Collection -> what makes that which is not in it.
@@ -42,7 +40,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     GraphKeys.READY_OP: report_uninitialized_variables,
     GraphKeys.READY_FOR_LOCAL_INIT_OP: lambda: None,
     GraphKeys.INIT_OP: global_variables_initializer,
-    GraphKeys.LOCAL_INIT_OP: lambda: group(local_variables_initializer(), tables_initializer()),
+    GraphKeys.LOCAL_INIT_OP: local_initializer,
     GraphKeys.SAVERS: lambda: Saver() if global_variables() else None,
     GraphKeys.SUMMARY_OP: summary.merge_all,
 }
@@ -248,13 +246,14 @@ class Supervisor(ShownByArguments):
         self._summary_writer.add_meta_graph(data)
         self._has_written_graph = True
 
+    @contextmanager
     def managed_session(
         self,
         master: Any = "",
         config: ConfigProto | None = None,
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
-    ) -> AbstractContextManager[Session]:
+    ) -> Iterator[Session]:
         """Return a block with a session that is prepared, and at its end stopped and closed.
 
         An error of the block or a thread stops all and is raised by the block; the end of the data
@@ -264,14 +263,8 @@ class Supervisor(ShownByArguments):
           master, config, start_standard_services: see `prepare_or_wait_for_session`.
           close_summary_writer: close the writer at the end.
         """
-        return self._managed(master, config, start_standard_services, close_summary_writer)
-
-    @contextmanager
-    def _managed(
-        self, master: Any, config: Any, start_services: bool, close_writer: bool
-    ) -> Iterator[Session]:
         session = self.prepare_or_wait_for_session(
-            master, config, start_standard_services=start_services
+            master, config, start_standard_services=start_standard_services
         )
         try:
             with session.as_default():
@@ -280,7 +273,7 @@ class Supervisor(ShownByArguments):
             self.request_stop(error)
         finally:
             try:
-                self.stop(close_summary_writer=close_writer)
+                self.stop(close_summary_writer=close_summary_writer)
             finally:
                 session.close()
 
@@ -338,8 +331,7 @@ class Supervisor(ShownByArguments):
         kwargs: Any = None,
     ) -> LooperThread:
         """Start a thread that calls a function until all stop; see `LooperThread.loop`."""
-        thread = LooperThread(self._coord, timer_interval_secs, target, args, kwargs)
-        thread.start()
+        thread = LooperThread.loop(self._coord, timer_interval_secs, target, args, kwargs)
         self._started_threads.append(thread)
         return thread
 

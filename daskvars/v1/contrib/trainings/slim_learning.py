@@ -13,7 +13,7 @@ from daskvars.execution.config_proto import ConfigProto
 from daskvars.graph.scopes.default_graph import get_default_graph
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.ops.array.constant import constant
-from daskvars.ops.control.dependencies import group, no_op
+from daskvars.ops.control.dependencies import no_op
 from daskvars.ops.math.comparison import equal, greater_equal
 from daskvars.ops.math.division import mod
 from daskvars.surface.accepted import accepts
@@ -30,12 +30,10 @@ from daskvars.v1.sessions.monitored_session import (
     WorkerSessionCreator,
 )
 from daskvars.v1.sessions.monitoring_hooks import ProfilerHook, SummarySaverHook
-from daskvars.v1.sessions.scaffold import Scaffold
+from daskvars.v1.sessions.scaffold import Scaffold, local_initializer
 from daskvars.variables.collections import (
     global_variables_initializer,
-    local_variables_initializer,
     report_uninitialized_variables,
-    tables_initializer,
 )
 
 _USE_DEFAULT = 0
@@ -160,7 +158,7 @@ def _scaffold(
         return Scaffold(
             init_op=_chosen(init_op, global_variables_initializer, no_op),
             ready_op=_chosen(ready_op, report_uninitialized_variables, _nothing),
-            local_init_op=_chosen(local_init_op, _local_init_op, no_op),
+            local_init_op=_chosen(local_init_op, local_initializer, no_op),
             init_feed_dict=feeds,
             init_fn=None if init_fn is None else lambda _, session: init_fn(session),
             saver=Saver(allow_empty=True),
@@ -236,10 +234,6 @@ def _chosen(given: Any, make: Callable[[], Any], none: Callable[[], Any]) -> Any
 
 def _nothing() -> Any:
     return constant([], string)
-
-
-def _local_init_op() -> Any:
-    return group(local_variables_initializer(), tables_initializer())
 
 
 def _step_kwargs(step: Any, number_of_steps: int | None, every: int) -> dict[str, Any]:
