@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from typing import Any
 
-import fsspec
 import numpy
 
 from daskvars.backend import ArrayModule
 from daskvars.device_array import host_kernel
-from daskvars.kernels.opened_files import as_errors, opened
+from daskvars.kernels.opened_files import as_errors, names_like, opened
 
 
 @host_kernel
@@ -41,12 +39,7 @@ def matching(xp: ArrayModule, pattern: Any) -> numpy.ndarray:
     """Give the names of the files that match a pattern, or one of several, in their order."""
     names: set[str] = set()
     for item in numpy.reshape(pattern, -1):
-        path = os.fsdecode(item)
-        if "://" in path:
-            files, there = fsspec.core.url_to_fs(path)
-            names.update(map(files.unstrip_protocol, files.glob(there)))
-        else:
-            names.update(glob.glob(path))
+        names.update(names_like(os.fsdecode(item)))
     found = numpy.empty(len(names), object)
     found[:] = list(map(os.fsencode, sorted(names)))
     return found

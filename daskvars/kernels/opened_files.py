@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import io
 import os
@@ -52,6 +53,14 @@ def opened(path: PathName, mode: str = "rb") -> Any:
         if "://" not in text:
             return open(text, mode)
         return fsspec.open(text, mode).open()
+
+
+def names_like(pattern: str) -> list[str]:
+    """Return the paths, or URLs, of the files that a pattern matches."""
+    if "://" not in pattern:
+        return glob.glob(pattern)
+    files, path = fsspec.core.url_to_fs(pattern)
+    return [files.unstrip_protocol(name) for name in files.glob(path)]
 
 
 def opened_plain(path: PathName, compression_type: str = "") -> Any:

@@ -14,11 +14,10 @@ from daskvars.data.arguments import as_compression, path_text
 from daskvars.data.dataset import Dataset, TextLineDataset, TFRecordDataset, file_names
 from daskvars.data.experimental.transformations import Transformation
 from daskvars.data.experimental.transformations import ignore_errors as ignoring
-from daskvars.data.nodes.files import names_like
 from daskvars.data.nodes.mapping import AUTOTUNE
 from daskvars.data.records.tfrecords import compression_of
 from daskvars.dtypes import DType, float32, float64, int32, int64, string
-from daskvars.kernels.opened_files import opened_plain
+from daskvars.kernels.opened_files import names_like, opened_plain
 from daskvars.ops.array.constant import constant
 from daskvars.ops.parsing import decode_csv, parse_example
 from daskvars.surface.accepted import accepts

@@ -9,7 +9,6 @@ import numpy
 
 from daskvars import shapes
 from daskvars.data.nodes.elements import (
-    ComponentSpec,
     Element,
     SparseSpec,
     batch_of,
@@ -33,11 +32,8 @@ class Batched(Node):
     def __init__(self, input: Node, size: Any, is_remainder_dropped: bool) -> None:
         self.inputs, self.operands = (input,), (size,)
         self._drops = is_remainder_dropped
-        known = int(size) if self._drops and not hasattr(size, "graph") else None
-        self.structure = map_structure(lambda spec: self._spec(spec, known), input.structure)
-
-    def _spec(self, spec: ComponentSpec, size: int | None) -> ComponentSpec:
-        return batch_of(spec, size)
+        self._known = int(size) if self._drops and not hasattr(size, "graph") else None
+        self.structure = map_structure(lambda spec: batch_of(spec, self._known), input.structure)
 
     def size(self, pass_: Pass) -> int:
         """Return how many elements are in a batch."""
@@ -181,11 +177,10 @@ class PaddedBatched(Batched):
         super().__init__(input, size, is_remainder_dropped)
         self._padded, self._padding = padded, padding
         self.operands = (size, *[t for t in (*padded, *padding) if isinstance(t, Tensor)])
-        known = int(size) if self._drops and not hasattr(size, "graph") else None
         self.structure = pack(
             input.structure,
             [
-                Spec(spec.dtype, None if shape is None else (known, *shape))
+                Spec(spec.dtype, None if shape is None else (self._known, *shape))
                 for spec, shape in zip(specs, sizes, strict=True)
             ],
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy
@@ -10,8 +11,16 @@ import numpy
 from daskvars import dtypes
 from daskvars.data.nodes.elements import Element, flatten, most_specific
 from daskvars.data.nodes.functions import ElementFunction
-from daskvars.data.nodes.mapping import EPOCH_DRAWS
-from daskvars.data.nodes.node import INFINITE, Elements, Node, OfSource, Pass, elements_here
+from daskvars.data.nodes.mapping import OfCalls
+from daskvars.data.nodes.node import (
+    EPOCH_DRAWS,
+    INFINITE,
+    Elements,
+    InTurn,
+    Node,
+    Pass,
+    elements_here,
+)
 from daskvars.data.nodes.ordering import draws_of
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.definitions.opdef import Spec
@@ -155,15 +164,8 @@ class RandomNumbers(Node):
         return INFINITE
 
     def elements(self, pass_: Pass) -> Elements:
-        return _RandomNumbers(draws_of(pass_, pass_.begin(self), self._seeds, True))
-
-
-class _RandomNumbers(Elements):
-    def __init__(self, draws: numpy.random.Generator) -> None:
-        self._draws = draws
-
-    def __next__(self) -> Element:
-        return (numpy.array(self._draws.integers(1 << 32), numpy.int64),)
+        draws = draws_of(pass_, pass_.begin(self), self._seeds, True)
+        return InTurn((numpy.array(draws.integers(1 << 32), numpy.int64),) for _ in count())
 
 
 class Resampled(Node):
@@ -196,7 +198,7 @@ class Resampled(Node):
 
     def elements(self, pass_: Pass) -> Elements:
         begun = pass_.begin(self)
-        function = self._function.elements_of(pass_)
+        class_of = self._function.numbered(pass_, begun * EPOCH_DRAWS)
         initial = None if self._initial is None else pass_.value(self._initial)
         target = _frequencies(pass_.value(self._target), "target_dist")
         if initial is not None:
@@ -207,10 +209,6 @@ class Resampled(Node):
                     None,
                     f"`initial_dist` is of {len(initial)} classes, `target_dist` of {len(target)}",
                 )
-
-        def class_of(element: Element, at: int) -> Any:
-            return function(element, pass_.number(begun * EPOCH_DRAWS + at))[0]
-
         draws = draws_of(pass_, begun, self._seeds, True)
         return _Resample(elements_here(self.inputs[0], pass_), class_of, target, initial, draws)
 
@@ -226,17 +224,17 @@ def _frequencies(given: Any, name: str) -> numpy.ndarray:
     return found / found.sum()
 
 
-class _Resample(OfSource):
+class _Resample(OfCalls):
     def __init__(
         self,
         source: Elements,
-        class_of: Callable[[Element, int], Any],
+        class_of: Callable[[Element, int], Element],
         target: numpy.ndarray,
         initial: numpy.ndarray | None,
         draws: numpy.random.Generator,
     ) -> None:
-        super().__init__(source)
-        self._class_of, self._target, self._draws, self._at = class_of, target, draws, 0
+        super().__init__(source, class_of)
+        self._target, self._draws = target, draws
         self._accepted = None if initial is None else self._shares(initial)
         self._counts = numpy.ones(len(target))  # as if one of each had been seen
 
@@ -248,8 +246,7 @@ class _Resample(OfSource):
     def __next__(self) -> Element:
         while True:
             element = next(self._source)
-            self._at += 1
-            kind = self._class_of(element, self._at - 1)
+            (kind,) = self._called(element)
             number = int(kind)
             if not 0 <= number < len(self._target):
                 raise InvalidArgumentError(

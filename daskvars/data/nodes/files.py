@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import fsspec
 import numpy
 from distributed import Client
 
 from daskvars.data.nodes.elements import Element
-from daskvars.data.nodes.node import Elements, Node, Pass, elements_here
+from daskvars.data.nodes.node import Elements, InTurn, Node, Pass, elements_here
 from daskvars.data.records.tfrecords import compression_of
 from daskvars.data.rows.on_workers import (
     FOLLOWING_KEPT,
@@ -30,7 +28,7 @@ from daskvars.errors import DataLossError, InvalidArgumentError, OpError
 from daskvars.execution.engine.executors import active_client
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels.opened_files import opened, opened_plain
+from daskvars.kernels.opened_files import names_like, opened, opened_plain
 from daskvars.remote.tasks.element_tasks import gathered_records, indexed
 from daskvars.remote.tasks.record_blocks import (
     Format,
@@ -165,15 +163,16 @@ class _Places(Elements):
         self._format = format
         self._blocks: deque[RecordBlock] = deque()
         self._at = 0  # in the first of the blocks
-        self._coming: Any = self._asked(0, 0, FIRST_INDEX_BYTES)
+        self._coming: Callable[[], Index] | None = self._asked(0, 0, FIRST_INDEX_BYTES)
         self._error: OpError | None = None
         self._go_on()
 
-    def _asked(self, start: int, number: int, limit: int) -> Any:
+    def _asked(self, *place: int) -> Callable[[], Index]:
+        """Return what gives the index of a part, which a worker makes meanwhile."""
         client = active_client()
         if client is None:  # it was closed
-            return _Known(index(self._path, self._format, start, number, limit))
-        return client.submit(indexed, self._path, self._format, start, number, limit, pure=False)
+            return partial(index, self._path, self._format, *place)
+        return client.submit(indexed, self._path, self._format, *place, pure=False).result
 
     def _go_on(self) -> bool:
         """Have the next part of the index; return whether there is one."""
@@ -181,7 +180,7 @@ class _Places(Elements):
             raise self._error
         if self._coming is None:
             return False
-        found: Index = self._coming.result()
+        found = self._coming()
         follows = found.next
         self._coming = None if follows is None else self._asked(*follows, INDEX_BYTES)
         self._blocks.extend(found.blocks)
@@ -214,16 +213,6 @@ class _Places(Elements):
             self._at += here
             done += here
         return done
-
-
-class _Known:
-    """What is known at once, where a future is wanted."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def result(self) -> Any:
-        return self._value
 
 
 class RecordReaders:
@@ -303,7 +292,7 @@ class FixedLength(OfFiles):
     """
 
     def check(self, pass_: Pass) -> None:
-        size, header, footer = [int(pass_.value(operand)) for operand in self.operands]
+        size, header, footer = self.numbers(pass_)
         if size < 1 or header < 0 or footer < 0:
             raise InvalidArgumentError(
                 None,
@@ -316,7 +305,7 @@ class FixedLength(OfFiles):
         return True
 
     def format(self, pass_: Pass) -> Format:
-        return Format("fixed", *[int(pass_.value(operand)) for operand in self.operands])
+        return Format("fixed", *self.numbers(pass_))
 
     def open(self, path: str, pass_: Pass) -> Elements:
         format = self.format(pass_)
@@ -400,20 +389,4 @@ class Matching(Node):
         return found
 
     def elements(self, pass_: Pass) -> Elements:
-        return _Names(self._names(pass_))
-
-
-class _Names(Elements):
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names: Iterator[str] = iter(names)
-
-    def __next__(self) -> Element:
-        return text(os.fsencode(next(self._names)))
-
-
-def names_like(pattern: str) -> list[str]:
-    """Return the paths, or URLs, of the files that a pattern matches."""
-    if "://" not in pattern:
-        return glob.glob(pattern)
-    files, path = fsspec.core.url_to_fs(pattern)
-    return [files.unstrip_protocol(name) for name in files.glob(path)]
+        return InTurn(text(os.fsencode(name)) for name in self._names(pass_))

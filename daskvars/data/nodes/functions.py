@@ -343,6 +343,11 @@ class ElementFunction(Traced):
             components_of(specs, run(element, number), SparseTensorValue)
         )
 
+    def numbered(self, pass_: Pass, first: int) -> Callable[[Element, int], Element]:
+        """Return the function in a pass: takes an element, and which it is from the first on."""
+        function = self.elements_of(pass_)
+        return lambda element, at: function(element, pass_.number(first + at))
+
     def for_workers(self, pass_: Pass) -> ElementProgram | None:
         """Return the function in a pass as what workers can run; None where it cannot be.
 

@@ -19,7 +19,6 @@ from daskvars.execution.engine.executors import active_client
 from daskvars.remote.tasks.element_tasks import ElementProgram
 
 AUTOTUNE = -1  # TensorFlow's word for a number that it chooses
-EPOCH_DRAWS = 1 << 40  # more than there are elements in one time through
 # Of a call: what is quicker is not handed to another thread. That takes 0.2 ms (m), most of it
 # because two threads of many short kernels wait for one another.
 SHORT_S = 1e-3
@@ -68,12 +67,7 @@ class Mapped(Node):
             pass_.begin(self)
             return self.inputs[0].elements(pass_)
         source = elements_here(self.inputs[0], pass_)
-        function = self._function.elements_of(pass_)
-        first = pass_.begin(self) * EPOCH_DRAWS
-
-        def call(element: Element, number: int) -> Element:
-            return function(element, pass_.number(first + number))
-
+        call = self._function.numbered(pass_, pass_.first_draw(self))
         if self._calls is None:
             return _Map(source, call)
         calls = int(pass_.value(self._calls))
@@ -132,15 +126,21 @@ class Parts(Node):
         return _Map(source, lambda element, number: tuple(arrays_of(element)))
 
 
-class _Map(OfSource):
+class OfCalls(OfSource):
+    """What is made of another's elements by a function of each and of which it is."""
+
     def __init__(self, source: Elements, call: Callable[[Element, int], Element]) -> None:
         super().__init__(source)
         self._call, self._number = call, 0
 
-    def __next__(self) -> Element:
-        element = next(self._source)
+    def _called(self, element: Element) -> Element:
         self._number += 1
         return self._call(element, self._number - 1)
+
+
+class _Map(OfCalls):
+    def __next__(self) -> Element:
+        return self._called(next(self._source))
 
     def skip(self, count: int) -> int:
         found = self._source.skip(count)
@@ -235,22 +235,14 @@ class Filtered(OfPredicate):
 
     def elements(self, pass_: Pass) -> Elements:
         source = elements_here(self.inputs[0], pass_)
-        first = pass_.begin(self) * EPOCH_DRAWS
-        return _Filter(source, self._function.elements_of(pass_), pass_, first)
+        return _Filter(source, self._function.numbered(pass_, pass_.first_draw(self)))
 
 
-class _Filter(OfSource):
-    def __init__(
-        self, source: Elements, call: Callable[[Element, int], Element], pass_: Pass, number: int
-    ) -> None:
-        super().__init__(source)
-        self._call, self._pass, self._number = call, pass_, number
-
+class _Filter(OfCalls):
     def __next__(self) -> Element:
         while True:
             element = next(self._source)
-            self._number += 1
-            (is_wanted,) = self._call(element, self._pass.number(self._number - 1))
+            (is_wanted,) = self._called(element)
             if is_wanted:
                 return element
 
@@ -292,7 +284,7 @@ class Interleaved(Node):
     def elements(self, pass_: Pass) -> Elements:
         cycle, block = [int(pass_.value(length)) for length in self._lengths]
         source = elements_here(self.inputs[0], pass_)
-        number, node = pass_.begin(self) * EPOCH_DRAWS, self._function.node
+        number, node = pass_.first_draw(self), self._function.node
         has_places = self.rows_in(pass_) is not None
         passes = self._function.passes(pass_ if has_places else pass_.here())
 

@@ -18,6 +18,8 @@ from daskvars.graph.tensor import Tensor
 
 INFINITE = math.inf
 
+EPOCH_DRAWS = 1 << 40  # more than there are elements in one time through
+
 
 class Node(ABC):
     """A step of a pipeline; it never changes.
@@ -46,6 +48,10 @@ class Node(ABC):
 
     def check(self, pass_: Pass) -> None:  # noqa: B027 - most take anything
         """Raise InvalidArgumentError where operands are not what they have to be."""
+
+    def numbers(self, pass_: Pass) -> list[int]:
+        """Return the operands of one that has integers only."""
+        return [int(pass_.value(operand)) for operand in self.operands]
 
     def check_positive(self, what: str, value: int) -> None:
         """Raise InvalidArgumentError where what an operand says is not greater than zero."""
@@ -128,6 +134,10 @@ class Pass:
         """Return how often a node was begun before in this pass, and count that."""
         self._begun[node] += 1
         return self._begun[node] - 1
+
+    def first_draw(self, node: Node) -> int:
+        """Return a number for the random draws of the first element, one more time through."""
+        return self.begin(node) * EPOCH_DRAWS
 
     def begun(self, node: Node, times: int) -> None:
         """Note that a node and those before it were begun and gone through, in other passes."""

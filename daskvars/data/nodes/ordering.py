@@ -41,9 +41,9 @@ class OfOne(Node):
         """The input."""
         return self.inputs[0]
 
-    def number(self, pass_: Pass, place: int = 0) -> int:
-        """Return an operand that is an integer."""
-        return int(pass_.value(self.operands[place]))
+    def number(self, pass_: Pass) -> int:
+        """Return the first operand, an integer."""
+        return int(pass_.value(self.operands[0]))
 
 
 # -- shuffled --------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ class Sharded(OfOne):
     """Each `num_shards`-th element, from the `index`-th on."""
 
     def check(self, pass_: Pass) -> None:
-        num_shards, index = self._numbers(pass_)
+        num_shards, index = self.numbers(pass_)
         if num_shards < 1:
             raise InvalidArgumentError(
                 None, None, f"shard(): num_shards must be >= 1: {num_shards}"
@@ -358,16 +358,13 @@ class Sharded(OfOne):
                 None, None, f"shard(): index must be between 0 and {num_shards - 1}, found {index}"
             )
 
-    def _numbers(self, pass_: Pass) -> tuple[int, int]:
-        return self.number(pass_), self.number(pass_, 1)
-
     def count(self, pass_: Pass) -> float | None:
-        num_shards, index = self._numbers(pass_)
+        num_shards, index = self.numbers(pass_)
         count = self.input.count(pass_)
         return count if count is None or count == INFINITE else -(-(count - index) // num_shards)
 
     def elements(self, pass_: Pass) -> Elements:
-        return _Shard(self.input.elements(pass_), *self._numbers(pass_))
+        return _Shard(self.input.elements(pass_), *self.numbers(pass_))
 
 
 class _Shard(OfSource):

@@ -16,8 +16,8 @@ from daskvars.data.nodes.elements import (
     types_of,
 )
 from daskvars.data.nodes.functions import ElementFunction, number_function
-from daskvars.data.nodes.mapping import EPOCH_DRAWS, OfPredicate
-from daskvars.data.nodes.node import Elements, Node, OfSource, Pass, elements_here
+from daskvars.data.nodes.mapping import OfCalls, OfPredicate
+from daskvars.data.nodes.node import Elements, InTurn, Node, OfSource, Pass, elements_here
 from daskvars.graph.definitions.opdef import Spec
 
 
@@ -63,6 +63,7 @@ class StateFunction:
             state = common  # a size that changes: traced again without it
         self._traced, self.state, self.structure = traced, state, traced.structure
         self.operands, self.elements_of = traced.operands, traced.elements_of
+        self.numbered = traced.numbered
 
 
 class Scanned(Node):
@@ -85,10 +86,9 @@ class Scanned(Node):
         return self.inputs[0].count(pass_)
 
     def elements(self, pass_: Pass) -> Elements:
-        source, call = elements_here(self.inputs[0], pass_), self._function.elements_of(pass_)
-        first = pass_.begin(self) * EPOCH_DRAWS
+        call = self._function.numbered(pass_, pass_.first_draw(self))
         state = tuple(pass_.value(operand) for operand in self._initial)
-        return _Scan(source, state, lambda parts, at: call(parts, pass_.number(first + at)))
+        return _Scan(elements_here(self.inputs[0], pass_), call, state)
 
 
 def _first_of_two(structure: Any) -> Any:
@@ -99,17 +99,15 @@ def _first_of_two(structure: Any) -> Any:
     return structure[0]
 
 
-class _Scan(OfSource):
+class _Scan(OfCalls):
     def __init__(
-        self, source: Elements, state: Element, call: Callable[[Element, int], Element]
+        self, source: Elements, call: Callable[[Element, int], Element], state: Element
     ) -> None:
-        super().__init__(source)
-        self._state, self._call, self._at = state, call, 0
+        super().__init__(source, call)
+        self._state = state
 
     def __next__(self) -> Element:
-        element = next(self._source)
-        self._at += 1
-        found = self._call((*self._state, *element), self._at - 1)
+        found = self._called((*self._state, *next(self._source)))
         self._state = found[: len(self._state)]
         return found[len(self._state) :]
 
@@ -120,22 +118,18 @@ class TakenWhile(OfPredicate):
     _what = "take_while"
 
     def elements(self, pass_: Pass) -> Elements:
-        source, call = elements_here(self.inputs[0], pass_), self._function.elements_of(pass_)
-        first = pass_.begin(self) * EPOCH_DRAWS
-        return _While(source, lambda element, at: call(element, pass_.number(first + at)))
+        call = self._function.numbered(pass_, pass_.first_draw(self))
+        return _While(elements_here(self.inputs[0], pass_), call)
 
 
-class _While(OfSource):
-    def __init__(self, source: Elements, call: Callable[[Element, int], Element]) -> None:
-        super().__init__(source)
-        self._call, self._at, self._is_ended = call, 0, False
+class _While(OfCalls):
+    _is_ended = False
 
     def __next__(self) -> Element:
         if self._is_ended:
             raise StopIteration
         element = next(self._source)
-        self._at += 1
-        (is_wanted,) = self._call(element, self._at - 1)
+        (is_wanted,) = self._called(element)
         if not is_wanted:
             self._is_ended = True
             raise StopIteration
@@ -204,8 +198,7 @@ class GroupedByReducer(Node):
         self.operands = [operand for each in functions for operand in each.operands]
 
     def elements(self, pass_: Pass) -> Elements:
-        first = pass_.begin(self) * EPOCH_DRAWS
-        return _Results(self._results(pass_, first))
+        return InTurn(self._results(pass_, pass_.first_draw(self)))
 
     def _results(self, pass_: Pass, number: int) -> Iterator[Element]:
         key, begin = self._key.elements_of(pass_), self._first.elements_of(pass_)
@@ -231,16 +224,6 @@ def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda state: function(state)
 
 
-class _Results(Elements):
-    """Results that are made when the first is asked for."""
-
-    def __init__(self, results: Iterator[Element]) -> None:
-        self._results = results
-
-    def __next__(self) -> Element:
-        return next(self._results)
-
-
 class Reduced(Node):
     """One element: the state after all elements of the input.
 
@@ -261,15 +244,15 @@ class Reduced(Node):
         return 1
 
     def elements(self, pass_: Pass) -> Elements:
-        return _Results(self._result(pass_, pass_.begin(self) * EPOCH_DRAWS))
+        return InTurn(self._result(pass_, pass_.first_draw(self)))
 
     def _result(self, pass_: Pass, first: int) -> Iterator[Element]:
-        call = self._function.elements_of(pass_)
+        call = self._function.numbered(pass_, first)
         state = tuple(pass_.value(operand) for operand in self._initial)
         source = elements_here(self.inputs[0], pass_)
         try:
             for at, element in enumerate(source):
-                state = call((*state, *element), pass_.number(first + at))
+                state = call((*state, *element), at)
         finally:
             source.close()
         yield state

@@ -317,7 +317,7 @@ class Range(Node):
             raise InvalidArgumentError(None, None, "range(): step cannot be 0")
 
     def _range(self, pass_: Pass) -> range:
-        return range(*[int(pass_.value(operand)) for operand in self.operands])
+        return range(*self.numbers(pass_))
 
     def count(self, pass_: Pass) -> float:
         return len(self._range(pass_))

@@ -8,7 +8,6 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.data.nodes.elements import DatasetSpec, Element, Window, map_structure, no_datasets
 from daskvars.data.nodes.functions import DatasetFunction, ElementFunction, number_function
-from daskvars.data.nodes.mapping import EPOCH_DRAWS
 from daskvars.data.nodes.node import (
     INFINITE,
     Elements,
@@ -47,15 +46,12 @@ class Windowed(Node):
         self._drops = is_remainder_dropped
         self.structure = map_structure(lambda spec: DatasetSpec(spec, kind), input.structure)
 
-    def _sizes(self, pass_: Pass) -> list[int]:
-        return [int(pass_.value(operand)) for operand in self.operands]
-
     def check(self, pass_: Pass) -> None:
-        for name, value in zip(("size", "shift", "stride"), self._sizes(pass_), strict=True):
+        for name, value in zip(("size", "shift", "stride"), self.numbers(pass_), strict=True):
             self.check_positive(f"window(): {name}", value)
 
     def count(self, pass_: Pass) -> float | None:
-        count, (size, shift, stride) = self.inputs[0].count(pass_), self._sizes(pass_)
+        count, (size, shift, stride) = self.inputs[0].count(pass_), self.numbers(pass_)
         if count is None or count == INFINITE:
             return count
         if not self._drops:
@@ -64,7 +60,7 @@ class Windowed(Node):
         return 0 if count < span else (count - span) // shift + 1
 
     def elements(self, pass_: Pass) -> Elements:
-        size, shift, stride = self._sizes(pass_)
+        size, shift, stride = self.numbers(pass_)
         return _Windows(elements_here(self.inputs[0], pass_), size, shift, stride, self._drops)
 
 
@@ -125,7 +121,7 @@ class GroupedByWindow(Node):
         self.structure = self._reduce.node.structure
 
     def elements(self, pass_: Pass) -> Elements:
-        return _Groups(self, pass_, pass_.begin(self) * EPOCH_DRAWS)
+        return _Groups(self, pass_, pass_.first_draw(self))
 
     def functions(
         self, pass_: Pass, first: int
