@@ -16,10 +16,8 @@ from daskvars.kernels.opened_files import as_errors, names_like, opened
 def read(xp: ArrayModule, filename: Any) -> numpy.ndarray:
     """Give what is in a file. Raises NotFoundError if there is none."""
     path = os.fsdecode(filename.item())
-    found = numpy.empty((), object)
     with as_errors(path), opened(path) as file:
-        found[()] = file.read()
-    return found
+        return numpy.array(file.read(), object)
 
 
 @host_kernel
@@ -40,6 +38,4 @@ def matching(xp: ArrayModule, pattern: Any) -> numpy.ndarray:
     names: set[str] = set()
     for item in numpy.reshape(pattern, -1):
         names.update(names_like(os.fsdecode(item)))
-    found = numpy.empty(len(names), object)
-    found[:] = list(map(os.fsencode, sorted(names)))
-    return found
+    return numpy.array(list(map(os.fsencode, sorted(names))), object)

@@ -333,10 +333,6 @@ def _values(features: Any, wanted: Declared, about: About) -> Any:
 
 
 def _as_array(values: Any, dtype: DType) -> numpy.ndarray:
-    if dtype is string:
-        found = numpy.empty(len(values), object)
-        found[...] = list(values)
-        return found
     return numpy.fromiter(values, dtype.np, len(values))
 
 

@@ -64,9 +64,7 @@ def string_format(
     words = [pieces[0]]
     for item, piece in zip(data, pieces[1:], strict=True):
         words += [shown(np.asarray(item), summarize), piece]
-    out = np.empty((), object)
-    out[()] = "".join(words).encode()
-    return out
+    return np.array("".join(words).encode(), object)
 
 
 def transcode(

@@ -201,16 +201,10 @@ def _array(
 # -- kernels -----------------------------------------------------------------------------------
 
 
-def _scalar(item: bytes) -> np.ndarray:
-    out = np.empty((), object)
-    out[()] = item
-    return out
-
-
 @host_kernel
 def serialize_tensor(xp: ArrayModule, x: Array, *, dtype: DType) -> np.ndarray:
     """Give an array as bytes."""
-    return _scalar(encode(np.asarray(x), dtype, strings_apart=True))
+    return np.array(encode(np.asarray(x), dtype, strings_apart=True), object)
 
 
 @host_kernel

@@ -151,6 +151,8 @@ def _engine_of(variable: Variable) -> tuple[Any, str]:
 
 
 def _layout(chunks: Chunks) -> str:
+    if not chunks:  # of a scalar
+        return "1 chunk"
     largest = tuple(map(max, chunks))
     return f"{counted(math.prod(map(len, chunks)), 'chunk')} of {largest}"
 
@@ -282,11 +284,11 @@ def session_html(session: Session) -> str:
     if session.is_closed:
         return facts("tf.Session", {"state": "closed", "graph": repr(session.graph)})
     store, values = session.engine.store, session.engine.present_values
-    records = [values.record(key) for key in sorted(values.capture()[1])]
+    records = [values.record(key) for key in values.capture()[1]]
     nbytes = sum(record.nbytes for record in records)
     listed = folded(
         f"{counted(len(records), 'variable')} with a value, {format_bytes(nbytes)}",
-        table(map(_record_row, records), ("variable", "shape", "dtype", "bytes", "chunks")),
+        _records_html(records),
     )
     return facts(
         "tf.Session",
@@ -297,11 +299,6 @@ def session_html(session: Session) -> str:
             "variables": listed,
         },
     )
-
-
-def _record_row(record: VariableRecord) -> tuple[object, ...]:
-    chunks = _layout(record.chunks) if record.chunks else "1 chunk"
-    return record.key, record.shape, record.dtype, format_bytes(record.nbytes), chunks
 
 
 @html_of.register
@@ -355,7 +352,10 @@ def plan_html(plan: Plan) -> str:
 
 
 def _records_html(records: Iterable[VariableRecord]) -> Markup:
-    rows = [_record_row(record) for record in sorted(records, key=lambda record: record.key)]
+    rows = [
+        (r.key, r.shape, r.dtype, format_bytes(r.nbytes), _layout(r.chunks))
+        for r in sorted(records, key=lambda record: record.key)
+    ]
     return table(rows, ("variable", "shape", "dtype", "bytes", "chunks"))
 
 

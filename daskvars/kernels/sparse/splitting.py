@@ -21,8 +21,7 @@ def _sparse(texts: numpy.ndarray, split: Callable[[bytes], list[bytes]]) -> Part
     number = numpy.arange(len(owner)) - numpy.repeat(numpy.cumsum(counts) - counts, counts)
     axes = numpy.unravel_index(owner, texts.shape) if texts.ndim else ()
     places = numpy.stack([*axes, number], axis=-1).astype(numpy.int64)
-    values = numpy.empty(len(owner), object)
-    values[:] = [piece for found in pieces for piece in found]
+    values = numpy.array([piece for found in pieces for piece in found], object)
     shape = numpy.array([*texts.shape, counts.max(initial=0)], numpy.int64)
     return places, values, shape
 

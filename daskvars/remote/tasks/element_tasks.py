@@ -48,10 +48,8 @@ def gathered_records(
     which: numpy.ndarray, places: numpy.ndarray, *blocks: list[bytes]
 ) -> numpy.ndarray:
     """Return records of several blocks put together: `gathered_rows` of strings."""
-    found = numpy.empty(len(places), object)
     pairs = zip(which.tolist(), places.tolist(), strict=True)
-    found[:] = [blocks[block][place] for block, place in pairs]
-    return found
+    return numpy.array([blocks[block][place] for block, place in pairs], object)
 
 
 def read_records(block: RecordBlock) -> list[bytes]:

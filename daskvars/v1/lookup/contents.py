@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import numpy
 from numpy.typing import NDArray
 
-from daskvars.dtypes import DType, string
+from daskvars.dtypes import DType
 from daskvars.errors import FailedPreconditionError, InvalidArgumentError
 from daskvars.shapes import Shape, in_brackets
 
@@ -122,14 +122,12 @@ class Table:
     def exported(self) -> tuple[_Array, _Array]:
         """Return all keys, and their values."""
         pairs = self.filled()
-        keys = _array(list(pairs), self.key_dtype)
+        keys = numpy.array(list(pairs), self.key_dtype.np)
         return keys, self._values(list(pairs.values()), keys.shape)
 
     def _values(self, found: list[Any], shape: tuple[int, ...]) -> _Array:
-        if self.shape:
-            rows = numpy.array(found, self.value_dtype.as_numpy_dtype)
-            return rows.reshape(*shape, *self.shape)
-        return _array(found, self.value_dtype).reshape(shape)
+        sizes: Any = (*shape, *(self.shape or ()))
+        return numpy.array(found, self.value_dtype.np).reshape(sizes)
 
 
 def table_of(handle: _Array) -> Table:
@@ -147,14 +145,6 @@ def table_of(handle: _Array) -> Table:
             f"the table {name!r} is not in this process: tables are in that of their session. On a "
             "cluster look keys up outside of branches, loops and datasets' functions.",
         )
-    return found
-
-
-def _array(values: list[Any], dtype: DType) -> _Array:
-    if dtype != string:
-        return numpy.array(values, dtype.as_numpy_dtype)
-    found = numpy.empty(len(values), object)
-    found[:] = values
     return found
 
 

@@ -63,9 +63,7 @@ def _make(
         raise InvalidArgumentError(
             None, None, f"what is shared as '{name}' is no table, or one of other keys and values"
         )
-    handle = numpy.empty((), object)
-    handle[()] = found.handle
-    return handle
+    return numpy.array(found.handle, object)
 
 
 def _fill(call: Call, handle: _Array, keys: _Array, values: _Array) -> tuple:

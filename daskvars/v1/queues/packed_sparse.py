@@ -47,16 +47,13 @@ def _read(packed: bytes, dtype: DType) -> tuple[_Array, _Array, _Array]:
         return places, array(), sizes
     ends, joined = array().cumsum(), array().tobytes()
     starts = [0, *ends[:-1].tolist()]
-    values = numpy.empty(len(ends), object)
-    values[:] = [joined[start:end] for start, end in zip(starts, ends.tolist(), strict=False)]
-    return places, values, sizes
+    values = [joined[start:end] for start, end in zip(starts, ends.tolist(), strict=False)]
+    return places, numpy.array(values, object), sizes
 
 
 def _pack(call: Call, places: _Array, values: _Array, sizes: _Array, *, many: bool) -> _Array:
     if not many:
-        packed = numpy.empty((), object)
-        packed[()] = _written(places, sizes, values)
-        return packed
+        return numpy.array(_written(places, sizes, values), object)
     # The places are in the order of rows: one row's elements are side by side.
     rows = numpy.arange(sizes[0] + 1)
     ends = numpy.searchsorted(places[:, 0], rows)

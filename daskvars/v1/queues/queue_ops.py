@@ -43,9 +43,7 @@ HANDLE = Spec(string, ())
 
 def name_as_array(name: str) -> numpy.ndarray:
     """Return the name of an object as the value of its handle."""
-    found = numpy.empty((), object)
-    found[()] = name.encode()
-    return found
+    return numpy.array(name.encode(), object)
 
 
 def object_of(call: Call, handle: numpy.ndarray, kind: type, what: str) -> Any:

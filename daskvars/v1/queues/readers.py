@@ -69,9 +69,7 @@ def _num_done(call: Call, reader: numpy.ndarray) -> numpy.ndarray:
 
 
 def _state(call: Call, reader: numpy.ndarray) -> numpy.ndarray:
-    found = numpy.empty((), object)
-    found[()] = object_of(call, reader, work.Reader, "reader").state()
-    return found
+    return numpy.array(object_of(call, reader, work.Reader, "reader").state(), object)
 
 
 def _restore(call: Call, reader: numpy.ndarray, state: numpy.ndarray) -> tuple:
