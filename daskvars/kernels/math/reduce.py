@@ -184,13 +184,20 @@ def logaddexp(xp: ArrayModule, x: Array, y: Array) -> Array:
 
 
 def argmax(xp: ArrayModule, x: Array, *, axis: int, dtype: DType) -> Array:
-    """Index of the first largest element along `axis`."""
-    return x.argmax(axis=axis).astype(dtype.np)
+    """Index of the first largest element along `axis`; NaN is no number, as TensorFlow has it."""
+    return _numbers(xp, x, -numpy.inf).argmax(axis=axis).astype(dtype.np)
 
 
 def argmin(xp: ArrayModule, x: Array, *, axis: int, dtype: DType) -> Array:
-    """Index of the first smallest element along `axis`."""
-    return x.argmin(axis=axis).astype(dtype.np)
+    """Index of the first smallest element along `axis`; NaN is no number."""
+    return _numbers(xp, x, numpy.inf).argmin(axis=axis).astype(dtype.np)
+
+
+def _numbers(xp: ArrayModule, x: Array, instead: float) -> Array:
+    """Return `x` with something instead of NaN."""
+    if x.dtype.kind in "biu" or not x.size or not xp.isnan(x.max()):
+        return x
+    return xp.where(xp.isnan(x), x.dtype.type(instead), x)
 
 
 # -- counting ----------------------------------------------------------------------------------

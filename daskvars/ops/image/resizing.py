@@ -201,18 +201,22 @@ def resize_nearest_neighbor(**arguments: Any) -> Tensor:
     return _apply(NEAREST, **arguments)
 
 
-_METHODS: dict[int, Callable[..., Tensor]] = {
+_METHODS: dict[int | str, Callable[..., Tensor]] = {
     ResizeMethod.BILINEAR: resize_bilinear,
     ResizeMethod.NEAREST_NEIGHBOR: resize_nearest_neighbor,
     ResizeMethod.BICUBIC: resize_bicubic,
     ResizeMethod.AREA: resize_area,
+    "bilinear": resize_bilinear,
+    "nearest": resize_nearest_neighbor,
+    "bicubic": resize_bicubic,
+    "area": resize_area,
 }
 
 
 def resize_images(
     images: TensorLike,
     size: TensorLike,
-    method: int = ResizeMethod.BILINEAR,
+    method: int | str = ResizeMethod.BILINEAR,
     align_corners: bool = False,
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
@@ -222,7 +226,7 @@ def resize_images(
     Args:
       images: [batch, height, width, channels] or [height, width, channels] real.
       size: [2] integer, the new height and width.
-      method: one of `ResizeMethod`.
+      method: one of `ResizeMethod`, or "bilinear", "nearest", "bicubic" or "area".
       align_corners: the centres of the corner pixels stay where they are.
       preserve_aspect_ratio: make the images as large as `size` allows without changing their form.
       name: name scope of the operations, by default "resize".

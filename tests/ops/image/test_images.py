@@ -137,6 +137,7 @@ def test_a_program_that_prepares_images(tmp_path):
         (lambda x: dv.image.resize_images(x, [2, 2.0]), "1-D int32 Tensor"),
         (lambda x: dv.image.resize_images(x, dv.constant([2.0, 2.0])), "1-D int32 Tensor"),
         (lambda x: dv.image.resize_images(x, [2, 2], method=7), "not implemented: 7"),
+        (lambda x: dv.image.resize_images(x, [2, 2], method="cubic"), "not implemented: 'cubic'"),
         (lambda x: dv.image.resize_bilinear(x, [0, 2]), "output dimensions must be positive"),
         (lambda x: dv.image.resize_bilinear(x[:, :0], [1, 2]), "non-zero size"),
         (lambda x: dv.image.resize_bilinear(x, [2, 2], True, None, True), "align_corners"),
@@ -481,3 +482,12 @@ def test_combined_results_are_as_long_as_they_may_be():
         assert found[0].shape.as_list() == [1, size, 4] and found[3].numpy().tolist() == [6]
     with pytest.raises(ValueError, match=r"classes or 1, 4\]"):
         dv.image.combined_non_max_suppression(np.zeros((1, 5, 3, 4)), np.zeros((1, 5, 2)), 3, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("bilinear", 0), ("nearest", 1), ("bicubic", 2), ("area", 3)]
+)
+def test_ways_to_resize_have_names_too(name, number):
+    x = np.random.default_rng(0).random((1, 3, 4, 2), np.float32)
+    found = [dv.image.resize_images(x, [5, 6], method).numpy() for method in (name, number)]
+    np.testing.assert_array_equal(*found)

@@ -140,6 +140,14 @@ def test_first_of_equal_positions():
     assert tf.argmin(x, 1, output_type=tf.int32).dtype == tf.int32
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_nan_is_at_no_extreme(graph, dtype):
+    nan, inf = float("nan"), float("inf")
+    x = tf.constant([[1, nan, 3], [nan, nan, 1], [nan, nan, nan], [nan, -inf, inf]], dtype)
+    assert run(tf.argmax(x, 1)).tolist() == [2, 2, 0, 2]  # as TensorFlow 2.21 has it
+    assert run(tf.argmin(x, 1)).tolist() == [0, 2, 0, 1]
+
+
 def test_scans():
     x = tf.constant([1, 2, 3])
     assert run(tf.cumsum(x)).tolist() == [1, 3, 6]

@@ -10,6 +10,7 @@ from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.rearranging import batch_to_space_nd, space_to_batch_nd
 from daskvars.ops.array.reshaping import expand_dims, reshape, squeeze
 from daskvars.ops.array.transposing import transpose
@@ -132,15 +133,14 @@ def _volumes(pool: Callable[..., Tensor], given: Given, default: str) -> Tensor:
         return transpose(pooled, [0, 4, 1, 2, 3]) if data_format == "NCDHW" else pooled
 
 
-def _all_but_batch(value: Tensor, rank: int) -> tuple[int, ...]:
-    shape = value.spec.shape
-    rest = None if shape is None or len(shape) != rank else shape[1:]
-    if shapes.is_known(rest):
-        return rest
-    raise ValueError(
-        f"pooling of volumes needs a tensor of rank {rank}, known but for its batch: "
-        f"{value.name!r} has shape {value.shape}"
-    )
+def _all_but_batch(value: Tensor, rank: int) -> list[Any]:
+    """Return the sizes behind the batch: numbers where they are known, else scalar tensors."""
+    if value.spec.shape is not None and len(value.spec.shape) != rank:
+        raise ValueError(
+            f"pooling of volumes needs a tensor of rank {rank}: {value.name!r} has shape "
+            f"{value.shape}"
+        )
+    return [size_along(value, axis) for axis in range(1, rank)]
 
 
 max_pool1d = _pooling("max", 1, max_pool, "max_pool1d")("""
