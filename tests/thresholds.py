@@ -11,6 +11,7 @@ from functools import cache
 
 LOWEST = {
     "daskvars.versioned": {"VERSIONED_BYTES": 1, "SLAB_BYTES": 1},
+    "daskvars.execution.local.executor": {"THREAD_TASK_S": 0},
     "daskvars.execution.cluster.saving.task_graphs": {"SPLIT_BYTES": 1},
     "daskvars.execution.cluster.workers.placement": {"SLACK_BYTES": 0, "MIN_CUT_BYTES": 1},
     "daskvars.lowering.planner.fuse": {"SMALL_BYTES": 0},

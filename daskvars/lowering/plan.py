@@ -289,6 +289,8 @@ class Plan(ShownInNotebooks):
       uses_blas: whether it has contractions, whose bits depend on the number of BLAS threads.
       sharding: how its work is cut, and what moves between blocks.
       client_s: the estimated seconds of its work if it is for workers' client to do, else None.
+      seconds: those of its work on one thread, where it is cut for the threads of this process;
+        infinity where nobody knows.
     """
 
     regions: tuple[Region, ...]
@@ -301,6 +303,7 @@ class Plan(ShownInNotebooks):
     uses_blas: bool
     sharding: ShardingChoice
     client_s: float | None = None
+    seconds: float = math.inf
 
     def __repr__(self) -> str:
         return (

@@ -276,6 +276,7 @@ class Program:
         that of the workers, so that no bits may depend on it.
       sharding: how its work is cut, and the runner-up, if there was a choice (`cut_feeds`).
       client_s: the estimated seconds of its work if the client does it, else None (`place`).
+      seconds: those of its work on one thread, where it is cut for the threads of this process.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -290,6 +291,7 @@ class Program:
     automatic: set[str] = field(default_factory=set)
     sharding: tuple[Any, Any] = (None, None)
     client_s: float | None = None
+    seconds: float = math.inf
 
     def leaf(self, kind: str, what: Any, spec: Spec, layout: Chunks | None = None) -> Ref:
         """Return the leaf of that identity, made if need be."""

@@ -190,9 +190,22 @@ def test_a_function_is_traced_once_for_all_threads():
     assert float(kept[0]) == THREADS
 
 
+@pytest.mark.parametrize(("size", "is_worth_it"), [(4_000, False), (4_000_000, True)])
+def test_only_work_that_is_worth_it_is_handed_to_threads(size, is_worth_it):
+    def of_pools():
+        return {thread for thread in threading.enumerate() if "daskvars" in thread.name}
+
+    before = of_pools()
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = tf.get_variable("w", [size], chunks=size // 4, initializer=tf.ones_initializer())
+        session.run(w.initializer)
+        assert session.run(tf.reduce_sum(tf.sqrt(w))) == size
+        assert bool(of_pools() - before) == is_worth_it
+
+
 CHUNKED = """
 import os, sys, numpy as np, daskvars as dv
-v = dv.Variable(np.zeros(4000), chunks=(1000,))
+v = dv.Variable(np.zeros(4_000_000), chunks=1_000_000)
 @dv.function
 def total():
     return dv.reduce_sum(v)

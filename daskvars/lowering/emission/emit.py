@@ -121,6 +121,7 @@ class _Emission:
                 sharding_report.exchanges(self.program),
             ),
             self.program.client_s,
+            self.program.seconds,
         )
 
     def value(self, ref: Ref) -> PlanValue:

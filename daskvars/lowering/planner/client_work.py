@@ -64,6 +64,18 @@ def client_seconds(program: Program, most_s: float) -> float | None:
     return seconds if seconds <= most_s else None
 
 
+def seconds_here(program: Program) -> float:
+    """Return the estimated seconds of a program's work on one thread; infinity of what nobody
+    knows: loops, and what is seen from outside, Python functions for one.
+
+    Args:
+      program: laid out.
+    """
+    if any(_is_loop(node) or _is_seen(node) for node in _all_nodes(program)):
+        return math.inf
+    return sum(map(_seconds, program.nodes))
+
+
 def seconds_of_texts(values: Iterable[Any]) -> float:
     """Return the estimated seconds of work that the texts among what is fed are."""
     texts = (v for v in values if isinstance(v, numpy.ndarray) and v.dtype.kind == "O")
@@ -80,11 +92,15 @@ def _all_nodes(program: Program) -> Iterator[Node]:
 
 def _is_workers(node: Node) -> bool:
     """Return whether a node is not for the client, however little work it is."""
-    pattern = node.pattern
-    if isinstance(pattern, Opaque) and not pattern.pure and not pattern.only_checks:
-        return True
     is_cut = math.prod(node.grid) > 1 or node.merges is not None
-    return is_cut or _is_loop(node) or not _is_of_client(node.device) or not _is_bounded(node)
+    is_elsewhere = is_cut or not _is_of_client(node.device)
+    return is_elsewhere or _is_seen(node) or _is_loop(node) or not _is_bounded(node)
+
+
+def _is_seen(node: Node) -> bool:
+    """Return whether a node does what can be seen from outside, but for checks."""
+    pattern = node.pattern
+    return isinstance(pattern, Opaque) and not pattern.pure and not pattern.only_checks
 
 
 def _is_loop(node: Node) -> bool:
@@ -107,13 +123,14 @@ def _is_bounded(node: Node) -> bool:
 
 
 def _seconds(node: Node) -> float:
+    calls = CALL_S * math.prod(node.grid)
     if node.subgraphs:
-        return CALL_S + sum(_seconds(inner) for each in node.subgraphs for inner in each.nodes)
+        return calls + sum(_seconds(inner) for each in node.subgraphs for inner in each.nodes)
     if isinstance(node.pattern, Contraction) and node.pattern.combine is not None:
-        return CALL_S + node.flops / FLOPS_PER_S
+        return calls + node.flops / FLOPS_PER_S
     is_moved = isinstance(node.pattern, Movement) and all(is_known(s.shape) for s in node.specs)
     nbytes = 2 * sum(map(spec_bytes, node.specs)) if is_moved else moved_bytes(node)
-    seconds = CALL_S + nbytes / MEMORY_BYTES_PER_S
+    seconds = calls + nbytes / MEMORY_BYTES_PER_S
     if isinstance(node.pattern, Contraction | Opaque) and not isinstance(
         node.pattern, Items | Part
     ):

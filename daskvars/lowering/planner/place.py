@@ -18,7 +18,7 @@ from typing import Protocol
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.scopes.device import DeviceSpec
-from daskvars.lowering.planner.client_work import client_seconds
+from daskvars.lowering.planner.client_work import client_seconds, seconds_here
 from daskvars.lowering.planner.propagate import by_dimension
 from daskvars.lowering.program import STATE, UNKNOWN, Leaf, Node, Program, Ref, spec_bytes
 from daskvars.shapes import is_known
@@ -61,6 +61,8 @@ def place(program: Program, places: Places | None = None, client_work_s: float =
       client_work_s: the most seconds of work that the client does instead; 0 for none.
     """
     if places is None:
+        if any(math.prod(node.grid) > 1 for node in program.nodes):
+            program.seconds = seconds_here(program)
         return program
     program.client_s = client_seconds(program, client_work_s)
     if program.client_s is not None:
