@@ -40,6 +40,8 @@ WORDS = [["a", "b"], ["c", "d"]]
         (lambda: tf.sequence_mask([1, 2], [3, 4]), ValueError, "maxlen must be scalar"),
         (lambda: tf.batch_to_space_nd([[1.0]], [1], [[0, -1]]), ValueError, "cannot be negative"),
         (lambda: tf.tile([[1.0]], [[2, 3], [3, 4]]), ValueError, "rank 1 but is rank 2: multiples"),
+        (lambda: tf.tile([1.0], 3), ValueError, "rank 1 but is rank 0: multiples"),
+        (lambda: tf.tile([1.0], tf.size([1, 2])), ValueError, "rank 1 but is rank 0: multiples"),
         (
             lambda: tf.parse_single_example(
                 b"", {"a": tf.FixedLenFeature([2], tf.float32, default_value=[1.0])}

@@ -274,6 +274,8 @@ def uniform(
     dtype = as_dtype(dtype).base_dtype
     value = b"" if dtype is dtypes.string and not value else bool(value) if dtype.is_bool else value
     with name_scope(name, default, [shape]) as scope:
+        if isinstance(shape, Tensor) and shape.shape.rank is None:
+            shape = apply(opdef("Reshape"), shape, shape=(-1,))  # it may be a number
         sizes = axes.as_sizes(shape)
         if not axes.is_symbolic(sizes) and (shapes.size(sizes) or 0) < _MAX_KEPT:
             return constant(value, dtype, sizes, name=scope)

@@ -89,9 +89,11 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
 
 def _tiled(inputs: Sequence[Spec], *, multiples: Any, **attrs: Any) -> Spec:
     source, times = inputs[0].shape, axes.sizes_of(multiples, inputs[1:])
-    if any(isinstance(m, tuple) for m in times or ()):
+    is_number = isinstance(multiples, int) or any(given.shape == () for given in inputs[1:])
+    if is_number or any(isinstance(m, tuple) for m in times or ()):
+        rank = 0 if is_number else numpy.ndim(multiples)
         raise ValueError(
-            f"Shape must be rank 1 but is rank {numpy.ndim(multiples)}: multiples {multiples}"
+            f"Shape must be rank 1 but is rank {rank}: multiples are a number for each dimension"
         )
     if source is None or times is None:
         known = times if source is None else source

@@ -8,6 +8,7 @@ that does keeps its label, so that a batch that came in chunks stays in chunks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
 from typing import Any
 
 import numpy
@@ -58,6 +59,8 @@ def as_operands(**values: TensorLike) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, numpy.ndarray | numpy.generic):
         value = value.tolist()
+    if isinstance(value, IntEnum):
+        return value.value
     if isinstance(value, Dimension):
         value = value.value
     if isinstance(value, list | tuple | TensorShape):
@@ -68,7 +71,7 @@ def _plain(value: Any) -> Any:
 
 
 def as_sizes(value: Any) -> Any:
-    """Return a shape that may be a tensor as an attribute.
+    """Return a shape that may be a tensor as an attribute; a number is the size of a vector.
 
     Raises:
       ValueError: it is a matrix or more, or has a negative size.
@@ -77,7 +80,7 @@ def as_sizes(value: Any) -> Any:
         return value
     value = as_operand(value)
     if is_symbolic(value):
-        return value
+        return (value,) if isinstance(value, Tensor) and value.shape.rank == 0 else value
     if isinstance(value, tuple) and any(isinstance(size, tuple) for size in value):
         raise ValueError(f"Shape must be rank 1, a vector of sizes, got {value}")
     return shapes.as_tuple(value)
@@ -99,6 +102,8 @@ def is_complete(value: TensorLike) -> bool:
 def sizes_of(value: Any, operands: Sequence[Spec]) -> tuple[int | None, ...] | None:
     """Return a partly known vector: what its attribute says, else as many unknowns as it has.
 
+    A number is a vector of it, known or not.
+
     Args:
       value: the attribute, a number, a tuple with None in it, or None.
       operands: specs of the trailing inputs; the first one is of the tensor that was given.
@@ -106,6 +111,8 @@ def sizes_of(value: Any, operands: Sequence[Spec]) -> tuple[int | None, ...] | N
     if value is not None:
         return value if isinstance(value, tuple) else (value,)
     shape = operands[0].shape if operands else None
+    if shape == ():
+        return (None,)
     if shape is None or len(shape) != 1 or shape[0] is None:
         return None
     return (None,) * shape[0]

@@ -1,5 +1,7 @@
 """Constants, fills, shapes, ranges, placeholders: TensorFlow's names, defaults, errors, values."""
 
+import enum
+
 import dask
 import dask.array
 import numpy as np
@@ -177,6 +179,18 @@ def test_sizes_may_come_from_a_tensor(graph):
     assert constant.ones_like(x).shape.as_list() == [None, 4]
 
 
+def test_a_number_that_is_a_tensor_is_the_size_of_a_vector(graph):
+    many = tf.placeholder(tf.int32, [])
+    for made in (constant.ones(many), constant.zeros(many - 1, tf.int32), constant.fill(many, 7)):
+        assert made.shape.as_list() == [None]
+        assert run(made, {many: 3}).ndim == 1
+    assert run(constant.ones(many), {many: 3}).tolist() == [1, 1, 1]
+    assert run(constant.ones(tf.constant(3))).tolist() == [1, 1, 1]
+    of_any_rank = constant.ones(tf.placeholder_with_default(3, None))
+    assert of_any_rank.shape.rank is None
+    assert run(of_any_rank).tolist() == [1, 1, 1]
+
+
 def test_sizes_that_are_a_matrix_are_refused(graph):
     for make in (constant.zeros, lambda shape: tf.fill(shape, 1.0)):
         with pytest.raises(ValueError, match="Shape must be rank 1"):
@@ -338,6 +352,17 @@ def test_a_default_is_no_constant(graph):
 
 
 # -- arguments that may be tensors -------------------------------------------------------------
+
+
+def test_members_of_an_enumeration_are_sizes(graph):
+    class Size(enum.IntEnum):
+        PAIR = 2
+
+    x = tf.constant([[1.0, 2.0]])
+    assert run(tf.one_hot([1], Size.PAIR)).tolist() == [[0.0, 1.0]]
+    assert run(tf.reshape(x, [Size.PAIR])).tolist() == [1.0, 2.0]
+    assert run(tf.nn.top_k(x, Size.PAIR).values).tolist() == [[2.0, 1.0]]
+    assert run(tf.math.unsorted_segment_sum([3, 4], [0, 0], Size.PAIR)).tolist() == [7, 0]
 
 
 def test_operands_as_plain_data(graph):
