@@ -251,6 +251,8 @@ class Mixture(_Mixed):
             raise TypeError(f"cat must be a Categorical distribution, but saw: {cat}")
         if not components:
             raise ValueError("components must be non-empty")
+        if not isinstance(cat.event_size, int):
+            raise ValueError("the number of classes of cat must be known, to compare components")
         if len(components) != cat.event_size:
             raise ValueError(
                 f"cat is of {cat.event_size} components, but {len(components)} are given"

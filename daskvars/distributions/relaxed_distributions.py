@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from daskvars.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
@@ -16,8 +15,9 @@ from daskvars.distributions.vector_distributions import CLASSES, ByClass
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.reshaping import expand_dims
+from daskvars.ops.math.casting import cast
 from daskvars.ops.math.reduce import reduce_logsumexp, reduce_sum
-from daskvars.ops.math.transcendental import exp, log, log1p, sigmoid, softplus
+from daskvars.ops.math.transcendental import exp, lgamma, log, log1p, sigmoid, softplus
 from daskvars.ops.nn.softmax import log_softmax
 from daskvars.ops.random.distributions import random_uniform
 from daskvars.surface.signatures import with_arguments_of_method
@@ -111,8 +111,8 @@ class ExpRelaxedOneHotCategorical(ByClass):
         self.temperature = self._positive(given, "temperature")
 
     @property
-    def event_size(self) -> int:
-        """The number of classes."""
+    def event_size(self) -> int | Tensor:
+        """The number of classes; a scalar tensor where only the run knows."""
         return self._num_classes()
 
     def _batch_tensors(self) -> list[Tensor]:
@@ -124,9 +124,9 @@ class ExpRelaxedOneHotCategorical(ByClass):
         return log_softmax((self.logits + gumbel) / expand_dims(self.temperature, -1))
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        size, temperature = self._num_classes(), expand_dims(self.temperature, -1)
-        each = log_softmax(self.logits) - temperature * x
-        constant = math.lgamma(size) + (size - 1) * log(self.temperature)
+        size = cast(self._num_classes(), self.dtype)
+        each = log_softmax(self.logits) - expand_dims(self.temperature, -1) * x
+        constant = lgamma(size) + (size - 1) * log(self.temperature)
         return reduce_sum(each, -1) - size * reduce_logsumexp(each, -1) + constant
 
 

@@ -8,6 +8,7 @@ from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distributio
 from daskvars.distributions.scalar_distributions import Bernoulli, Normal, check_one_given, second
 from daskvars.dtypes import DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import ones_like, zeros_like
 from daskvars.ops.array.constant import shape as shape_of
@@ -106,11 +107,14 @@ class OfClasses(Distribution):
             (self.probs,) = self._take(probs=probs)
             self.logits = log(self.probs)
 
-    def _num_classes(self) -> int:
-        size = self.logits.get_shape().as_list()[-1]
-        if size is None:
-            raise ValueError(f"the number of classes of {self.name} must be known")
-        return size
+    def _known_classes(self) -> int | None:
+        shape = self.logits.get_shape()
+        return None if shape.ndims is None else shape.as_list()[-1]
+
+    def _num_classes(self) -> int | Tensor:
+        """Return how many classes there are; a scalar tensor where only the run knows."""
+        known = self._known_classes()
+        return shape_of(self.logits)[-1] if known is None else known
 
     def _classes(self, shape: Tensor, logits: Tensor, each: Any, seed: int | None) -> Tensor:
         """Return [*shape, *batch, each] classes."""
@@ -129,7 +133,14 @@ class ByClass(OfClasses):
     @property
     def event_shape(self) -> TensorShape:
         """[classes]."""
-        return TensorShape([self._num_classes()])
+        return TensorShape([self._known_classes()])
+
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
+        """Return the event shape, [rank] int32."""
+        if self._known_classes() is not None:
+            return super().event_shape_tensor(name)
+        with name_scope(f"{self.name}/{name}"):
+            return shape_of(self.logits)[-1:]
 
 
 class _OneClass(OfClasses):
@@ -142,8 +153,8 @@ class _OneClass(OfClasses):
         self._given["dtype"] = self.dtype
 
     @property
-    def event_size(self) -> int:
-        """The number of classes."""
+    def event_size(self) -> int | Tensor:
+        """The number of classes; a scalar tensor where only the run knows."""
         return self._num_classes()
 
     def _batch_tensors(self) -> list[Tensor]:

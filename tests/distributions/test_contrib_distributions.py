@@ -1,5 +1,7 @@
 """What TensorFlow has in contrib: classes drawn smoothly, counts, functions of draws."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy  # whose `stats` are imported when they are asked for, which takes long
@@ -241,3 +243,30 @@ def test_the_size_of_a_draw_may_be_known_to_the_run_alone(graph):
             [made.event_shape_tensor(), made.sample(5, seed=1)], {loc: np.zeros([2, 3])}
         )
     assert sizes.tolist() == [3] and drawn.shape == (5, 2, 3)
+
+
+def test_the_number_of_classes_may_be_known_to_the_run_alone(graph):
+    contrib, weights = tf.contrib.distributions, [[0.5, -1.0, 2.0], [0.0, 0.0, 1.0]]
+    made = {
+        tf.distributions.Categorical: [2, 0],
+        contrib.OneHotCategorical: np.eye(3)[[2, 0]],
+        functools.partial(tf.distributions.Multinomial, 1.0): np.eye(3)[[1, 1]],
+        functools.partial(contrib.RelaxedOneHotCategorical, 0.5): [
+            [0.2, 0.3, 0.5],
+            [0.1, 0.1, 0.8],
+        ],
+    }
+    for kind, value in made.items():
+        logits = tf.placeholder(tf.float32, [None, None])
+        known, free = kind(logits=tf.constant(weights)), kind(logits=logits)
+        wanted = [known.log_prob(value), known.sample([4], seed=3), known.event_shape_tensor()]
+        found = [free.log_prob(value), free.sample([4], seed=3), free.event_shape_tensor()]
+        with tf.Session() as session:
+            pairs = zip(session.run(wanted), session.run(found, {logits: weights}), strict=True)
+            for one, other in pairs:
+                assert one.shape == other.shape and np.isfinite(other).all()
+            np.testing.assert_allclose(*session.run([wanted[0], found[0]], {logits: weights}))
+    with pytest.raises(ValueError, match="number of classes of cat must be known"):
+        contrib.Mixture(
+            tf.distributions.Categorical(logits[0]), [tf.distributions.Normal(0.0, 1.0)]
+        )
