@@ -104,7 +104,7 @@ def test_functions_as_initializer(graph):
         return zeros(shape, dtype)
 
     def informed(shape, dtype=None, partition_info=None):
-        seen.append((list(shape), partition_info))
+        seen.append((shape, partition_info))
         return zeros(shape, dtype)
 
     get_variable("a", [2], initializer=plain)
@@ -254,11 +254,11 @@ def test_initializers_see_the_whole(graph):
     seen = []
 
     def initializer(shape, dtype=None, partition_info=None):
-        seen.append((tuple(shape), partition_info.full_shape, partition_info.var_offset))
+        seen.append((shape, partition_info.full_shape, partition_info.var_offset))
         return zeros(shape, dtype)
 
     get_variable("w", [4, 2], partitioner=by(2, 1), initializer=initializer)
-    assert seen == [((2, 2), (4, 2), (0, 0)), ((2, 2), (4, 2), (2, 0))]
+    assert seen == [([2, 2], [4, 2], [0, 0]), ([2, 2], [4, 2], [2, 0])]
 
 
 def test_partitioned_variables_are_shared(graph):

@@ -198,7 +198,7 @@ class VariableStore:
             if wanted.is_from_value:
                 value = _piece(one.name, initializer, offset, part_shape)
                 one = one._replace(shape=None, initializer=value)
-            part = self._single(one, PartitionInfo(shape, offset))
+            part = self._single(one, PartitionInfo(list(shape), list(offset)))
             part._set_save_slice_info(SaveSliceInfo(name, shape, offset, part_shape))
             parts.append(part)
         made = PartitionedVariable(name, shape, parts[0].dtype.base_dtype, parts, partitions)
@@ -233,7 +233,7 @@ def _made_by(
         initializer = initializer()
     if shapes.is_known(shape):
         if isinstance(initializer, Initializer) or _takes_partition_info(initializer):
-            return partial(initializer, shape, dtype=dtype, partition_info=partition_info)
+            return partial(initializer, list(shape), dtype=dtype, partition_info=partition_info)
         return partial(initializer, list(shape), dtype=dtype)
     if shape is None and not isinstance(initializer, Initializer) and _takes_nothing(initializer):
         return initializer
