@@ -226,6 +226,17 @@ def _concatenate(arrays: Sequence[Any], axis: Any = 0) -> Tensor:
     return joining.concat(list(arrays), axis)
 
 
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    if isinstance(indices_or_sections, int | numpy.integer):
+        return joining.split(ary, int(indices_or_sections), axis)
+    a, points = convert_to_tensor(ary), indices_or_sections
+    if is_tensor_like(points):
+        points = joining.unstack(points)
+    before = (slice(None),) * (axis if axis >= 0 else axis + len(a.shape))
+    bounds = zip([0, *points], [*points, None], strict=True)
+    return [a[(*before, slice(first, last))] for first, last in bounds]
+
+
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     a = a if low is None else arithmetic.maximum(a, low)
@@ -349,6 +360,7 @@ _FUNCTIONS: dict[Any, Function] = {
     numpy.searchsorted: lambda a, v, side="left": searching.searchsorted(a, v, side, dtypes.int64),
     numpy.concatenate: _concatenate,
     numpy.stack: lambda arrays, axis=0: joining.stack(list(arrays), axis),
+    numpy.split: _split,
     numpy.where: _where,
     numpy.clip: _clip,
     numpy.round: _round,
@@ -427,7 +439,6 @@ _INSTEAD = {
     "nonzero": "where",
     "outer": "tensordot",
     "pad": "pad",
-    "split": "split",
     "trunc": "cast",
     "unique": "unique",
     "vstack": "concat",

@@ -118,6 +118,11 @@ _CALLS = {
         lambda x: np.concatenate([x, x], axis=None),
     ],
     np.stack: [lambda x: np.stack([x, _VALUES["f"]]), lambda x: np.stack((x, x), axis=-1)],
+    np.split: [
+        lambda x: np.split(x, 2)[1],
+        lambda x: np.concatenate(np.split(x, np.array([1]), axis=1)[::-1], axis=-1),
+        lambda x: np.split(x, x.shape[:1], -1)[0],
+    ],
     np.where: [lambda x: np.where(x > 0.3, x, 0.0), lambda x: np.where([True, False], x, -x)],
     np.clip: [
         lambda x: np.clip(x, 0.2, 0.6),
