@@ -7,6 +7,7 @@ import dataclasses
 import re
 import typing
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from absl.testing import absltest
@@ -64,10 +65,15 @@ def parsed(text: str, kind: type) -> Any:
     >>> found.value[0].tag, found.value[0].simple_value
     ('loss', 0.5)
 
+    Examples are messages of protobuf's own, which reads their texts itself.
+
     Raises:
       TypeError: messages of the class have no text.
       ValueError: the text is none of the class.
+      google.protobuf.text_format.ParseError: likewise, of an example.
     """
+    if hasattr(kind, "DESCRIPTOR"):
+        return import_module("google.protobuf.text_format").Parse(text, kind())
     if not (issubclass(kind, Message) or dataclasses.is_dataclass(kind)):
         raise TypeError(f"messages of {kind.__name__} are compared with each other, not with text")
     return _sub_message(kind, _all_fields(text))

@@ -420,3 +420,15 @@ def test_a_file_of_tests(tmp_path):
     assert failing.status == 1 and "testAdd" in failing.said
     timed = ran(3, "--benchmarks=Timing")
     assert timed.status == 0 and timed.printed.startswith("adding: iters: 3")
+
+
+def test_examples_beside_their_text():
+    def test(self):
+        label = tf.train.Feature(int64_list=tf.train.Int64List(value=[1, 2]))
+        example = tf.train.Example(features=tf.train.Features(feature={"label": label}))
+        text = "features { feature { key: 'label' value { int64_list { value: [1, 2] } } } }"
+        self.assertProtoEquals(text, example)
+        with pytest.raises(AssertionError):
+            self.assertProtoEquals(text.replace("2", "3"), example)
+
+    assert passes(test)
