@@ -56,6 +56,9 @@ class FuncGraph(Graph):
             self._collections = outer._collections
             self._gradient_names = outer._gradient_names
 
+    def _get_control_flow_context(self) -> FuncGraph:
+        return self
+
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:

@@ -303,6 +303,13 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
         """Return the current name scope, without a trailing "/"."""
         return self._thread.name_scope
 
+    def _get_control_flow_context(self) -> Any:
+        """Return the branch or loop that operations are made in, None outside of any.
+
+        Programs ask for it by TensorFlow's name, to see whether there is one.
+        """
+        return None
+
     # -- stacks -----------------------------------------------------------------------------
 
     @contextmanager

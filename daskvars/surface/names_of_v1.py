@@ -63,9 +63,9 @@ NAMES_OF_V1 = {
         WorkerSessionCreator add_queue_runner basic_train_loop batch batch_join
         byte_size_load_fn export_meta_graph import_meta_graph input_producer limit_epochs
         match_filenames_once maybe_batch maybe_batch_join maybe_shuffle_batch
-        maybe_shuffle_batch_join range_input_producer replica_device_setter shuffle_batch
-        shuffle_batch_join slice_input_producer start_queue_runners string_input_producer
-        write_graph
+        maybe_shuffle_batch_join queue_runner range_input_producer replica_device_setter
+        shuffle_batch shuffle_batch_join slice_input_producer start_queue_runners
+        string_input_producer write_graph
     """,
 }
 

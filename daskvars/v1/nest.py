@@ -205,3 +205,36 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
     >>> assert_shallow_structure([0, 0], [[1, 2], 3])
     """
     flatten_up_to(shallow_tree, input_tree, check_types)
+
+
+def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return a dict whose keys are the leaves of another one's keys, with the values' leaves.
+
+    Args:
+      dictionary: of keys that are no sequences, with any values, and of such that are, with values
+        that have as many leaves.
+
+    Raises:
+      TypeError: it is no dict.
+      ValueError: a key is there twice, or has another number of leaves than its value.
+
+    Source: TensorFlow 1.15, ``tf.contrib.framework.nest.flatten_dict_items``.
+
+    >>> flatten_dict_items({(4, (5, 6)): ("a", ["b", "c"]), 7: [1, 2]})
+    {4: 'a', 5: 'b', 6: 'c', 7: [1, 2]}
+    """
+    if not isinstance(dictionary, Mapping):
+        raise TypeError("input must be a dictionary")
+    found: dict[Any, Any] = {}
+    for key, value in dictionary.items():
+        keys, values = (flatten(key), flatten(value)) if is_nested(key) else ([key], [value])
+        if len(keys) != len(values):
+            raise ValueError(
+                f"Could not flatten dictionary. Key had {len(keys)} elements, but value had "
+                f"{len(values)} elements. Key: {keys}, value: {values}."
+            )
+        for each in keys:
+            if each in found or keys.count(each) > 1:
+                raise ValueError(f"Could not flatten dictionary: key {each} is not unique.")
+        found.update(zip(keys, values, strict=True))
+    return found

@@ -68,6 +68,7 @@ import daskvars.v1.contrib.slim as slim; slim.initializers.xavier_initializer
 from daskvars.v1.python import pywrap_tensorflow; pywrap_tensorflow.NewCheckpointReader
 from daskvars.v1.python.util import tf_contextlib, tf_inspect; tf_inspect.isfunction
 from daskvars.v1.python.framework import tensor_spec; tensor_spec.TensorSpec
+from daskvars.v1.train import queue_runner; queue_runner.QueueRunner, queue_runner.add_queue_runner
 from daskvars.v1.python.framework.smart_cond import smart_cond, smart_constant_value
 from daskvars.v1.python.layers.utils import smart_cond
 from daskvars.v1.python.ops import gen_array_ops, gen_math_ops; gen_math_ops.exp
@@ -135,6 +136,33 @@ def test_functions_without_a_public_name_compute():
         np.testing.assert_array_equal(session.run(slope), [0.0, 2.0])
     assert tensor_shape.unknown_shape(2).as_list() == [None, None]
     assert tensor_util.constant_value(tf.constant(2)) == 2
+
+
+def test_functions_have_the_gradients_that_they_are_defined_with():
+    from daskvars.v1.python.framework import function
+
+    @function.Defun(*[tf.float32] * 3, func_name="Halving")
+    def halving(x, y, dy):
+        return dy / 2.0, dy * x
+
+    def doubled(op, dy):
+        assert len(op.inputs) == 2
+        return dy * op.outputs[0], None
+
+    def product(x, y):
+        return x * y
+
+    by_tensors = function.Defun(tf.float32, tf.float32, grad_func=halving)(product)
+    by_call = function.Defun(tf.float32, tf.float32, python_grad_func=doubled)(product)
+    plain = function.Defun()(product)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.constant(3.0), tf.constant(5.0)
+        found = [tf.gradients(f(x, y), [x, y]) for f in (by_tensors, plain)]
+        assert session.run(found) == [[0.5, 3.0], [5.0, 3.0]]
+        assert session.run(tf.gradients(by_call(x, 5), x)) == [15.0]
+        assert by_call(x, y, name="call").op.name.startswith("call/")
+        with pytest.raises(ValueError, match="Expected number of arguments: 2, received: 1"):
+            by_call(x)
 
 
 def test_files_are_read_and_written_by_the_functions_of_before(tmp_path):

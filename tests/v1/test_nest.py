@@ -52,3 +52,15 @@ def test_a_structure_is_followed_as_deep_as_another_one_goes():
         nest.flatten_up_to({"a": 0}, {"b": 1})
     with pytest.raises(ValueError, match="no sequences"):
         nest.map_structure_up_to([0], len)
+
+
+def test_keys_that_are_sequences_are_flattened_with_their_values():
+    nest = tf.contrib.framework.nest
+    items = {("x", ("y",)): [1, (2,)], "z": [3, 4]}
+    assert nest.flatten_dict_items(items) == {"x": 1, "y": 2, "z": [3, 4]}
+    with pytest.raises(ValueError, match="key x is not unique"):
+        nest.flatten_dict_items({("x", "y"): [1, 2], "x": 3})
+    with pytest.raises(ValueError, match="Key had 2 elements, but value had 1"):
+        nest.flatten_dict_items({("x", "y"): 1})
+    with pytest.raises(TypeError, match="must be a dictionary"):
+        nest.flatten_dict_items([1])

@@ -31,7 +31,7 @@ from daskvars.ops.nn.convolution.adjoints import conv1d_transpose
 from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
 from daskvars.ops.nn.ranking import nth_element
 from daskvars.ops.random import stateless
-from daskvars.ops.rules.static_shapes import is_tensor
+from daskvars.ops.rules.static_shapes import get_static_value, is_tensor
 from daskvars.summary.summary_ops import merge, merge_all
 from daskvars.surface.signatures import named
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
@@ -99,7 +99,7 @@ from daskvars.v1.contrib.trainings import (
 from daskvars.v1.estimator import early_stopping
 from daskvars.v1.estimator import tpu as tpu_estimators
 from daskvars.v1.estimator.specs import ModeKeys
-from daskvars.v1.graphs import tensor_spec
+from daskvars.v1.graphs import tensor_protos, tensor_spec
 from daskvars.v1.lookup import buckets, vocabularies
 from daskvars.v1.lookup import initializers as table_initializers
 from daskvars.v1.lookup import tables as lookup_tables
@@ -359,7 +359,10 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "is_tensor": is_tensor,
         "nest": {
             **_of(nest, " ".join(nest.__all__)),
-            **_of(nest, "assert_shallow_structure flatten_up_to map_structure_up_to"),
+            **_of(
+                nest,
+                "assert_shallow_structure flatten_dict_items flatten_up_to map_structure_up_to",
+            ),
             "is_sequence": nest.is_nested,
         },
         "list_variables": list_variables,
@@ -525,6 +528,10 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "evaluate_once": slim_evaluation.evaluate_checkpoint,
         "train": slim_learning.train_monitored,
     },
+    "util": {
+        **_of(tensor_protos, "make_ndarray make_tensor_proto"),
+        "constant_value": get_static_value,
+    },
 }
 
 # What has no counterpart, and what to use instead; "x" stands for all of x that is not there.
@@ -591,7 +598,7 @@ INSTEAD = {
     "training.batch_sequences_with_states": _DATA,
     "training.rejection_sample": _DATA,
     "training.stratified_sample": _DATA,
-    "util": "tf.get_static_value, tf.make_tensor_proto and tf.make_ndarray",
+    "util": "the messages of tf.train, or tf.Graph.as_graph_def()",
 }
 
 

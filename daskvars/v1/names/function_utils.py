@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["fn_args", "get_func_name", "has_kwargs", "make_decorator", "unwrap"]
+__all__ = ["fn_args", "get_func_name", "getargspec", "has_kwargs", "make_decorator", "unwrap"]
 
 
 def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
@@ -36,6 +36,39 @@ def has_kwargs(fn: Callable[..., Any]) -> bool:
         raise TypeError(f"fn should be a function-like object, but is of type {type(fn)}.")
     inner = fn.func if isinstance(fn, functools.partial) else _called(fn)
     return inspect.getfullargspec(inner).varkw is not None
+
+
+class ArgSpec(NamedTuple):
+    """A function's arguments, as Python's `inspect` told of them until 3.10."""
+
+    args: list[str]
+    varargs: str | None
+    keywords: str | None
+    defaults: tuple[Any, ...] | None
+
+
+def getargspec(obj: Callable[..., Any]) -> ArgSpec:
+    """Return a function's arguments; the first one of a method is among them.
+
+    Args:
+      obj: a function, a method, a class, a `functools.partial`, or what has ``__call__``.
+
+    Raises:
+      ValueError: it has arguments that are given by name alone.
+
+    >>> getargspec(lambda a, *b, c=2: None)
+    Traceback (most recent call last):
+    ...
+    ValueError: a function has arguments that are given by name alone: c
+    >>> getargspec(lambda a, b=1, **c: None)
+    ArgSpec(args=['a', 'b'], varargs=None, keywords='c', defaults=(1,))
+    """
+    spec = inspect.getfullargspec(obj if inspect.isroutine(obj) else _called(obj))
+    if spec.kwonlyargs:
+        raise ValueError(
+            f"a function has arguments that are given by name alone: {', '.join(spec.kwonlyargs)}"
+        )
+    return ArgSpec(spec.args, spec.varargs, spec.varkw, spec.defaults)
 
 
 def get_func_name(func: Callable[..., Any]) -> str:

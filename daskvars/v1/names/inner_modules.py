@@ -22,7 +22,11 @@ from daskvars.execution.engine.values.conversions import register_session_run_co
 from daskvars.execution.session import Session
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import apply
-from daskvars.graph.scopes.default_graph import in_graph_class, in_graph_of_inputs
+from daskvars.graph.scopes.default_graph import (
+    in_graph_class,
+    in_graph_context,
+    in_graph_of_inputs,
+)
 from daskvars.inspect_checkpoint import print_tensors_in_checkpoint_file
 from daskvars.ops.control.dependencies import with_dependencies
 from daskvars.ops.nn.activation import RELU_GRAD
@@ -30,11 +34,13 @@ from daskvars.ops.rules.static_shapes import get_static_value
 from daskvars.train.checkpoints.reader import NewCheckpointReader
 from daskvars.train.optimizers.moving_averages import assign_moving_average
 from daskvars.v1 import gfile, handwritten_digits, switching
+from daskvars.v1.contrib.known_predicates import smart_constant_value
 from daskvars.v1.contrib.networks import linear_maps
 from daskvars.v1.feature_column import categorical, columns, embeddings, numeric
 from daskvars.v1.graphs.tensor_protos import make_ndarray
-from daskvars.v1.names import function_utils
+from daskvars.v1.names import defun, function_utils, inplace_ops
 from daskvars.v1.sessions.monitoring_hooks import Timeline
+from daskvars.variables.scopes.variable_scope import variable_scope
 from daskvars.variables.variable import Variable
 
 # Folder of tensorflow.python -> its modules, with the namespaces, after a colon, that have their
@@ -47,19 +53,20 @@ OF_PYTHON = {
     "estimator": "estimator:estimator exporter:estimator model_fn:estimator run_config:estimator "
     "training:estimator",
     "feature_column": "feature_column:feature_column feature_column_lib:feature_column",
-    "framework": "constant_op device dtypes errors:errors errors_impl:errors graph_util:graph_util "
-    "graph_util_impl:graph_util importer ops random_seed smart_cond:contrib.framework "
+    "framework": "constant_op device dtypes errors:errors errors_impl:errors function "
+    "graph_util:graph_util graph_util_impl:graph_util importer ops random_seed "
+    "smart_cond:contrib.framework "
     "sparse_tensor tensor_shape tensor_util "
     "tensor_spec test_util:test",
     "layers": "base:layers convolutional:layers core:layers layers:layers normalization:layers "
     "pooling:layers utils:contrib.layers.utils",
     "lib.io": "file_io:gfile python_io:python_io tf_record:python_io",
     "ops": "array_ops bitwise_ops:bitwise candidate_sampling_ops:nn check_ops clip_ops "
-    "control_flow_ops ctc_ops:nn custom_gradient data_flow_ops:contrib.staging "
+    "control_flow_ops control_flow_util ctc_ops:nn custom_gradient data_flow_ops:contrib.staging "
     "embedding_ops:nn functional_ops gen_array_ops gen_math_ops:math gen_nn_ops "
     "gradient_checker:test gradients gradients_impl histogram_ops "
-    "image_ops:image image_ops_impl:image init_ops:initializers io_ops linalg_ops:linalg "
-    "logging_ops lookup_ops:contrib.lookup math_ops:math metrics:metrics "
+    "image_ops:image image_ops_impl:image init_ops:initializers inplace_ops io_ops "
+    "linalg_ops:linalg logging_ops lookup_ops:contrib.lookup math_ops:math metrics:metrics "
     "metrics_impl:metrics nccl_ops:contrib.nccl nn:nn nn_impl:nn nn_ops:nn parsing_ops "
     "partitioned_variables "
     "random_ops:random resource_variable_ops rnn:nn rnn_cell:nn.rnn_cell "
@@ -158,6 +165,18 @@ def _write_file(filename: Any, file_content: Any) -> None:
         file.write(file_content)
 
 
+def _pure_variable_scope(name_or_scope: Any, reuse: Any = None, **kwargs: Any) -> variable_scope:
+    return variable_scope(name_or_scope, reuse=reuse, auxiliary_name_scope=False, **kwargs)
+
+
+def _no_xla_context(ctxt: Any) -> None:
+    """Return the context of XLA that another one is in: there is none here."""
+
+
+def _constant_value(pred: Any) -> bool | None:
+    return None if isinstance(pred, Variable) else smart_constant_value(pred)
+
+
 def _relu_grad(gradients: Any, features: Any, name: str | None = None) -> Any:
     return apply(RELU_GRAD, gradients, features, name=name)
 
@@ -218,6 +237,7 @@ UNLISTED: dict[str, dict[str, Any]] = {
             categorical.WeightedCategoricalColumn,
         )
     },
+    "python.framework.function": {"Defun": defun.Defun},
     "python.framework.tensor_util": {
         "MakeNdarray": make_ndarray,
         "constant_value": get_static_value,
@@ -235,10 +255,18 @@ UNLISTED: dict[str, dict[str, Any]] = {
         "switch": in_graph_of_inputs(_switch),
         "with_dependencies": in_graph_of_inputs(with_dependencies),
     },
+    "python.layers.utils": {"constant_value": _constant_value},
+    "python.ops.control_flow_util": {"GetContainingXLAContext": _no_xla_context},
+    "python.ops.inplace_ops": {
+        name: in_graph_of_inputs(getattr(inplace_ops, name)) for name in inplace_ops.__all__
+    },
     "python.ops.gen_nn_ops": dict.fromkeys(
         ("_relu_grad", "relu_grad"), in_graph_of_inputs(_relu_grad)
     ),
-    "python.ops.variable_scope": {"variable": in_graph_class(Variable)},
+    "python.ops.variable_scope": {
+        "_pure_variable_scope": in_graph_context(_pure_variable_scope),
+        "variable": in_graph_class(Variable),
+    },
     "python.pywrap_tensorflow": {"NewCheckpointReader": NewCheckpointReader},
     "python.tools.inspect_checkpoint": {
         "print_tensors_in_checkpoint_file": print_tensors_in_checkpoint_file
@@ -255,7 +283,8 @@ UNLISTED: dict[str, dict[str, Any]] = {
         name: getattr(function_utils, name) for name in ("make_decorator", "unwrap")
     },
     "python.util.tf_inspect": {
-        name: value for name, value in vars(inspect).items() if name[0] != "_"
+        **{name: value for name, value in vars(inspect).items() if name[0] != "_"},
+        "getargspec": function_utils.getargspec,
     },
 }
 
@@ -325,5 +354,6 @@ def put_modules(top: types.ModuleType) -> None:
     """
     for path in OF_DIGITS:
         _put(top, path, [handwritten_digits])
+    _put(top, "train.queue_runner", [_at(top, "train")])  # public, beside its names in `train`
     for path, namespaces in _modules():
         _put(top, path, [_at(top, namespace) for namespace in namespaces])
