@@ -138,6 +138,8 @@ def frame(
         x = convert_to_tensor(signal, name="signal")
         length, step = _length(frame_length, "frame_length"), _length(frame_step, "frame_step")
         rank = x.shape.ndims
+        if rank is None and axis == -1 and not pad_end:
+            return apply(FRAME, x, name=scope, frame_length=length, frame_step=step)
         if rank is None:
             raise ValueError("frame() needs a signal of known rank")
         place = shapes.normalize_axis(axis, rank)

@@ -73,3 +73,13 @@ def test_signals_are_cut_along_the_batch():
         program, _ = session._executable(y, (x,))
         plan = program.plan([cases.floats(4, 64)])
     assert [region.grid for region in plan.regions] == [(2,)]
+
+
+def test_a_signal_of_which_nothing_is_known_is_cut_in_frames():
+    with tf.Graph().as_default(), tf.Session() as session:
+        signal = tf.placeholder(tf.float32)
+        found = session.run(tf.signal.frame(signal, 4, 2), {signal: np.arange(16.0).reshape(2, 8)})
+        assert found.shape == (2, 3, 4)
+        assert found[1, 2].tolist() == [12, 13, 14, 15]
+        with pytest.raises(ValueError, match="known rank"):
+            tf.signal.frame(signal, 4, 2, pad_end=True)
