@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
+from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Movement, Opaque
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import matrix_parts as kernels
 from daskvars.ops.array import constant
+from daskvars.ops.array.constant import size_along
+from daskvars.ops.array.joining import concat, stack
+from daskvars.ops.array.padding import pad
+from daskvars.ops.array.reshaping import identity
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.families import adjoint
 from daskvars.shapes import Shape
@@ -53,24 +59,83 @@ MATRIX_DIAG = OpDef(
 )
 
 
-def matrix_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """Return square matrices with the given diagonals and zeros elsewhere.
+def matrix_diag(
+    diagonal: TensorLike,
+    name: str | None = None,
+    k: TensorLike = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
+    padding_value: TensorLike = 0,
+) -> Tensor:
+    """Return matrices with the given diagonals and zeros, or another value, elsewhere.
 
     Args:
-      diagonal: [..., n] any dtype.
+      diagonal: [..., n] any dtype; [..., diagonals, n] where `k` names several.
       name: name of the operation, by default "MatrixDiag".
+      k: which diagonal: 0 the main one, above it from 1 on, below from -1 on; or the lowest and the
+        highest of several, which `diagonal` has from the highest on, shorter ones at the left.
+      num_rows: of a matrix, by default as few as are needed; with `num_cols` it is square.
+      num_cols: likewise.
+      padding_value: scalar, what is elsewhere.
 
     Returns:
-      [..., n, n] of the dtype of `diagonal`.
+      [..., num_rows, num_cols] of the dtype of `diagonal`.
 
     Raises:
-      ValueError: `diagonal` is a scalar.
+      ValueError: `diagonal` is a scalar, or does not fit the other arguments.
+
+    Source: TensorFlow 1.15, ``tf.linalg.diag``.
 
     >>> import daskvars as dv
     >>> matrix_diag([1, 2]).numpy().tolist()
     [[1, 0], [0, 2]]
+    >>> matrix_diag([1, 2], k=1).numpy().tolist()
+    [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
     """
-    return apply(MATRIX_DIAG, diagonal, name=name)
+    if (k, num_rows, num_cols, padding_value) == (0, -1, -1, 0):
+        return apply(MATRIX_DIAG, diagonal, name=name)
+    low, high = _diagonals_named(k)
+    with name_scope(name, "MatrixDiag", [diagonal]) as scope:
+        diagonal = convert_to_tensor(diagonal, name="diagonal")
+        length = size_along(diagonal, -1)
+        rows, columns = length - min(high, 0), length + max(low, 0)
+        if (num_rows, num_cols) == (-1, -1):
+            rows = columns = length + max(low, -high, 0)
+        sizes = [rows if num_rows == -1 else num_rows, columns if num_cols == -1 else num_cols]
+        batch = constant.shape(diagonal)[: -1 if low == high else -2]
+        value = constant.constant(padding_value, diagonal.dtype.base_dtype)
+        around = constant.fill(concat([batch, sizes], 0), value)
+        return identity(matrix_set_diag(around, diagonal, k=k), name=scope)
+
+
+def _diagonals_named(k: TensorLike) -> tuple[int, int]:
+    """Return the lowest and the highest diagonal. Raises ValueError where these are none."""
+    known = axes.as_operand(k)
+    found = (known, known) if isinstance(known, int) else known
+    if not isinstance(found, tuple) or len(found) not in (1, 2) or found[0] > found[-1]:
+        raise ValueError(
+            f"k must be the number of a diagonal, or those of the lowest and the highest, got {k!r}"
+        )
+    return found[0], found[-1]
+
+
+def _from_diagonal(matrix: Tensor, k: int) -> Tensor:
+    """Return the part of matrices whose main diagonal is theirs of a number."""
+    return matrix[..., k:] if k >= 0 else matrix[..., -k:, :]
+
+
+def _length(matrix: Tensor, k: int) -> int:
+    """Return how long a diagonal of matrices is.
+
+    Raises:
+      ValueError: it has no element, or the sizes are not known.
+    """
+    rows, columns = (size_along(matrix, axis) for axis in (-2, -1))
+    if axes.is_symbolic(rows) or axes.is_symbolic(columns):
+        raise ValueError(f"several diagonals need matrices of known sizes, got {matrix.shape}")
+    if not -rows < k < columns:
+        raise ValueError(f"matrices of {rows} rows and {columns} columns have no diagonal {k}")
+    return min(rows, columns - k) if k >= 0 else min(rows + k, columns)
 
 
 def _diagonals(inputs: Sequence[Spec]) -> Spec:
@@ -95,24 +160,44 @@ MATRIX_DIAG_PART = OpDef(
 )
 
 
-def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """Return the diagonals of matrices.
+def matrix_diag_part(
+    input: TensorLike, name: str | None = None, k: TensorLike = 0, padding_value: TensorLike = 0
+) -> Tensor:
+    """Return diagonals of matrices.
 
     Args:
       input: [..., m, n] any dtype.
       name: name of the operation, by default "MatrixDiagPart".
+      k: which diagonal or diagonals; see `matrix_diag`.
+      padding_value: scalar, what shorter ones of several are filled up with at the right.
 
     Returns:
-      [..., min(m, n)] of the dtype of `input`.
+      [..., min(m, n)] of the dtype of `input`; as `matrix_diag` takes it where `k` is given.
 
     Raises:
-      ValueError: the rank is below 2.
+      ValueError: the rank is below 2, or there is no such diagonal.
 
     >>> import daskvars as dv
     >>> matrix_diag_part([[1, 2], [3, 4]]).numpy().tolist()
     [1, 4]
+    >>> matrix_diag_part([[1, 2], [3, 4]], k=(-1, 0), padding_value=9).numpy().tolist()
+    [[1, 4], [3, 9]]
     """
-    return apply(MATRIX_DIAG_PART, input, name=name)
+    low, high = _diagonals_named(k)
+    if low == high == 0:
+        return apply(MATRIX_DIAG_PART, input, name=name)
+    with name_scope(name, "MatrixDiagPart", [input]) as scope:
+        matrix = convert_to_tensor(input, name="input")
+        if low == high:
+            return apply(MATRIX_DIAG_PART, _from_diagonal(matrix, low), name=scope)
+        numbers = range(high, low - 1, -1)
+        lengths = [_length(matrix, number) for number in numbers]
+        parts = []
+        for number, length in zip(numbers, lengths, strict=True):
+            part = apply(MATRIX_DIAG_PART, _from_diagonal(matrix, number))
+            pads = [[0, 0]] * (len(part.shape) - 1) + [[0, max(lengths) - length]]
+            parts.append(pad(part, pads, constant_values=padding_value))
+        return stack(parts, axis=-2, name=scope)
 
 
 def _received(shape: shapes.Shape, diagonal: shapes.Shape) -> str:
@@ -155,25 +240,48 @@ MATRIX_SET_DIAG = OpDef(
 )
 
 
-def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None) -> Tensor:
+def matrix_set_diag(
+    input: TensorLike, diagonal: TensorLike, name: str | None = None, k: TensorLike = 0
+) -> Tensor:
     """Return matrices with other diagonals.
 
     Args:
       input: [..., m, n] any dtype.
-      diagonal: [..., min(m, n)] of the dtype of `input`.
+      diagonal: [..., min(m, n)] of the dtype of `input`, or as `matrix_diag_part` gives it for `k`.
       name: name of the operation, by default "MatrixSetDiag".
+      k: which diagonal or diagonals; see `matrix_diag`.
 
     Returns:
       [..., m, n] of the dtype of `input`.
 
     Raises:
-      ValueError: the shapes do not fit.
+      ValueError: the shapes do not fit, or there is no such diagonal.
 
     >>> import daskvars as dv
     >>> matrix_set_diag([[1, 2], [3, 4]], [0, 0]).numpy().tolist()
     [[0, 2], [3, 0]]
+    >>> matrix_set_diag([[1, 2], [3, 4]], [0], k=-1).numpy().tolist()
+    [[1, 2], [0, 4]]
     """
-    return apply(MATRIX_SET_DIAG, input, diagonal, name=name)
+    low, high = _diagonals_named(k)
+    if low == high == 0:
+        return apply(MATRIX_SET_DIAG, input, diagonal, name=name)
+    with name_scope(name, "MatrixSetDiag", [input, diagonal]) as scope:
+        matrix = convert_to_tensor(input, name="input")
+        diagonal = convert_to_tensor(diagonal, matrix.dtype.base_dtype, name="diagonal")
+        for place, number in enumerate(range(high, low - 1, -1)):
+            part = diagonal
+            if low != high:
+                part = diagonal[..., place, : _length(matrix, number)]
+            matrix = _with_one(matrix, part, number)
+        return identity(matrix, name=scope)
+
+
+def _with_one(matrix: Tensor, diagonal: Tensor, k: int) -> Tensor:
+    changed = apply(MATRIX_SET_DIAG, _from_diagonal(matrix, k), diagonal)
+    if k > 0:
+        return concat([matrix[..., :k], changed], -1)
+    return changed if k == 0 else concat([matrix[..., :-k, :], changed], -2)
 
 
 def _banded(inputs: Sequence[Spec], **attrs: Any) -> Spec:

@@ -23,7 +23,46 @@ def test_band():
     np.testing.assert_array_equal(run(tf.matrix_band_part(x, 1, 2)), kept)
 
 
+@pytest.mark.parametrize("k", range(-3, 5))
+def test_any_diagonal(k):
+    x = np.arange(40.0).reshape(2, 4, 5)
+    matrix = tf.placeholder(tf.float64, [None, 4, 5])
+    part = tf.linalg.diag_part(matrix, k=k)
+    alone = tf.linalg.diag(part, k=k, num_rows=4, num_cols=5, padding_value=7)
+    found = run(
+        [part, alone, tf.linalg.set_diag(matrix, -part, k=k), tf.linalg.diag(part, k=k)],
+        {matrix: x},
+    )
+    wanted = np.diagonal(x, k, -2, -1)
+    is_there = np.eye(4, 5, k, bool)
+    np.testing.assert_array_equal(found[0], wanted)
+    np.testing.assert_array_equal(found[1], np.where(is_there, x, 7))
+    np.testing.assert_array_equal(found[2], np.where(is_there, -x, x))
+    np.testing.assert_array_equal(found[3], [np.diag(row, k) for row in wanted])
+
+
+@pytest.mark.parametrize("k", [(-1, 1), (0, 2), (-2, 0), (-3, -2)])
+def test_several_diagonals_stand_from_the_highest_on_at_the_left(k):
+    x = tf.constant(np.arange(40.0).reshape(2, 4, 5))
+    parts = tf.linalg.diag_part(x, k=k, padding_value=-1)
+    whole = tf.linalg.set_diag(tf.zeros_like(x), parts, k=k)
+    found, again, slope = run([parts, whole, tf.gradients(whole, x)[0]])
+    wanted = [np.diagonal(run(x), j, -2, -1) for j in range(k[1], k[0] - 1, -1)]
+    for row, diagonal in zip(np.moveaxis(found, 1, 0), wanted, strict=True):
+        np.testing.assert_array_equal(row[:, : diagonal.shape[1]], diagonal)
+        assert (row[:, diagonal.shape[1] :] == -1).all()
+    is_there = np.triu(np.tril(np.ones((4, 5)), k[1]), k[0])
+    np.testing.assert_array_equal(again, run(x) * is_there)
+    np.testing.assert_array_equal(slope, np.broadcast_to(is_there, slope.shape))
+
+
 def test_mistakes():
+    with pytest.raises(ValueError, match="no diagonal 5"):
+        tf.linalg.diag_part(tf.ones([4, 5]), k=(0, 5))
+    with pytest.raises(ValueError, match="known sizes"):
+        tf.linalg.diag_part(tf.placeholder(tf.float32, [None, 5]), k=(0, 1))
+    with pytest.raises(ValueError, match=r"got \(1, 0\)"):
+        tf.linalg.diag_part(tf.ones([4, 5]), k=(1, 0))
     with pytest.raises(ValueError, match="rank 2"):
         tf.matrix_diag_part(tf.ones([3]))
     with pytest.raises(ValueError, match="rank 1"):
