@@ -65,6 +65,9 @@ plugin_data=PluginData(plugin_name='scalars'))
     fields: ClassVar = {"plugin_data": PluginData, "display_name": "", "summary_description": ""}
 
 
+SHOWN_AS_TEXT = SummaryMetadata(plugin_data=PluginData(plugin_name="text"))
+
+
 class SummaryValue(Message):
     """One value under a tag: one of a number, a histogram, an image, a sound or a tensor."""
 

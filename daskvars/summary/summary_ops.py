@@ -15,7 +15,7 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import summaries
-from daskvars.summary.records import PluginData, SummaryMetadata
+from daskvars.summary.records import SHOWN_AS_TEXT, SummaryMetadata
 from daskvars.surface.signatures import Family
 
 _NOT_IN_NAMES = re.compile(r"[^-/\w\.]", re.ASCII)
@@ -70,7 +70,6 @@ TENSOR = _summary_op("TensorSummaryV2", "tensor:T", summaries.tensor)
 MERGE = _summary_op("MergeSummary", "*inputs:S", summaries.merge)
 
 SUMMARIES = Family({}, returns="[] string: a `Summary` as JSON.")
-SHOWN_AS_TEXT = SummaryMetadata(plugin_data=PluginData(plugin_name="text"))
 
 
 @SUMMARIES.documents()

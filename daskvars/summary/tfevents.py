@@ -41,11 +41,10 @@ from daskvars.kernels.summaries import plain
 from daskvars.remote.tasks.tfrecord_reader import masked
 from daskvars.summary.drawn_nodes import drawn_nodes
 from daskvars.summary.records import (
+    SHOWN_AS_TEXT,
     Event,
     HistogramProto,
-    PluginData,
     Summary,
-    SummaryMetadata,
     SummaryValue,
 )
 
@@ -162,8 +161,7 @@ def _copy_metadata(source: Any, target: Any) -> None:
 
 def _text_proto(tag: str, text: str) -> summary_pb2.Summary.Value:
     content = {"dtype": "string", "shape": [], "values": [text]}
-    shown_as_text = SummaryMetadata(plugin_data=PluginData(plugin_name="text"))
-    return _value_proto(SummaryValue(tag=tag, tensor=content, metadata=shown_as_text))
+    return _value_proto(SummaryValue(tag=tag, tensor=content, metadata=SHOWN_AS_TEXT))
 
 
 def _tensor_proto(content: dict[str, Any]) -> tensor_pb2.TensorProto:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from daskvars.dtypes import DType
+from daskvars.execution.engine.engine import Engine
 from daskvars.graph import nest
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.shapes import Shape, is_known
@@ -170,6 +171,17 @@ def tensors_of_op(op: Operation) -> list[SavedTensor]:
             attrs["tensor_names"], attrs["shape_and_slices"], op.inputs[1:], strict=True
         )
     ]
+
+
+def restore(engine: Engine, tensors: Sequence[SavedTensor], path: str) -> None:
+    """Set variables of known shapes to what a checkpoint has under their names, all or none."""
+    engine.restore(
+        {tensor.key: tensor.wanted for tensor in tensors},
+        path,
+        {tensor.key: tensor.name for tensor in tensors},
+        {t.key: t.shard.offset for t in tensors if t.shard.offset is not None},
+        {tensor.key: tensor.handle.op.device for tensor in tensors},
+    )
 
 
 def shards_by_name(tensors: Iterable[SavedTensor]) -> dict[str, list[Shard]]:

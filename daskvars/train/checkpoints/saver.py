@@ -29,7 +29,12 @@ from daskvars.train.checkpoints.kept_checkpoints import KeptCheckpoints, check_p
 from daskvars.train.checkpoints.ops import SaverOps
 from daskvars.train.checkpoints.paths import path_of_step
 from daskvars.train.checkpoints.reader import CheckpointReader
-from daskvars.train.checkpoints.saved_tensors import SavedTensor, saved_tensors, shards_by_name
+from daskvars.train.checkpoints.saved_tensors import (
+    SavedTensor,
+    restore,
+    saved_tensors,
+    shards_by_name,
+)
 
 
 class Saver:
@@ -321,13 +326,7 @@ class Saver:
         if self._reshape or not all(is_known(t.handle.spec.shape) for t in self._tensors):
             self._run(sess, "restore", path)
         else:
-            engine.restore(
-                {tensor.key: tensor.wanted for tensor in self._tensors},
-                path,
-                {tensor.key: tensor.name for tensor in self._tensors},
-                {t.key: t.shard.offset for t in self._tensors if t.shard.offset is not None},
-                {tensor.key: tensor.handle.op.device for tensor in self._tensors},
-            )
+            restore(engine, self._tensors, path)
         self._run_mirrors(sess, 1)
         if self._takes_all:
             self._warn_of_slots(path)

@@ -11,7 +11,11 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.train.checkpoints.vocabularies import begin_with_words
 from daskvars.variables.colocation import owner
-from daskvars.variables.partitions.partitioned_variable import PartitionedVariable, parts_of
+from daskvars.variables.partitions.partitioned_variable import (
+    PartitionedVariable,
+    full_name,
+    parts_of,
+)
 from daskvars.variables.variable import Variable
 
 logger = logging.getLogger("daskvars")
@@ -108,8 +112,7 @@ def _by_name(variables: Iterable[Any]) -> dict[str, list[Variable]]:
     found: dict[str, list[Variable]] = {}
     for given in variables:
         for variable in parts_of(given):
-            part = variable._get_save_slice_info()
-            parts = found.setdefault(variable.op.name if part is None else part.full_name, [])
+            parts = found.setdefault(full_name(variable), [])
             if not is_among(variable, parts):
                 parts.append(variable)
     return found

@@ -24,6 +24,7 @@ from daskvars.surface.signatures import with_arguments_of
 from daskvars.train.training_step import assert_global_step, get_global_step
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.variables.colocation import owner
+from daskvars.variables.partitions.partitioned_variable import full_name
 from daskvars.variables.scopes.scope_stack import VariableScope, get_variable_scope
 from daskvars.variables.scopes.variable_scope import get_variable
 from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
@@ -235,8 +236,7 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 def get_variable_full_name(var: Any) -> str:
     """Return the name of a variable, or of the whole that it is a part of."""
-    part = var._get_save_slice_info()
-    return part.full_name if part else var.op.name
+    return full_name(var)
 
 
 def get_variables_to_restore(

@@ -184,6 +184,14 @@ def parts_of(variable: Any) -> list[Any]:
     return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
 
 
+def full_name(variable: Variable | PartitionedVariable) -> str:
+    """Return the name that a `Saver` knows a variable by: a part by that of the whole."""
+    if isinstance(variable, PartitionedVariable):
+        return variable.name
+    part = variable._get_save_slice_info()
+    return variable.op.name if part is None else part.full_name
+
+
 def _check_parts(name: str, shape: Any, parts: Any, partitions: Any) -> None:
     for what, given in (("variable_list", parts), ("partitions", partitions)):
         if not isinstance(given, list | tuple):

@@ -15,9 +15,9 @@ from daskvars.shapes import is_known
 from daskvars.state import load_variable
 from daskvars.state.external.tensorflow.object_graph import VARIABLE_VALUE, SavedObject
 from daskvars.train.checkpoints.initializers import set_initializer
-from daskvars.train.checkpoints.objects.walking import STATE, FoundObjects, full_name
-from daskvars.train.checkpoints.saved_tensors import saved_tensors
-from daskvars.variables.partitions.partitioned_variable import parts_of
+from daskvars.train.checkpoints.objects.walking import STATE, FoundObjects
+from daskvars.train.checkpoints.saved_tensors import restore, saved_tensors
+from daskvars.variables.partitions.partitioned_variable import full_name, parts_of
 from daskvars.variables.tracking import AnyVariable, Trackable, children_of, identity
 from daskvars.variables.variable import Variable
 
@@ -107,13 +107,7 @@ class Restore:
                 "variables of fixed shapes; use a Saver for these",
             )
         engine.saves.wait()
-        engine.restore(
-            {tensor.key: tensor.wanted for tensor in tensors},
-            self.path,
-            {tensor.key: tensor.name for tensor in tensors},
-            {t.key: t.shard.offset for t in tensors if t.shard.offset is not None},
-            {tensor.key: tensor.handle.op.device for tensor in tensors},
-        )
+        restore(engine, tensors, self.path)
 
     def unbound(self, root: Any) -> list[Any]:
         """Return the variables below the root that have nothing in the checkpoint."""

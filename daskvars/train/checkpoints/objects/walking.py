@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from daskvars.state.external.tensorflow.object_graph import (
     SavedObject,
     SlotReference,
 )
-from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import full_name
 from daskvars.variables.tracking import AnyVariable, Trackable, children_of, identity
 
 STATE = "STATE"
@@ -25,7 +24,6 @@ class FoundObjects:
 
     Args:
       root: where to begin.
-      besides: children of the root that are not among its attributes.
 
     Attributes:
       objects: the objects; variables that optimizers keep come last.
@@ -34,7 +32,7 @@ class FoundObjects:
       states: key -> the value of an object that has one of its own.
     """
 
-    def __init__(self, root: Any, besides: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, root: Any) -> None:
         self.objects: list[Any] = [root]
         self.nodes = [SavedObject()]
         self.variables: dict[str, AnyVariable] = {}
@@ -43,10 +41,7 @@ class FoundObjects:
         self._paths = [""]
         number = 0
         while number < len(self.objects):
-            children = children_of(self.objects[number])
-            if number == 0 and besides:
-                children = {**children, **besides}
-            for name, child in children.items():
+            for name, child in children_of(self.objects[number]).items():
                 path = f"{self._paths[number]}{escaped(name)}/"
                 self.nodes[number].children[name] = self._number_of(child, path)
             number += 1
@@ -85,14 +80,6 @@ class FoundObjects:
                 key = f"{path}.ATTRIBUTES/{STATE}"
                 node.attributes[STATE] = SavedAttribute("", key)
                 self.states[key] = state
-
-
-def full_name(variable: AnyVariable) -> str:
-    """Return the name that a `Saver` knows a variable by."""
-    if isinstance(variable, PartitionedVariable):
-        return variable.name
-    part = variable._get_save_slice_info()
-    return variable.op.name if part is None else part.full_name
 
 
 def escaped(name: str) -> str:

@@ -15,6 +15,7 @@ from daskvars.train.optimizers.moving_averages import ExponentialMovingAverage
 from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
 from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.optimizers.wrapped import WrappedOptimizer
+from daskvars.variables.partitions.partitioned_variable import full_name
 from daskvars.variables.variable import Variable
 
 
@@ -147,7 +148,6 @@ def _named(var_list: Any) -> list[tuple[str, Any]]:
         for part in (
             item if isinstance(item, Iterable) and not isinstance(item, Variable) else [item]
         ):
-            info = part._get_save_slice_info() if isinstance(part, Variable) else None
-            own = part.name if info is None else info.full_name
-            found.append((name or own.removesuffix(":0"), part))
+            own = full_name(part) if isinstance(part, Variable) else part.name.removesuffix(":0")
+            found.append((name or own, part))
     return found
