@@ -41,6 +41,11 @@ class BlockId(NamedTuple):
     origin: Origin
     block: Index
 
+    @property
+    def task(self) -> tuple[int, Index] | BlockId:
+        """What gives it: the task of a block of a region, or itself where it is from outside."""
+        return self if self.origin.region < 0 else (self.origin.region, self.block)
+
 
 @dataclass(frozen=True, slots=True)
 class LeafInfo:
@@ -97,6 +102,10 @@ class PlanValue:
         if self.layout is None:
             return [(0,) * len(self.spec.shape or ())]
         return list(itertools.product(*(range(len(sizes)) for sizes in self.layout)))
+
+    def block_ids(self) -> list[BlockId]:
+        """Return the ids of all blocks, in the order of `indices`."""
+        return [self.block_id(index) for index in self.indices()]
 
     def nbytes(self) -> int:
         """Return the size of the whole in bytes; unknown dimensions count as 1."""
@@ -325,6 +334,11 @@ class Plan(ShownInNotebooks):
         return found
 
     @property
+    def results(self) -> tuple[PlanValue, ...]:
+        """What a run is for: the values fetched, and the new ones of variables."""
+        return *self.outputs, *self.updates.values()
+
+    @property
     def is_single(self) -> bool:
         """Whether a run is one task, so that it can be called inline."""
         return self.num_tasks <= 1
@@ -345,7 +359,7 @@ class Plan(ShownInNotebooks):
         crossing = {
             (s.value.origin, s.kind): s.value for r in self.regions for s in r.inputs if s.value
         }
-        values = [*crossing.values(), *self.outputs, *self.updates.values()]
+        values = *crossing.values(), *self.results
         return sum({v.origin: v.nbytes() for v in values}.values())
 
     @property

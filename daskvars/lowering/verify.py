@@ -214,7 +214,7 @@ def verify_plan(plan: Plan, *_: Any) -> None:
         for taken in region.inputs:
             if taken.value is not None:
                 _verify_value(plan, taken.value, i)
-    for value in (*plan.outputs, *plan.updates.values()):
+    for value in plan.results:
         _verify_value(plan, value, len(plan.regions))
     assert all(leaf.kind != STALE for leaf in plan.leaves), "a leaf is of no executor's kind"
 

@@ -25,7 +25,7 @@ import dask.threaded
 import numpy
 from dask.callbacks import Callback
 
-from daskvars import backend, chunk_grid, config, idle_threads
+from daskvars import backend, config, idle_threads
 from daskvars.chunk_grid import Chunks
 from daskvars.device_array import on_host
 from daskvars.dtypes import as_dtype
@@ -34,7 +34,7 @@ from daskvars.execution.engine.executors import Bound, Form
 from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.plans.steps import doing, measured, new_records, only, steps_of
 from daskvars.execution.engine.saving.local_seals import Durable, read_version
-from daskvars.execution.engine.values.blocks import block_steps, owned, whole
+from daskvars.execution.engine.values.blocks import block_steps, cut, owned, whole
 from daskvars.execution.engine.values.dask_arrays import (
     array_name,
     chunks_of,
@@ -230,7 +230,7 @@ class _Bound:
         self.records = new_records(plan)
         self.unshaped = [key for key in plan.updates if key not in self.records]
         self.doing = doing(plan)
-        wanted = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
+        wanted = Counter(value.origin for value in plan.results)
         # New values that are also fetched, or are those of several variables: each has its own.
         self.copied = {
             key
@@ -358,9 +358,7 @@ class _Inline(_Bound):
     def _result(self, value: PlanValue, leaves: list[Any]) -> tuple[int, Any]:
         if value.origin.region < 0:
             return -1, leaves[value.origin.position]
-        step = self.steps[0]
-        position = value.origin.position
-        return (position if step.split is None else step.kept_position[position]), None
+        return self.steps[0].position(value.origin.position), None
 
     def _getter(self, leaf: LeafInfo) -> tuple[str, Any, Any]:
         if leaf.kind == STATE:
@@ -518,7 +516,7 @@ class _Threaded(_Bound):
         def fetch(block_id: BlockId) -> Any:
             region, position = block_id.origin
             if region >= 0:
-                return steps[region].result(task_outputs[region, block_id.block], position)
+                return task_outputs[region, block_id.block][steps[region].position(position)]
             return owned(plain(task_outputs[block_id]))
 
         output = whole if form.names is None else in_blocks
@@ -558,12 +556,7 @@ class _Threaded(_Bound):
             return lambda block: Literal(blocks[block])
         elif leaf.kind == KEY:
             value = key_of(leaf.what)
-        layout = leaf.layout
-        if layout is None:
-            return lambda block: Literal(value)
-        return lambda block: Literal(
-            numpy.asarray(value[chunk_grid.block_slices(layout, block)], order="C")
-        )
+        return lambda block: Literal(cut(value, leaf.layout, block))
 
     @functools.cached_property
     def splits(self) -> list[tuple[int, Any, list[tuple[str, Any]]]]:
@@ -586,12 +579,8 @@ class _Threaded(_Bound):
     def wanted(self) -> dict[Any, BlockId]:
         """What is asked of a run: tasks, and blocks of leaves, each with a block that it gives."""
         plan = self.plan
-        found = {
-            (block_id.origin.region, block_id.block)
-            if block_id.origin.region >= 0
-            else block_id: block_id
-            for value in (*plan.outputs, *plan.updates.values())
-            for block_id in map(value.block_id, value.indices())
+        found: dict[Any, BlockId] = {
+            block_id.task: block_id for value in plan.results for block_id in value.block_ids()
         }
         used = {s.value.origin.region for r in plan.regions for s in r.inputs if s.value}
         # Those that nothing takes a value of run for their effects.
@@ -622,8 +611,7 @@ class _Threaded(_Bound):
         region, position = block_id.origin
         if region < 0:
             return None
-        step = self.steps[region]
-        return position if step.split is None else step.kept_position[position]
+        return self.steps[region].position(position)
 
     def _reference(self, block_id: BlockId, leaves: list[Any]) -> Any:
         if block_id.origin.region < 0:

@@ -195,9 +195,9 @@ class StagePlan:
                 at = self.stage_number(part.block_id)
                 if len(numbers) > 1 or at not in numbers:
                     self._export(part.block_id, found)
-        for value in (*self.plan.outputs, *self.plan.updates.values()):
-            for index in value.indices():
-                self._export(value.block_id(index), found)
+        for value in self.plan.results:
+            for block_id in value.block_ids():
+                self._export(block_id, found)
         for number, stage in enumerate(self.stages):
             found[number].update(dict.fromkeys(map(self.where, stage.passed)))
         return [list(outputs) for outputs in found]
@@ -384,7 +384,7 @@ class _Staging:
         is_last = [[True] * len(found) for found in self.blocks]
         for value in self.plan.outputs:
             if value.origin.region >= 0 and value.block_nbytes() > MAX_SHOWN_BYTES:
-                for block_id in map(value.block_id, value.indices()):
+                for block_id in value.block_ids():
                     is_last[value.origin.region][self._number(block_id)] = False
         for region in reversed(range(len(self.blocks))):
             for taking in taken_of[region]:
@@ -437,7 +437,7 @@ class _Staging:
         last_stages = {key[0::3]: stage for key, stage in current.items() if key[2]}
         for value in self.plan.updates.values():
             region = value.origin.region
-            for block_id in map(value.block_id, value.indices()) if region >= 0 else ():
+            for block_id in value.block_ids() if region >= 0 else ():
                 number = self._number(block_id)
                 if self._is_split(self.workers[region][number]) and not is_last[region][number]:
                     self._pass(block_id, made[region][self._number(block_id)], last_stages)
@@ -505,7 +505,7 @@ class _Staging:
                 elif plan.leaves[value.origin.position].kind == STATE:
                     seen[value.origin] = region_input.nbytes or value.block_nbytes()
             taken.append(sum(seen.values()))
-        for value in (*plan.outputs, *plan.updates.values()):
+        for value in plan.results:
             given[value.origin] = value
         for origin, value in given.items():
             if origin.region >= 0:

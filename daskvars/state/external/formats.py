@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -144,19 +145,22 @@ def open_external(file: str, name: str | None = None) -> Opened:
     is_there = os.path.isfile(file) if found.name != "tensorflow" else tensorflow_prefix(file)
     if not is_there:
         raise not_found(f"no file {file!r}; check the path")
-    try:
+    with as_damaged(file):
         records, load = found.open(file)
-    except OpError:
-        raise
-    except DAMAGED as error:
-        raise store_failure(f"{file!r} cannot be read: {error}") from None
     return records, partial(loaded, file, load)
 
 
 def loaded(file: str, load: Load, record: VariableRecord, index: Index) -> np.ndarray:
     """Load a chunk, with the errors of `open_external`."""
-    try:
+    with as_damaged(file):
         return load(record, index)
+
+
+@contextmanager
+def as_damaged(file: str) -> Iterator[None]:
+    """Have what readers raise of a damaged file say so, and of which it is."""
+    try:
+        yield
     except OpError:
         raise
     except DAMAGED as error:

@@ -12,12 +12,11 @@ import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import InvalidArgumentError, did_you_mean
 from daskvars.shapes import Chunks
 from daskvars.state.failures import invalid, not_found, store_failure
 from daskvars.state.format.encoding import is_storable, item_bytes
@@ -232,8 +231,7 @@ class Manifest:
             NotFoundError: the snapshot has no such variable; names the nearest ones.
         """
         if key not in self.records:
-            near = get_close_matches(key, self.records, 3)
-            hint = f"; near it: {', '.join(near)}" if near else ""
+            hint = did_you_mean(key, self.records)
             raise not_found(f"no variable {key!r} in version {self.version}{hint}")
         return self.records[key]
 

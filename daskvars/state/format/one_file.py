@@ -27,12 +27,11 @@ from daskvars.state.format.documents import (
 )
 from daskvars.state.format.encoding import CHECKSUM_BYTES, Checksum, encoded_bytes
 from daskvars.state.format.grids import Index
-from daskvars.state.format.keypath import encode_keys
-from daskvars.state.format.manifest import NAMINGS, Manifest, VariableRecord
+from daskvars.state.format.manifest import Manifest, VariableRecord
 from daskvars.state.format.snapshot import ATTRIBUTE, manifest_document, named_objects
 from daskvars.state.stores.archive import ArchiveStore, ArchiveWriter
 from daskvars.state.stores.objects import get, in_threads, join
-from daskvars.state.stores.store import Writer, by_key
+from daskvars.state.stores.store import Writer, to_write
 
 
 class OneFileWriter(Writer):
@@ -68,12 +67,7 @@ class OneFileWriter(Writer):
             StoreError: the disk refuses, with its reason.
         """
         check_replaceable(self.target, self.overwrite)
-        declared = by_key(records)
-        paths = encode_keys(declared)
-        self.records = {
-            key: record.stored(path=paths[key], naming=NAMINGS[0], digests=())
-            for key, record in declared.items()
-        }
+        self.records = to_write(records)
         self.file = ArchiveWriter(self.target)
 
     def write_chunk(self, key: str, index: Index, array: np.ndarray) -> int:

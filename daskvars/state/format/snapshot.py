@@ -41,10 +41,9 @@ from daskvars.state.format.documents import (
     put_document,
 )
 from daskvars.state.format.grids import Index
-from daskvars.state.format.keypath import encode_keys
 from daskvars.state.format.manifest import NAMINGS, Fields, Manifest, VariableRecord
 from daskvars.state.stores.objects import child_names, delete, in_parallel, join, object_names
-from daskvars.state.stores.store import Writer, by_key
+from daskvars.state.stores.store import Writer, to_write
 
 ATTRIBUTE = "daskvars_snapshot"
 """Attribute of a snapshot's group that holds its manifest."""
@@ -89,14 +88,8 @@ class SnapshotWriter(Writer):
             AlreadyExistsError: a snapshot is there that is not to be overwritten, or something
                 else.
         """
-        declared = by_key(records)
-        paths = encode_keys(declared)
         self.before = manifest_to_replace(self.store, self.path, self.overwrite)
-        naming = next_naming(self.before)
-        self.records = {
-            key: record.stored(path=paths[key], naming=naming, digests=())
-            for key, record in declared.items()
-        }
+        self.records = to_write(records, next_naming(self.before))
         self.digests.clear()
         pending = (*self.before.pending, *(record.path for record in self.records.values()))
         announcement = replace(

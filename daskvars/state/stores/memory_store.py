@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from daskvars.state.failures import invalid, not_found
 from daskvars.state.format.chunks import check_index, chunk_bytes, chunk_ref
 from daskvars.state.format.encoding import checksum
 from daskvars.state.format.grids import Index
-from daskvars.state.format.keypath import encode_keys
 from daskvars.state.format.manifest import (
     NO_NUMBER,
     NO_VERSION,
@@ -20,7 +18,7 @@ from daskvars.state.format.manifest import (
     VariableRecord,
     VersionId,
 )
-from daskvars.state.stores.store import Store, Writer, by_key, check_base
+from daskvars.state.stores.store import Store, Writer, check_base, to_write
 
 
 class MemoryStore(Store):
@@ -70,7 +68,7 @@ class MemoryStore(Store):
         self, records: Iterable[VariableRecord], version: int = 0, base: VersionId | None = None
     ) -> Writer:
         """Begin to write a version; see `Store.begin`."""
-        declared = by_key(records)
+        declared = to_write(records)
         with self.lock:
             head = self.head()
             base = (NO_VERSION if head is None else head.id) if base is None else base
@@ -106,14 +104,12 @@ class MemoryWriter(Writer):
     def __init__(
         self,
         owner: MemoryStore,
-        records: Mapping[str, VariableRecord],
+        records: dict[str, VariableRecord],
         version: int,
         base: VersionId,
     ) -> None:
         super().__init__(version, base)
-        paths = encode_keys(records)
-        self.owner = owner
-        self.records = {k: replace(record, path=paths[k]) for k, record in records.items()}
+        self.owner, self.records = owner, records
         self.chunks: dict[tuple[str, Index], np.ndarray] = {}
 
     def write_chunk(self, key: str, index: Index, array: np.ndarray) -> int:

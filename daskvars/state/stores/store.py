@@ -28,7 +28,14 @@ from daskvars.shapes import Chunks
 from daskvars.state.failures import conflict, invalid
 from daskvars.state.format.assembly import Load, assemble_selection, assemble_values, stored_chunk
 from daskvars.state.format.grids import Blocks, Index, Selection
-from daskvars.state.format.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
+from daskvars.state.format.keypath import encode_keys
+from daskvars.state.format.manifest import (
+    NAMINGS,
+    NO_VERSION,
+    Manifest,
+    VariableRecord,
+    VersionId,
+)
 from daskvars.surface.notebooks import ShownInNotebooks
 
 Digests = Mapping[str, Mapping[Index, int]]
@@ -321,11 +328,13 @@ def what_happened(base: VersionId, head: VersionId) -> str:
     return "the store was deleted and written anew, or restored from a copy"
 
 
-def by_key(records: Iterable[VariableRecord]) -> dict[str, VariableRecord]:
-    """Arrange records by key.
+def to_write(
+    records: Iterable[VariableRecord], naming: str = NAMINGS[0]
+) -> dict[str, VariableRecord]:
+    """Arrange records by key, as they are to be written: with paths, and no checksums yet.
 
     Raises:
-        InvalidArgumentError: naming the keys that occur twice.
+        InvalidArgumentError: naming the keys that occur twice, or whose paths would be too long.
     """
     listed = list(records)
     arranged = {record.key: record for record in listed}
@@ -333,4 +342,8 @@ def by_key(records: Iterable[VariableRecord]) -> dict[str, VariableRecord]:
         keys = [record.key for record in listed]
         twice = sorted(key for key in arranged if keys.count(key) > 1)
         raise invalid(f"variables declared twice: {', '.join(twice)}")
-    return arranged
+    paths = encode_keys(arranged)
+    return {
+        key: record.stored(path=paths[key], naming=naming, digests=())
+        for key, record in arranged.items()
+    }

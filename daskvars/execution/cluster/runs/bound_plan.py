@@ -29,12 +29,12 @@ from daskvars.execution.cluster.results.remote_blocks import (
     wait,
     wait_for_chunks,
 )
-from daskvars.execution.cluster.runs.sent_feeds import RunFeeds, cut, leaf_block_ids
+from daskvars.execution.cluster.runs.sent_feeds import RunFeeds, leaf_block_ids
 from daskvars.execution.cluster.runs.task_graphs import Template, in_place
 from daskvars.execution.cluster.state_client import StateClient
 from daskvars.execution.engine.executors import Form
 from daskvars.execution.engine.plans.steps import doing, new_records, record_of
-from daskvars.execution.engine.values.blocks import owned, whole
+from daskvars.execution.engine.values.blocks import cut, owned, whole
 from daskvars.execution.engine.values.dask_arrays import chunks_of
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
 from daskvars.lowering.explain import explain
@@ -248,12 +248,11 @@ class BoundPlan:
     def _constant_annotations(self) -> dict[BlockId, dict[str, Any]]:
         """Return the annotations of blocks of constants that become a variable's."""
         return {
-            value.block_id(index): self.executor.placement.variable_annotations(
-                key, number, len(value.indices())
-            )
+            block_id: self.executor.placement.variable_annotations(key, number, len(block_ids))
             for key, value in self.plan.updates.items()
             if value.origin.region < 0
-            for number, index in enumerate(value.indices())
+            for block_ids in (value.block_ids(),)
+            for number, block_id in enumerate(block_ids)
         }
 
     def release(self) -> None:
@@ -438,7 +437,7 @@ class Dispatch:
         self.fetched = {
             block_id: self._fetched(block_id)
             for value in plan.outputs
-            for block_id in map(value.block_id, value.indices())
+            for block_id in value.block_ids()
         }
         # What is taken through a table must be there until all have it.
         through = [n for level, found in template.gathers.items() if level for n in found]

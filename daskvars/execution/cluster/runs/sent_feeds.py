@@ -18,11 +18,11 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy
 from distributed import Client, Future
 
-from daskvars import chunk_grid, config
+from daskvars import config
 from daskvars.execution.cluster.runs.task_graphs import Template, joined
+from daskvars.execution.engine.values.blocks import cut
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks, fitted
 from daskvars.lowering.plan import BlockId, Origin, Plan
 from daskvars.lowering.program import FEED
@@ -132,19 +132,12 @@ def leaf_block_ids(template: Template) -> list[BlockId]:
     """Return the blocks from outside that a plan's tasks take, or that become a variable's."""
     plan: Plan = template.plan
     assigned = [
-        value.block_id(index)
+        block_id
         for value in plan.updates.values()
         if value.origin.region < 0
-        for index in value.indices()
+        for block_id in value.block_ids()
     ]
     return list(dict.fromkeys([*template.uses, *assigned]))
-
-
-def cut(value: Any, layout: chunk_grid.Chunks | None, block: Any) -> Any:
-    """Return one block of an array; a part of one in C order."""
-    if layout is None:
-        return value
-    return numpy.asarray(value[chunk_grid.block_slices(layout, block)], order="C")
 
 
 def scattered(

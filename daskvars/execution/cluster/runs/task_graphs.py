@@ -144,18 +144,17 @@ class Template:
             shape = value.spec.shape
             is_small = shape is not None and None not in shape and value.spec.dtype is not None
             is_small = is_small and value.block_nbytes() <= MAX_SHOWN_BYTES
-            for block_id in map(value.block_id, value.indices()):
+            for block_id in value.block_ids():
                 if block_id.origin.region >= 0:
                     found[self.stages.where(block_id)] = is_small
         return found
 
     def _kept(self) -> set[tuple[int, int, int]]:
         """Return the blocks that are there as long as their key, whoever takes them."""
-        values = (*self.plan.outputs, *self.plan.updates.values())
         return {
             self.stages.where(block_id)
-            for value in values
-            for block_id in map(value.block_id, value.indices())
+            for value in self.plan.results
+            for block_id in value.block_ids()
             if block_id.origin.region >= 0
         }
 
@@ -164,7 +163,7 @@ class Template:
         found = {
             self.state_outputs[self.stages.where(block_id)].stage
             for value in self.plan.updates.values()
-            for block_id in map(value.block_id, value.indices())
+            for block_id in value.block_ids()
             if block_id.origin.region >= 0
         }
         for number, stage in enumerate(self.stages.stages):
@@ -434,7 +433,7 @@ def output_bytes(plan: Plan) -> list[dict[int, int]]:
         for region_input in region.inputs:
             if region_input.value is not None:
                 note(region_input.value)
-    for value in (*plan.outputs, *plan.updates.values()):
+    for value in plan.results:
         note(value)
     return found
 

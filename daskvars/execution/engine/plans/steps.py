@@ -48,9 +48,9 @@ class Step:
             self._traced = tracer, tracer.around("stage", self.label, function)
         return self._traced[1]
 
-    def result(self, outputs: tuple[Any, ...], position: int) -> Any:
-        """Return output `position` of the region from what its first half returned."""
-        return outputs[position if self.split is None else self.kept_position[position]]
+    def position(self, output: int) -> int:
+        """Return where an output of the region is in what its first half returns."""
+        return output if self.split is None else self.kept_position[output]
 
     def finish(
         self, arrays: list[Any], outputs: tuple[Any, ...], shared: frozenset[int] = frozenset()
@@ -127,7 +127,7 @@ def updated_inputs(plan: Plan, number: int) -> dict[int, int]:
     That is where a variable is read and its new value goes nowhere else, block for block.
     """
     pairs = {}
-    needed = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
+    needed = Counter(value.origin for value in plan.results)
     needed.update(s.value.origin for r in plan.regions for s in r.inputs if s.value)
     registers = _registers_of_variables(plan, plan.regions[number])
     for key, value in plan.updates.items():

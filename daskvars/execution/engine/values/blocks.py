@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from daskvars import chunk_grid
+from daskvars.chunk_grid import Chunks
 from daskvars.device_array import on_host
 from daskvars.dtypes import variant
 from daskvars.kernels.control.tensor_lists import joined
@@ -35,13 +36,11 @@ def block_steps(
     taken_from: list[BlockId] = []
 
     def take(block_id: BlockId) -> Take:
-        task_id = (
-            (block_id.origin.region, block_id.block) if block_id.origin.region >= 0 else block_id
-        )
-        if task_id not in positions:
-            positions[task_id] = len(taken_from)
+        task = block_id.task
+        if task not in positions:
+            positions[task] = len(taken_from)
             taken_from.append(block_id)
-        return Take(positions[task_id], position_of(block_id))
+        return Take(positions[task], position_of(block_id))
 
     steps: list[Any] = []
     for region_input in region.inputs:
@@ -75,6 +74,13 @@ def whole(value: PlanValue, fetch: Callable[[BlockId], Any]) -> Any:
             result = numpy.empty(shape, block.dtype)
         result[target] = block
     return result
+
+
+def cut(value: Any, layout: Chunks | None, block: Any) -> Any:
+    """Return one block of an array; a part of one in C order."""
+    if layout is None:
+        return value
+    return numpy.asarray(value[chunk_grid.block_slices(layout, block)], order="C")
 
 
 def owned(value: Any) -> Any:

@@ -26,7 +26,7 @@ from daskvars.state.external.tensorflow.reading import (
     object_names_of,
 )
 from daskvars.state.external.tensorflow.tables import masked, written_table
-from daskvars.state.external.whole_arrays import one_by_one
+from daskvars.state.external.whole_arrays import one_by_one, whole_value
 from daskvars.state.failures import invalid
 from daskvars.state.format.assembly import Load, assemble_selection
 from daskvars.state.format.encoding import encode
@@ -107,8 +107,7 @@ def numbers(record: VariableRecord, load: Load) -> Iterator[tuple[Any, Any]]:
 
 def strings(record: VariableRecord, load: Load) -> Iterator[tuple[bytes, bytes]]:
     """Yield the bytes of strings with what is summed; see `Bundle.strings`."""
-    everything = tuple(slice(0, size) for size in record.shape)
-    texts = assemble_selection(record, everything, load, one_by_one).reshape(-1).tolist()
+    texts = whole_value(record, load).reshape(-1).tolist()
     if not texts:
         return
     wide = b"".join(len(t).to_bytes(4 if len(t) < 1 << 32 else 8, "little") for t in texts)
