@@ -16,6 +16,7 @@ from daskvars.chunk_grid import ChunksLike
 from daskvars.dtypes import DTypeLike, as_dtype, float32
 from daskvars.errors import did_you_mean
 from daskvars.graph import nest
+from daskvars.graph.by_identity import is_among
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
@@ -208,8 +209,7 @@ class Layer(ShownByArguments, LayerLosses):
         return trained, rest
 
     def _has_made(self, variable: Any) -> bool:
-        made = self._trainable_weights + self._non_trainable_weights
-        return any(variable is known for known in made)
+        return is_among(variable, self._trainable_weights + self._non_trainable_weights)
 
     @property
     def weights(self) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 
 from daskvars.dtypes import DTypeLike, float32
+from daskvars.graph.by_identity import is_among
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.context import device as device_scope
@@ -128,7 +129,7 @@ def _untrained(value: Any, validated: bool, name: Any, use_resource: Any, key: s
 
 def add_model_variable(var: Variable) -> None:
     """Add a variable to the model variables, unless it is there."""
-    if not any(var is known for known in owner().get_collection(GraphKeys.MODEL_VARIABLES)):
+    if not is_among(var, owner().get_collection(GraphKeys.MODEL_VARIABLES)):
         owner().add_to_collection(GraphKeys.MODEL_VARIABLES, var)
 
 

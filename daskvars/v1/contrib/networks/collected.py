@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from daskvars.graph.by_identity import ByIdentity
+from daskvars.graph.by_identity import ByIdentity, is_among
 from daskvars.shapes import TensorShape
 from daskvars.variables.colocation import owner
 from daskvars.variables.partitions.partitioned_variable import parts_of
@@ -74,7 +74,7 @@ def add_to_collections(variable: Any, variables_collections: Any, kind: str) -> 
     names = get_variable_collections(variables_collections, kind) or ()
     for name in [names] if isinstance(names, str) else names:
         for part in parts_of(variable):
-            if not any(part is known for known in owner().get_collection(name)):
+            if not is_among(part, owner().get_collection(name)):
                 owner().add_to_collection(name, part)
 
 

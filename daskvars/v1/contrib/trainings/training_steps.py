@@ -8,6 +8,7 @@ from typing import Any
 
 from daskvars import summary
 from daskvars.dtypes import float32
+from daskvars.graph.by_identity import is_among
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.scopes.collections import GraphKeys
@@ -162,7 +163,7 @@ def create_train_op(
         global_step = get_or_create_global_step()
     collected = owner().get_collection(GraphKeys.UPDATE_OPS)
     updates = collected if update_ops is None else list(update_ops)
-    if not all(any(op is other for other in updates) for op in collected):
+    if not all(is_among(op, updates) for op in collected):
         logging.warning(
             "update_ops in create_train_op does not contain all the update_ops in "
             "GraphKeys.UPDATE_OPS"
