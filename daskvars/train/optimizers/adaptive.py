@@ -85,6 +85,7 @@ class AdadeltaOptimizer(RuleOptimizer):
 
     _argument_is: ClassVar[dict[str, str]] = {"learning_rate": "_lr"}
     slot_names = ("accum", "accum_update")
+    hyperparameters = ("lr", "rho", "epsilon")
 
     def __init__(
         self,
@@ -99,13 +100,8 @@ class AdadeltaOptimizer(RuleOptimizer):
         self._rho = rho
         self._epsilon = epsilon
 
-    def _prepare(self) -> None:
-        self._lr_t = self._hyperparameter(self._lr, "lr")
-        self._rho_t = self._hyperparameter(self._rho, "rho")
-        self._epsilon_t = self._hyperparameter(self._epsilon, "epsilon")
-
     def _rule(self, variable: Cell, gradient: Tensor, accum: Cell, accum_update: Cell) -> None:
-        rate, rho, epsilon = as_dtype_of(gradient, self._lr_t, self._rho_t, self._epsilon_t)
+        rate, rho, epsilon = self._scalars(gradient)
         s = accum.set(rho * accum.value + (1.0 - rho) * square(gradient))
         u = accum_update.value
         d = sqrt((u + epsilon) / (s + epsilon)) * gradient
@@ -153,11 +149,7 @@ class RMSPropOptimizer(RuleOptimizer):
         self._momentum = momentum
         self._epsilon = epsilon
         self.slot_names = ("rms", "mg", "momentum") if centered else ("rms", "momentum")
-
-    def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        for v in var_list:
-            self._constant_slot(v, 1.0, "rms", self._name)
-        super()._create_slots(var_list)
+        self.slot_starts = {"rms": 1.0}
 
     def _rule(self, variable: Cell, gradient: Tensor, rms: Cell, *others: Cell) -> None:
         rate, rho, mu, epsilon = self._scalars(gradient)

@@ -17,7 +17,6 @@ from daskvars.train.optimizers.update_rule import (
     Cell,
     Hyperparameter,
     RuleOptimizer,
-    as_dtype_of,
     check_positive,
     one_step,
 )
@@ -155,7 +154,7 @@ class AdagradDAOptimizer(RuleOptimizer):
     """
 
     slot_names = ("gradient_accumulator", "gradient_squared_accumulator")
-    hyperparameters = ("learning_rate",)
+    hyperparameters = ("learning_rate", "l1_regularization_strength", "l2_regularization_strength")
 
     def __init__(
         self,
@@ -180,12 +179,10 @@ class AdagradDAOptimizer(RuleOptimizer):
     def _prepare(self) -> None:
         super()._prepare()
         self._global_step_on_worker = identity(convert_to_tensor(self._global_step)) + 1
-        self._l1_t = self._hyperparameter(self._l1_regularization_strength, "l1")
-        self._l2_t = self._hyperparameter(self._l2_regularization_strength, "l2")
 
     def _rule(self, variable: Cell, gradient: Tensor, *slots: Cell, **none: Any) -> None:
         accumulator, squares = slots
-        rate, l1, l2 = *self._scalars(gradient), *as_dtype_of(gradient, self._l1_t, self._l2_t)
+        rate, l1, l2 = self._scalars(gradient)
         t = cast(self._global_step_on_worker, gradient.dtype.base_dtype)
         a = accumulator.set(accumulator.value + gradient)
         s = squares.set(squares.value + square(gradient))

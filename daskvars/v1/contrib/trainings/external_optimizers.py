@@ -140,7 +140,7 @@ class ExternalOptimizerInterface:
             more = [] if callback is None else list(fetches or ())
 
             def evaluated(vector: Vector) -> list[Any]:
-                fed = {**dict(zip(self._vars, self._unpacked(vector), strict=True))}
+                fed = dict(zip(self._vars, self._unpacked(vector), strict=True))
                 found = session.run([*wanted, *more], {**fed, **(feed_dict or {})})
                 if callback is not None:
                     callback(*found[len(wanted) :])
