@@ -277,6 +277,11 @@ class MismatchError(RestoreError, InvalidArgumentError):
     """A restore found every name, but with other shapes or dtypes, or with unexpected names."""
 
 
+def invalid(message: str) -> InvalidArgumentError:
+    """Make an `InvalidArgumentError` of a message alone, where no operation is known."""
+    return InvalidArgumentError(None, None, message)
+
+
 def near_matches(name: str, candidates: Collection[str], count: int = 3) -> list[str]:
     """The candidates that resemble a name, best first, then those that have it in theirs.
 

@@ -11,7 +11,7 @@ import functools
 from importlib import import_module
 from typing import Any
 
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.optional_packages import needing
 
 WHY = "examples and tensors are protocol buffers, which the package protobuf reads and writes"
@@ -60,9 +60,7 @@ def example_of_json(text: bytes) -> bytes:
     try:
         found: bytes = json_format.Parse(text, message_class("Example")()).SerializeToString()
     except (json_format.ParseError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError(
-            None, None, f"Error while parsing JSON: {error} (in {text[:64]!r})"
-        ) from None
+        raise invalid(f"Error while parsing JSON: {error} (in {text[:64]!r})") from None
     return found
 
 

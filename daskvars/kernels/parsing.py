@@ -13,7 +13,7 @@ import numpy
 
 from daskvars.backend import ArrayModule
 from daskvars.dtypes import DType, string
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.example_protos import decode_error, example_of_json, message_class
 
 DENSE, SPARSE, SEQUENCE = "dense", "sparse", "sequence"
@@ -22,10 +22,6 @@ _LISTS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}
 _MEMBERS = {"string": "bytes_list", "float32": "float_list", "int64": "int64_list"}
 _NUMBERS = {"float32": "float", "float64": "double"}
 _SHOWN = {"string": "string", "float32": "float", "int64": "int64"}
-
-
-def _invalid(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, text)
 
 
 # -- bytes -----------------------------------------------------------------------------------------
@@ -39,12 +35,12 @@ def decode_raw(xp: ArrayModule, text: Any, *, dtype: DType, little_endian: bool)
     length = len(items[0]) if items else 0
     for item in items:
         if len(item) != length:
-            raise _invalid(
+            raise invalid(
                 "DecodeRaw requires input strings to all be the same size, but element 1 has size "
                 f"{length} != {len(item)}"
             )
     if length % size:
-        raise _invalid(
+        raise invalid(
             f"Input to DecodeRaw has length {length} that is not a multiple of {size}, the size of "
             f"{dtype.name}"
         )
@@ -67,7 +63,7 @@ def decode_compressed(xp: ArrayModule, text: Any, *, compression_type: str) -> n
         try:
             found.reshape(-1)[place] = zlib.decompress(item, COMPRESSIONS[compression_type])
         except zlib.error as error:
-            raise _invalid(
+            raise invalid(
                 f"string {place} is not compressed by {compression_type}: {error}"
             ) from None
     return found
@@ -98,7 +94,7 @@ def decode_csv(
         try:
             rows = list(csv.reader([line], delimiter=separator, quoting=quoting, strict=True))
         except csv.Error as error:
-            raise _invalid(
+            raise invalid(
                 f"Quoted field has to end with quote followed by delimiter or end: record {number} "
                 f"({error})"
             ) from None
@@ -106,14 +102,14 @@ def decode_csv(
         if (
             quoted and '"' in line and not whole.fullmatch(line)
         ):  # csv takes a quote inside as it is
-            raise _invalid(
+            raise invalid(
                 f"Unquoted fields cannot have quotes/CRLFs inside: record {number}, {line[:40]!r}"
             )
         if columns is None and len(fields) != len(dtypes):
-            raise _invalid(f"Expect {len(dtypes)} fields but have {len(fields)} in record {number}")
+            raise invalid(f"Expect {len(dtypes)} fields but have {len(fields)} in record {number}")
         for place, column in enumerate(wanted):
             if column >= len(fields):
-                raise _invalid(
+                raise invalid(
                     f"Expect {len(wanted)} fields but have {place} in record {number}: it has no "
                     f"field {column}"
                 )
@@ -133,12 +129,12 @@ def _field(text: str, dtype: DType, default: Any, missing: str, column: int, num
     if text in ("", missing):
         values = numpy.asarray(default).reshape(-1)
         if not len(values):
-            raise _invalid(f"Field {column} is required but missing in record {number}!")
+            raise invalid(f"Field {column} is required but missing in record {number}!")
         return values[0]
     if dtype is string:
         return text.encode("utf-8", "surrogateescape")
     kind = _NUMBERS.get(dtype.name, dtype.name)
-    refusal = _invalid(f"Field {column} in record {number} is not a valid {kind}: {text}")
+    refusal = invalid(f"Field {column} in record {number} is not a valid {kind}: {text}")
     if "_" in text:  # which Python's own numbers may have between digits
         raise refusal
     try:
@@ -216,7 +212,7 @@ def _abouts(names: numpy.ndarray, shape: tuple[int, ...]) -> list[About]:
     known = names.reshape(-1).tolist()
     count = math.prod(shape)
     if known and len(known) != count:
-        raise _invalid(
+        raise invalid(
             f"Expected len(names) == len(serialized), but got: {len(known)} vs. {count}: give a "
             "name for each example, or none"
         )
@@ -235,7 +231,7 @@ def parse_single_sequence_example(
     try:
         message = message_class("SequenceExample").FromString(serialized.item())
     except decode_error():
-        raise _invalid(
+        raise invalid(
             f"Could not parse sequence example, value: {serialized.item()[:64]!r}"
         ) from None
     about = About(name.item(), 0)
@@ -253,7 +249,7 @@ def parse_single_sequence_example(
     lists = message.feature_lists.feature_list
     for wanted in features[num_context:]:
         if wanted.key not in lists and wanted.kind == SEQUENCE:
-            raise _invalid(
+            raise invalid(
                 f"{about}Feature list '{wanted.key}' is required but could not be found.  Did you "
                 "mean to include it in feature_list_dense_missing_assumed_empty or "
                 "feature_list_dense_defaults? Declare it with allow_missing=True."
@@ -274,7 +270,7 @@ def _frame(feature: Any, wanted: Declared, place: int, about: About) -> Any:
     if kind is None:
         return numpy.empty(0, dtype.np)
     if kind != _MEMBERS[dtype.name]:
-        raise _invalid(
+        raise invalid(
             f"{about}Feature list: {key}, Index: {place}.  Data types don't match. Expected type: "
             f"{_SHOWN[dtype.name]}  Feature is: {kind}"
         )
@@ -291,7 +287,7 @@ def _frames(rows: Sequence[Any], wanted: Declared, about: About) -> numpy.ndarra
 def _of_size(row: Any, wanted: Declared, about: About, place: int) -> Any:
     """Return the values of a feature. Raises InvalidArgumentError for too many or too few."""
     if len(row) != math.prod(wanted.shape):
-        raise _invalid(
+        raise invalid(
             f"{about}Key: {wanted.key}, Index: {place}.  Number of {_SHOWN[wanted.dtype.name]} "
             f"values != expected.  values size: {len(row)} but output shape: {list(wanted.shape)}"
         )
@@ -310,7 +306,7 @@ def _features(item: bytes, about: About) -> Any:
     try:
         return message_class("Example").FromString(item).features.feature
     except decode_error():
-        raise _invalid(
+        raise invalid(
             f"{about}Could not parse example input, value: {item[:64]!r} (example {about.number})"
         ) from None
 
@@ -325,7 +321,7 @@ def _values(features: Any, wanted: Declared, about: About) -> Any:
     if kind is None:
         return None
     if kind != _MEMBERS[dtype.name]:
-        raise _invalid(
+        raise invalid(
             f"{about}Key: {key}, Index: {about.number}.  Data types don't match. Data type: "
             f"{_LISTS[kind]} but expected type: {_SHOWN[dtype.name]}"
         )
@@ -347,7 +343,7 @@ def _dense(
             found[number] = _of_size(row, wanted, abouts[number], number)
             continue
         if not default.size and size:
-            raise _invalid(
+            raise invalid(
                 f"{abouts[number]}Feature: {key} (data type: {_SHOWN[dtype.name]}) is "
                 f"required but could not be found (example {number})."
             )
@@ -364,7 +360,7 @@ def _sequence(
     for number, count in enumerate(counts):
         if count % size if size else count:
             kind = "bytes" if dtype is string else _SHOWN[dtype.name]
-            raise _invalid(
+            raise invalid(
                 f"{abouts[number]}Key: {key}, Index: {number}.  Number of {kind} values is not "
                 f"a multiple of stride length. Saw {count} values but output shape is: "
                 f"{list(shape)}"

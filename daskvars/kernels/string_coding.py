@@ -10,7 +10,7 @@ import numpy as np
 
 from daskvars.backend import ArrayModule
 from daskvars.device_array import host_kernel
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.control.printing import shown
 from daskvars.kernels.strings import each
 
@@ -32,24 +32,18 @@ def decode_base64(xp: ArrayModule, x: Any) -> np.ndarray:
 
     def decoded(item: bytes) -> bytes:
         if item.translate(None, WEB_SAFE):
-            raise InvalidArgumentError(
-                None, None, f"Invalid character found in base64: {item[:40]!r}"
-            )
+            raise invalid(f"Invalid character found in base64: {item[:40]!r}")
         bare = item.rstrip(b"=")
         if b"=" in bare or (bare != item and (len(item) % 4 or len(item) - len(bare) > 2)):
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Invalid padding of base64, which completes the last four: {item[:40]!r}",
+            raise invalid(
+                f"Invalid padding of base64, which completes the last four: {item[:40]!r}"
             )
         try:
             return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
         except binascii.Error as error:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"Invalid base64, of a length that is {len(bare) % 4} modulo 4: {item[:40]!r} "
-                f"({error})",
+                f"({error})"
             ) from None
 
     return each(decoded, x)
@@ -86,9 +80,7 @@ def transcode(
         try:
             text = item.decode(input_encoding, handler)
         except UnicodeDecodeError as error:
-            raise InvalidArgumentError(
-                None, None, f"Invalid formatting on input string: {error}"
-            ) from None
+            raise invalid(f"Invalid formatting on input string: {error}") from None
         if errors == "replace":
             text = text.replace("\N{REPLACEMENT CHARACTER}", new)
         if replace_control_characters:
@@ -110,9 +102,7 @@ def join_groups(
         ids.reshape(-1).tolist(), x.reshape(ids.size, columns).tolist(), strict=True
     ):
         if not 0 <= group < num_segments:
-            raise InvalidArgumentError(
-                None, None, f"segment_ids = {group} is not in [0, {num_segments})"
-            )
+            raise invalid(f"segment_ids = {group} is not in [0, {num_segments})")
         for column, item in zip(parts[group], row, strict=True):
             column.append(item)
     out = np.empty((num_segments, columns), object)

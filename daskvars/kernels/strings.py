@@ -12,7 +12,7 @@ import numpy
 from daskvars.backend import ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 
 
 def each(
@@ -56,9 +56,7 @@ def to_number(xp: ArrayModule, text: Any, *, dtype: DType) -> numpy.ndarray:
             number = None
         if number is None or not (kind is float or dtype.min <= number <= dtype.max):
             shown = item.decode("utf-8", "replace")
-            raise InvalidArgumentError(
-                None, None, f"StringToNumberOp could not correctly convert string: {shown}"
-            )
+            raise invalid(f"StringToNumberOp could not correctly convert string: {shown}")
         return number
 
     return xp.asarray(each(parsed, text, dtype=dtype.np))
@@ -83,16 +81,12 @@ def axes_in_order(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...
     found: list[int] = []
     for number in (axis,) if isinstance(axis, int) else axis:
         if not -rank <= number < rank:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"Invalid reduction dimension {number} for input with {rank} "
-                f"dimension(s): it must be in [{-rank}, {rank})",
+                f"dimension(s): it must be in [{-rank}, {rank})"
             )
         if number % rank in found:
-            raise InvalidArgumentError(
-                None, None, f"Duplicate reduction dimension {number % rank} in {axis}"
-            )
+            raise invalid(f"Duplicate reduction dimension {number % rank} in {axis}")
         found.append(number % rank)
     return tuple(found)
 
@@ -155,9 +149,7 @@ def substr(
     def part(item: bytes, start: int, number: int) -> bytes:
         text: Any = item if unit == "BYTE" else item.decode("utf-8", "surrogateescape")
         if not -len(text) <= start <= len(text):
-            raise InvalidArgumentError(
-                None, None, f"pos {start} out of range for string {item!r} of length {len(text)}"
-            )
+            raise invalid(f"pos {start} out of range for string {item!r} of length {len(text)}")
         start += len(text) if start < 0 else 0
         found = text[start:] if number < 0 else text[start : start + number]
         return found if unit == "BYTE" else found.encode("utf-8", "surrogateescape")
@@ -179,9 +171,7 @@ def _matcher(pattern: str) -> re.Pattern[bytes]:
     try:
         return re.compile(pattern.encode())
     except re.error as error:
-        raise InvalidArgumentError(
-            None, None, f"Invalid pattern: {pattern}, error: {error}"
-        ) from None
+        raise invalid(f"Invalid pattern: {pattern}, error: {error}") from None
 
 
 def _group(escaped: re.Match[bytes]) -> bytes:

@@ -16,7 +16,7 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 
 
 @host_kernel
@@ -31,7 +31,7 @@ def histogram(xp: ArrayModule, x: Array, *, tag: str) -> numpy.ndarray:
     values = x.astype(numpy.float64).reshape(-1)
     for kind, found in (("Nan", numpy.isnan(values)), ("Infinity", numpy.isinf(values))):
         if found.any():
-            raise InvalidArgumentError(None, None, f"{kind} in summary histogram for: {tag}")
+            raise invalid(f"{kind} in summary histogram for: {tag}")
     limits = bucket_limits()
     buckets = numpy.minimum(numpy.searchsorted(limits, values, side="right"), limits.size - 1)
     counts = numpy.bincount(buckets, minlength=limits.size)
@@ -74,11 +74,9 @@ def image(xp: ArrayModule, x: Array, *, tag: str, max_outputs: int) -> numpy.nda
     """Give the first images of a batch as PNG files. Raises InvalidArgumentError for 2 channels."""
     height, width, channels = x.shape[1:]
     if channels not in PNG_COLORS or 0 in (height, width):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"image summary {tag!r}: wanted [batch, height, width, 1, 3 or 4 channels] "
-            f"and at least one pixel, found {x.shape}",
+            f"and at least one pixel, found {x.shape}"
         )
     values = []
     for i, found in enumerate(numpy.asarray(x[:max_outputs])):
@@ -135,9 +133,7 @@ def audio(xp: ArrayModule, x: Array, rate: Any, *, tag: str, max_outputs: int) -
     """Give the first clips of a batch as WAV files. Raises InvalidArgumentError for a rate of 0."""
     frames, channels = x.shape[1:] if x.ndim == 3 else (x.shape[1], 1)
     if not round(float(rate)) > 0:
-        raise InvalidArgumentError(
-            None, None, f"audio summary {tag!r}: sample_rate is {float(rate)} frames per second"
-        )
+        raise invalid(f"audio summary {tag!r}: sample_rate is {float(rate)} frames per second")
     values = []
     for i, clip in enumerate(numpy.asarray(x[:max_outputs])):
         content = {
@@ -183,9 +179,7 @@ def merge(xp: ArrayModule, *summaries: Any) -> numpy.ndarray:
         for text in numpy.asarray(array).flat:
             for value in json.loads(text)["value"]:
                 if value["tag"] in tags:
-                    raise InvalidArgumentError(
-                        None, None, f"Duplicate tag {value['tag']} found in summary inputs"
-                    )
+                    raise invalid(f"Duplicate tag {value['tag']} found in summary inputs")
                 tags.add(value["tag"])
                 values.append(value)
     return summary(values)

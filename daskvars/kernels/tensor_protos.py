@@ -18,7 +18,7 @@ import numpy as np
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType, as_dtype, string
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import InvalidArgumentError, invalid
 
 NUMBER, FIXED64, DELIMITED, FIXED32 = 0, 1, 2, 5  # how a value is written
 DTYPE, SHAPE, CONTENT, STRINGS = 1, 2, 4, 8  # tags
@@ -115,11 +115,9 @@ def decode(data: bytes, dtype: DType) -> np.ndarray:
     try:
         return _decoded(data, dtype)
     except (IndexError, ValueError, struct.error) as error:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Could not parse `serialized` as TensorProto: {data[:40].decode('latin-1')!r}, "
-            f"{len(data)} bytes: {error or 'it is cut'}",
+            f"{len(data)} bytes: {error or 'it is cut'}"
         ) from None
 
 
@@ -143,11 +141,9 @@ def _decoded(data: bytes, dtype: DType) -> np.ndarray:
         elif tag in ELEMENTS:
             numbers += _elements(value, ELEMENTS[tag])
     if found is not dtype:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Type mismatch between parsed tensor ({found.name if found else 'none'}) and dtype "
-            f"({dtype.name})",
+            f"({dtype.name})"
         )
     return _array(sizes, dtype, content, strings, numbers)
 
@@ -211,9 +207,7 @@ def serialize_tensor(xp: ArrayModule, x: Array, *, dtype: DType) -> np.ndarray:
 def parse_tensor(xp: ArrayModule, data: Any, *, dtype: DType) -> np.ndarray:
     """Give the array that bytes are."""
     if not isinstance(data, bytes) and data.shape != ():
-        raise InvalidArgumentError(
-            None, None, f"Expected `serialized` to be a scalar, got shape: {list(data.shape)}"
-        )
+        raise invalid(f"Expected `serialized` to be a scalar, got shape: {list(data.shape)}")
     return decode(data if isinstance(data, bytes) else data.item(), dtype)
 
 
@@ -240,9 +234,7 @@ def serialize_many_sparse(
     """Give each row of a sparse tensor as bytes, [rows, 3]."""
     where, what, sizes = (np.asarray(part) for part in (places, values, shape))
     if not len(sizes) or where.shape[1:] != sizes.shape:
-        raise InvalidArgumentError(
-            None, None, f"Rank of input SparseTensor should be > 1, got shape {sizes.tolist()}"
-        )
+        raise invalid(f"Rank of input SparseTensor should be > 1, got shape {sizes.tolist()}")
     rows = int(sizes[0])
     out = np.empty((rows, 3), object)
     for row in range(rows):
@@ -268,7 +260,7 @@ def _sparse_row(number: int, three: list[bytes], dtype: DType) -> list[np.ndarra
                 f"Requested SparseTensor of type {dtype.name} but "
                 f"SparseTensor[{number}].values.dtype() == {found[1]}"
             )
-        raise InvalidArgumentError(None, None, text) from None
+        raise invalid(text) from None
 
 
 @host_kernel
@@ -278,16 +270,14 @@ def deserialize_many_sparse(
     """Give (places, values, shape) of sparse tensors as the rows of one."""
     rows = [_sparse_row(number, three, dtype) for number, three in enumerate(serialized.tolist())]
     if not rows:
-        raise InvalidArgumentError(None, None, "Must have at least 1 serialized element, got none")
+        raise invalid("Must have at least 1 serialized element, got none")
     ranks = [len(shape) for _, _, shape in rows]
     for number, rank in enumerate(ranks):
         if rank != ranks[0]:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 "Inconsistent shape across SparseTensors: rank prior to "
                 f"SparseTensor[{number}] was: {ranks[0]} but rank of SparseTensor[{number}] is: "
-                f"{rank}",
+                f"{rank}"
             )
     places = [
         np.concatenate([np.full((len(where), 1), number, np.int64), where], axis=1)

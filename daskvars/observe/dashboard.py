@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 from distributed import Client
 
-from daskvars.errors import InvalidArgumentError, NotFoundError, UnavailableError
+from daskvars.errors import NotFoundError, UnavailableError, invalid
 from daskvars.remote.scheduler.observer import JSON_PATH
 
 PAGE_PATH, STATUS_PATH = "/daskvars", "/status"
@@ -46,7 +46,7 @@ def dashboard_root(address: str) -> str:
             None, None, f"no scheduler answers at {address!r}: {error or 'in time'}"
         ) from None
     except ValueError as error:
-        raise InvalidArgumentError(None, None, f"{address!r} is no address: {error}") from None
+        raise invalid(f"{address!r} is no address: {error}") from None
 
 
 def _check_address(address: str) -> None:
@@ -58,11 +58,9 @@ def _check_address(address: str) -> None:
     except ValueError as error:
         problem = str(error)
     if problem:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"{address!r} is no address: {problem}. Give that of a scheduler, such as "
-            "tcp://host:8786, or of its dashboard, such as http://host:8787",
+            "tcp://host:8786, or of its dashboard, such as http://host:8787"
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.dtypes import int64
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Elementwise
@@ -95,9 +95,7 @@ def string_to_hash_bucket_strong(
     """
     numbers = tuple(int(number) for number in key)
     if len(numbers) != 2 or not all(0 <= number < 1 << 64 for number in numbers):
-        raise InvalidArgumentError(
-            None, None, f"Key must have 2 elements, numbers from 0 to 2**64 - 1, got {list(key)}"
-        )
+        raise invalid(f"Key must have 2 elements, numbers from 0 to 2**64 - 1, got {list(key)}")
     return apply(STRONG, input, name=name, num_buckets=_checked(num_buckets), secret=numbers)
 
 

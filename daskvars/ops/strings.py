@@ -8,7 +8,7 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DTypeLike, as_dtype
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import InvalidArgumentError, invalid
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Elementwise, Reduction
@@ -88,28 +88,20 @@ def _check_format(
     dtype: dtypes.DType, precision: int, scientific: bool, shortest: bool, fill: str
 ) -> None:
     if len(fill) > 1:
-        raise InvalidArgumentError(
-            None, None, f"Fill string must be one or fewer characters, got {fill!r}"
-        )
+        raise invalid(f"Fill string must be one or fewer characters, got {fill!r}")
     if fill not in _FILLS:
-        raise InvalidArgumentError(None, None, f"Fill argument not supported: {fill!r}")
+        raise invalid(f"Fill argument not supported: {fill!r}")
     if scientific and shortest:
-        raise InvalidArgumentError(
-            None, None, "Cannot select both scientific and shortest notation"
-        )
+        raise invalid("Cannot select both scientific and shortest notation")
     if dtype.is_floating or dtype.is_complex:
         return
     if scientific or shortest:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"scientific and shortest format not supported for datatype {dtype.name}: "
-            "they are for floats",
+            "they are for floats"
         )
     if precision > -1:
-        raise InvalidArgumentError(
-            None, None, f"precision not supported for datatype {dtype.name}: it is for floats"
-        )
+        raise invalid(f"precision not supported for datatype {dtype.name}: it is for floats")
 
 
 STRING_TO_NUMBER = _text_op(
@@ -270,9 +262,7 @@ def _checked_unit(unit: str) -> str:
 
 def _checked_encoding(encoding: str) -> str:
     if encoding not in ("", "utf-8"):
-        raise InvalidArgumentError(
-            None, None, f"only utf8 or '' (no encoding) is supported, received {encoding!r}"
-        )
+        raise invalid(f"only utf8 or '' (no encoding) is supported, received {encoding!r}")
     return encoding
 
 

@@ -1,24 +1,12 @@
-"""The errors of this package, made from a message alone: no operation takes part in reading or
-writing state."""
+"""The errors of reading and writing state, made from a message alone: no operation takes part."""
 
 from __future__ import annotations
 
-from daskvars.errors import (
-    AbortedError,
-    AlreadyExistsError,
-    InvalidArgumentError,
-    NotFoundError,
-    StoreError,
-)
+from daskvars.errors import AbortedError, AlreadyExistsError, NotFoundError, StoreError
 
 
 class ConflictError(AbortedError):
     """Somebody else committed first: read the new head and do the work again."""
-
-
-def invalid(message: str) -> InvalidArgumentError:
-    """Make the error of an argument that cannot be."""
-    return InvalidArgumentError(None, None, message)
 
 
 def not_found(message: str) -> NotFoundError:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from daskvars.errors import invalid
 from daskvars.shapes import Chunks
-from daskvars.state.failures import invalid
 from daskvars.state.format.grids import Blocks
 from daskvars.state.format.manifest import VariableRecord
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType, as_dtype
+from daskvars.errors import invalid
 from daskvars.shapes import whole
 from daskvars.state.checkpoint import check_wanted, open_checkpoint, save
-from daskvars.state.failures import invalid
 from daskvars.state.format.assembly import assemble_selection
 from daskvars.state.format.grids import Selection
 from daskvars.state.format.manifest import VariableRecord

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import numpy as np
 
 from daskvars import state
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import InvalidArgumentError, invalid
 
 CONFIG = "projector_config.pbtxt"
 MAX_POINTS = 100_000  # a browser draws no more
@@ -128,4 +128,4 @@ def quoted(text: str) -> str:
 
 def refusal(what: str) -> InvalidArgumentError:
     """Return the error of a call that cannot be."""
-    return InvalidArgumentError(None, None, f"projector(): {what}")
+    return invalid(f"projector(): {what}")

@@ -21,9 +21,9 @@ import fsspec
 from daskvars.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
-    InvalidArgumentError,
     NotFoundError,
     UnimplementedError,
+    invalid,
 )
 from daskvars.kernels.opened_files import PathName, as_errors
 from daskvars.surface.one_line import ShownByArguments
@@ -113,9 +113,7 @@ class GFile(ShownByArguments):
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         if not re.fullmatch(r"[rwa](\+?b?|b\+)", mode):
-            raise InvalidArgumentError(
-                None, None, f"mode {mode!r} is none of 'r', 'w', 'a', with '+' and 'b' or without"
-            )
+            raise invalid(f"mode {mode!r} is none of 'r', 'w', 'a', with '+' and 'b' or without")
         self.name = name
         self.mode = mode
         self._is_binary = "b" in mode

@@ -16,7 +16,7 @@ import numpy
 import numpy.typing
 
 from daskvars.dtypes import DTypeLike, as_dtype, float32, uint8
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.graph.scopes.default_graph import in_graph
 from daskvars.ops.random.distributions import get_seed
 
@@ -142,9 +142,7 @@ class DataSet:
             self.num_examples = 10000
             images, labels = _fake(self.num_examples, one_hot)
         elif len(images) != len(labels):
-            raise InvalidArgumentError(
-                None, None, f"images are {numpy.shape(images)}, labels are {numpy.shape(labels)}"
-            )
+            raise invalid(f"images are {numpy.shape(images)}, labels are {numpy.shape(labels)}")
         else:
             shape = (len(images), math.prod(images.shape[1:])) if reshape else images.shape
             images = images.reshape(shape)

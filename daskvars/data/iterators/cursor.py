@@ -20,7 +20,7 @@ import numpy
 
 from daskvars.data.nodes.elements import Element
 from daskvars.data.nodes.node import Elements, InTurn, Node, Pass, read_elements
-from daskvars.errors import InvalidArgumentError, OpError
+from daskvars.errors import OpError, invalid
 
 ENTROPY_BITS = 62  # of an integer that arrays can hold
 
@@ -71,18 +71,16 @@ class Cursor:
         """
         numbers = [int(n) for n in numpy.ravel(state)]
         if len(numbers) != 3 or min(numbers) < 0:
-            raise InvalidArgumentError(None, None, f"{state!r} is no position of an iterator")
+            raise invalid(f"{state!r} is no position of an iterator")
         with self._lock:
             self._end()
             position, self._entropy, self._iteration = numbers
             self._elements = self._begun()
             found = self._elements.skip(position)
             if found < position:
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise invalid(
                     f"the iterator is to go on after {position} elements, but the dataset has "
-                    f"{found}: is it another one?",
+                    f"{found}: is it another one?"
                 )
             self._position = position
 

@@ -22,7 +22,7 @@ from daskvars.data.nodes.elements import (
 from daskvars.data.nodes.node import Node
 from daskvars.data.nodes.sources import Kept
 from daskvars.dtypes import as_dtype
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -79,8 +79,8 @@ class DatasetIterator(Trackable, Iterator[Any]):
         try:
             found = [state[name] for name in ("position", "entropy", "iteration")]
         except (KeyError, TypeError):
-            raise InvalidArgumentError(
-                None, None, f"{state!r} is no state of an iterator, see DatasetIterator.state"
+            raise invalid(
+                f"{state!r} is no state of an iterator, see DatasetIterator.state"
             ) from None
         self._cursor.restore(found)
 

@@ -12,7 +12,7 @@ from daskvars.data.iterators.eager import tensors_here
 from daskvars.data.nodes.elements import Element, flatten, no_datasets, pack
 from daskvars.data.nodes.functions import ElementGraph, Given, arrays_of, components_of, tensors_of
 from daskvars.data.nodes.node import Node
-from daskvars.errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from daskvars.errors import NotFoundError, UnimplementedError, invalid
 from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.definitions.opdef import Spec
@@ -68,11 +68,11 @@ def _only(node: Node, values: Mapping[Any, Any], caches: dict[Node, Any] | None)
         found = cursor.take()
         is_only = cursor.peek() is None
     except StopIteration:
-        raise InvalidArgumentError(None, None, "Dataset was empty.") from None
+        raise invalid("Dataset was empty.") from None
     finally:
         cursor.close()
     if not is_only:
-        raise InvalidArgumentError(None, None, "Dataset had more than one element.")
+        raise invalid("Dataset had more than one element.")
     return found
 
 

@@ -19,7 +19,7 @@ from daskvars.data.nodes.elements import (
 )
 from daskvars.data.nodes.node import INFINITE, Elements, Node, OfSource, Pass, elements_here
 from daskvars.data.nodes.sources import RowReader, column_of
-from daskvars.errors import DataLossError, InvalidArgumentError, OpError
+from daskvars.errors import DataLossError, OpError, invalid
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensorValue
 from daskvars.graph.tensor import Tensor
@@ -117,13 +117,11 @@ def _stack(parts: Sequence[Any], component: int) -> Any:
     first = parts[0]
     for number, part in enumerate(parts):
         if part.shape != first.shape:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"Cannot batch tensors with different shapes in component {component}. First "
                 f"element had shape {list(first.shape)} and element {number} had shape "
                 f"{list(part.shape)}. "
-                "padded_batch() makes them alike",
+                "padded_batch() makes them alike"
             )
     found = numpy.empty((len(parts), *first.shape), first.dtype)
     for number, part in enumerate(parts):
@@ -213,11 +211,9 @@ def _sizes(shape: numpy.ndarray) -> Shape:
 def _fill_up(parts: Sequence[numpy.ndarray], shape: Shape, value: Any) -> numpy.ndarray:
     assert shape is not None
     if len(shape) != parts[0].ndim:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"The padded shape {shapes.show(shape)} is not compatible with an element of shape "
-            f"{list(parts[0].shape)}",
+            f"{list(parts[0].shape)}"
         )
     largest = [max(sizes) for sizes in zip(*[part.shape for part in parts], strict=True)]
     sizes = tuple(m if n is None else n for n, m in zip(shape, largest, strict=True))
@@ -322,9 +318,7 @@ class _Rows(OfSource):
                 for p in parts
             }
             if len(lengths) > 1:
-                raise InvalidArgumentError(
-                    None, None, f"unbatch(): components of {sorted(lengths)} rows are no batch"
-                )
+                raise invalid(f"unbatch(): components of {sorted(lengths)} rows are no batch")
             self._reader = RowReader([*map(column_of, parts)], lengths.pop())
             self._at = 0
         self._at += 1

@@ -22,7 +22,7 @@ from daskvars.data.nodes.node import (
     elements_here,
 )
 from daskvars.data.nodes.ordering import draws_of
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 
@@ -61,10 +61,8 @@ class _Choose(Elements):
         while self._left:
             (number,) = next(self._numbers)
             if not 0 <= number < len(self._sources):
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Selector index out of range: {int(number)} of {len(self._sources)} datasets",
+                raise invalid(
+                    f"Selector index out of range: {int(number)} of {len(self._sources)} datasets"
                 )
             try:
                 return next(self._sources[int(number)])
@@ -118,11 +116,9 @@ class _Sample(Elements):
     def _checked(self, weights: Any) -> numpy.ndarray:
         found = numpy.asarray(weights, numpy.float64)
         if found.shape != (len(self._sources),) or (found < 0).any() or not found.any():
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"`weights` must be {len(self._sources)} numbers, one for each dataset, none below "
-                f"0 and some above, found {found.tolist()}",
+                f"0 and some above, found {found.tolist()}"
             )
         return found
 
@@ -204,10 +200,8 @@ class Resampled(Node):
         if initial is not None:
             initial = _frequencies(initial, "initial_dist")
             if initial.shape != target.shape:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"`initial_dist` is of {len(initial)} classes, `target_dist` of {len(target)}",
+                raise invalid(
+                    f"`initial_dist` is of {len(initial)} classes, `target_dist` of {len(target)}"
                 )
         draws = draws_of(pass_, begun, self._seeds, True)
         return _Resample(elements_here(self.inputs[0], pass_), class_of, target, initial, draws)
@@ -216,10 +210,8 @@ class Resampled(Node):
 def _frequencies(given: Any, name: str) -> numpy.ndarray:
     found = numpy.asarray(given, numpy.float64)
     if found.ndim != 1 or not (found >= 0).all() or not found.any():
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"`{name}` must be a frequency for each class, none below 0, found {found.tolist()}",
+        raise invalid(
+            f"`{name}` must be a frequency for each class, none below 0, found {found.tolist()}"
         )
     return found / found.sum()
 
@@ -249,11 +241,9 @@ class _Resample(OfCalls):
             (kind,) = self._called(element)
             number = int(kind)
             if not 0 <= number < len(self._target):
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise invalid(
                     f"`class_func` returned {number}, but `target_dist` is of {len(self._target)} "
-                    "classes",
+                    "classes"
                 )
             shares = self._accepted
             if shares is None:

@@ -24,7 +24,7 @@ from daskvars.data.rows.on_workers import (
     kept_of,
 )
 from daskvars.dtypes import string
-from daskvars.errors import DataLossError, InvalidArgumentError, OpError
+from daskvars.errors import DataLossError, OpError, invalid
 from daskvars.execution.engine.executors import active_client
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
@@ -294,11 +294,9 @@ class FixedLength(OfFiles):
     def check(self, pass_: Pass) -> None:
         size, header, footer = self.numbers(pass_)
         if size < 1 or header < 0 or footer < 0:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 "`record_bytes` must be > 0, `header_bytes` and `footer_bytes` >= 0, found "
-                f"{size}, {header} and {footer}",
+                f"{size}, {header} and {footer}"
             )
 
     def can_be_cut(self, pass_: Pass) -> bool:
@@ -383,9 +381,7 @@ class Matching(Node):
         patterns = [os.fsdecode(p) for p in numpy.atleast_1d(pass_.value(self.operands[0]))]
         found = sorted({name for pattern in patterns for name in names_like(pattern)})
         if not found:
-            raise InvalidArgumentError(
-                None, None, f"No files matched pattern: {', '.join(map(repr, patterns))}"
-            )
+            raise invalid(f"No files matched pattern: {', '.join(map(repr, patterns))}")
         return found
 
     def elements(self, pass_: Pass) -> Elements:

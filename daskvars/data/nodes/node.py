@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from daskvars.data.nodes.elements import Element
-from daskvars.errors import InvalidArgumentError, OpError
+from daskvars.errors import OpError, invalid
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor
@@ -56,9 +56,7 @@ class Node(ABC):
     def check_positive(self, what: str, value: int) -> None:
         """Raise InvalidArgumentError where what an operand says is not greater than zero."""
         if value < 1:
-            raise InvalidArgumentError(
-                None, None, f"{what} must be greater than zero, found {value}"
-            )
+            raise invalid(f"{what} must be greater than zero, found {value}")
 
     def count(self, pass_: Pass) -> float | None:
         """Return how many elements there are, `INFINITE`, or None where only reading tells."""

@@ -19,7 +19,7 @@ from daskvars.data.nodes.node import (
     one_count,
     read_elements,
 )
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.graph.tensor import Tensor
 
 
@@ -350,13 +350,9 @@ class Sharded(OfOne):
     def check(self, pass_: Pass) -> None:
         num_shards, index = self.numbers(pass_)
         if num_shards < 1:
-            raise InvalidArgumentError(
-                None, None, f"shard(): num_shards must be >= 1: {num_shards}"
-            )
+            raise invalid(f"shard(): num_shards must be >= 1: {num_shards}")
         if not 0 <= index < num_shards:
-            raise InvalidArgumentError(
-                None, None, f"shard(): index must be between 0 and {num_shards - 1}, found {index}"
-            )
+            raise invalid(f"shard(): index must be between 0 and {num_shards - 1}, found {index}")
 
     def count(self, pass_: Pass) -> float | None:
         num_shards, index = self.numbers(pass_)

@@ -12,7 +12,7 @@ from daskvars.data.nodes.elements import Element
 from daskvars.data.nodes.mapping import AUTOTUNE
 from daskvars.data.nodes.node import Elements, Pass, read_elements
 from daskvars.data.nodes.ordering import OfOne
-from daskvars.errors import InvalidArgumentError, OpError
+from daskvars.errors import OpError, invalid
 
 FEW = 2  # elements that are prepared where nobody says how many
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 1e-4, 0.05
@@ -27,7 +27,7 @@ class Prefetched(OfOne):
     def check(self, pass_: Pass) -> None:
         size = self.number(pass_)
         if size < 0 and size != AUTOTUNE:
-            raise InvalidArgumentError(None, None, f"buffer_size must be >= 0, found {size}")
+            raise invalid(f"buffer_size must be >= 0, found {size}")
 
     def elements(self, pass_: Pass) -> Elements:
         size = self.number(pass_)

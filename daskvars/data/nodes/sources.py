@@ -34,7 +34,7 @@ from daskvars.data.rows.on_workers import (
 )
 from daskvars.data.rows.sources import RowsHere, row_blocks
 from daskvars.dtypes import int64, to_numpy
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.execution.engine.executors import active_client
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensorValue
@@ -314,7 +314,7 @@ class Range(Node):
 
     def check(self, pass_: Pass) -> None:
         if not int(pass_.value(self.operands[2])):
-            raise InvalidArgumentError(None, None, "range(): step cannot be 0")
+            raise invalid("range(): step cannot be 0")
 
     def _range(self, pass_: Pass) -> range:
         return range(*self.numbers(pass_))
@@ -356,19 +356,15 @@ class Generated(Node):
             pairs = zip(flatten(self.structure), values, strict=True)
             found = [(spec, to_numpy(value, spec.dtype)) for spec, value in pairs]
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 "`generator` yielded an element that could not be converted to the expected type. "
                 f"The expected type was {types_of(self.structure)}, but the yielded element was "
-                f"{item!r}: {error}",
+                f"{item!r}: {error}"
             ) from None
         for spec, array in found:
             if not compatible(spec.shape, array.shape):
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise invalid(
                     f"`generator` yielded an element of shape {array.shape} where an element of "
-                    f"shape {show(spec.shape)} was expected.",
+                    f"shape {show(spec.shape)} was expected."
                 )
         return tuple(array for _, array in found)

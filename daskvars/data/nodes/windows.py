@@ -17,7 +17,7 @@ from daskvars.data.nodes.node import (
     elements_here,
     read_elements,
 )
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.graph.definitions.opdef import Spec
 
 
@@ -188,9 +188,7 @@ class _Groups(Elements):
             key = self._key_of(element, self._at - 1)
             size = self._size_of(key)
             if size < 1:
-                raise InvalidArgumentError(
-                    None, None, f"Window size must be greater than zero, but got {size}."
-                )
+                raise invalid(f"Window size must be greater than zero, but got {size}.")
             group = self._groups.setdefault(key, [])
             group.append(element)
             if len(group) >= size:

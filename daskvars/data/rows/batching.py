@@ -15,7 +15,7 @@ import zarr
 from daskvars.data.rows.on_workers import FOLLOWING_KEPT, PartsOnWorkers, Picked, RowsOnWorkers
 from daskvars.data.rows.order import RowOrder
 from daskvars.data.rows.sources import RowsHere, block_sizes, named_arrays
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.execution.engine.executors import active_client
 
 WINDOW_BLOCKS = 4  # shuffled together: memory holds twice as many
@@ -59,15 +59,11 @@ class Batches:
             ("window", window, 1),
         ):
             if value < least:
-                raise InvalidArgumentError(
-                    None, None, f"batches(): {name} must be at least {least}, found {value}"
-                )
+                raise invalid(f"batches(): {name} must be at least {least}, found {value}")
         if seed is not None and not shuffle:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"batches(): seed={seed} is that of a shuffle, and rows come in their "
-                "order; say shuffle=True, or leave the seed out",
+                "order; say shuffle=True, or leave the seed out"
             )
         self._arrays, self._give = named_arrays(arrays)
         self._order = RowOrder(block_sizes(self._arrays), (seed or 0) if shuffle else None, window)
@@ -93,11 +89,9 @@ class Batches:
     def state(self, state: dict[str, int]) -> None:
         epoch, position = int(state["epoch"]), int(state["position"])
         if epoch < 0 or not 0 <= position <= self.num_batches:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"batches(): no state {dict(state)}: an epoch has {self.num_batches} "
-                "batches; was it of other data?",
+                "batches; was it of other data?"
             )
         self._place = (epoch, position)
         self._ahead.clear()

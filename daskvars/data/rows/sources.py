@@ -10,7 +10,7 @@ import dask.array
 import numpy as np
 import zarr
 
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.remote.tasks.row_tasks import Pick, picked_rows
 
 
@@ -35,11 +35,9 @@ def named_arrays(arrays: Any) -> tuple[dict[Any, Any], Callable[[dict[Any, Any]]
     named = {k: v if isinstance(v, known) else np.asarray(v) for k, v in named.items()}
     lengths = {str(k): v.shape[0] if v.ndim else None for k, v in named.items()}
     if len(set(lengths.values())) != 1 or None in lengths.values():
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             "batches() takes arrays with the same number of rows, found "
-            f"{lengths or 'none'}; give arrays that go together, row by row",
+            f"{lengths or 'none'}; give arrays that go together, row by row"
         )
     return named, give
 

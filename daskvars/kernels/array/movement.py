@@ -11,7 +11,7 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.math.precision import is_half
 
 Sizes = tuple[int, ...]
@@ -27,7 +27,7 @@ def as_it_is(xp: ArrayModule, value: Array, *, dim: int, parts: int | None) -> A
 def fill(xp: ArrayModule, value: Array, *, dims: Sizes) -> Array:
     """Give an array of which every element is the scalar `value`."""
     if min(dims, default=0) < 0:
-        raise InvalidArgumentError(None, None, f"fill() got dims {dims}: sizes must be >= 0")
+        raise invalid(f"fill() got dims {dims}: sizes must be >= 0")
     return xp.full(dims, value, dtype=getattr(value, "dtype", object))
 
 
@@ -57,10 +57,8 @@ def ensure_shape(xp: ArrayModule, x: Array, *, shape: Sizes | None) -> Array:
         return x
     if len(shape) != x.ndim or any(n not in (None, m) for n, m in zip(shape, x.shape, strict=True)):
         wanted = ",".join("?" if n is None else str(n) for n in shape)
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Shape of tensor {list(x.shape)} is not compatible with expected shape [{wanted}].",
+        raise invalid(
+            f"Shape of tensor {list(x.shape)} is not compatible with expected shape [{wanted}]."
         )
     return x
 
@@ -76,10 +74,8 @@ def reshape(xp: ArrayModule, x: Array, *, shape: Sizes) -> Array:
     except ValueError:
         known = math.prod(n for n in shape if n >= 0)
         wanted = f"requires a multiple of {known}" if -1 in shape else f"has {known}"
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Input to reshape is a tensor with {x.size} values, but the requested shape {wanted}",
+        raise invalid(
+            f"Input to reshape is a tensor with {x.size} values, but the requested shape {wanted}"
         ) from None
 
 
@@ -107,11 +103,9 @@ def broadcast_to(xp: ArrayModule, x: Array, *, shape: Sizes) -> Array:
 def tile(xp: ArrayModule, x: Array, *, multiples: Sizes) -> Array:
     """Give `x` repeated `multiples` times along each dimension."""
     if x.ndim != len(multiples):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Expected multiples argument to be a vector of length {x.ndim} but got length "
-            f"{len(multiples)}",
+            f"{len(multiples)}"
         )
     return xp.tile(x, tuple(multiples))
 
@@ -128,9 +122,7 @@ def tile_grad(xp: ArrayModule, dy: Array, *, multiples: Sizes) -> Array:
 def invert_permutation(xp: ArrayModule, x: Array) -> Array:
     """Give y with ``y[x[i]] = i``. Raises InvalidArgumentError when `x` is no permutation."""
     if x.size and not (xp.sort(x) == xp.arange(x.size)).all():
-        raise InvalidArgumentError(
-            None, None, f"{x.tolist()} is not a permutation of the numbers from 0 to {x.size - 1}"
-        )
+        raise invalid(f"{x.tolist()} is not a permutation of the numbers from 0 to {x.size - 1}")
     out = xp.empty_like(x)
     out[x] = xp.arange(x.size, dtype=x.dtype)
     return out
@@ -143,10 +135,8 @@ def concat(xp: ArrayModule, *values: Array, axis: int) -> Array:
     """Give the arrays put one after the other along `axis`."""
     rank = values[0].ndim
     if not -rank <= axis < rank:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}",
+        raise invalid(
+            f"Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}"
         )
     return xp.concatenate(values, axis=axis)
 
@@ -159,9 +149,7 @@ def stack(xp: ArrayModule, *values: Array, axis: int) -> Array:
 def unstack(xp: ArrayModule, x: Array, *, num: int, axis: int) -> tuple[Any, ...]:
     """Give the slices of `x` along `axis`."""
     if x.shape[axis] != num:
-        raise InvalidArgumentError(
-            None, None, f"Input shape axis {axis} must equal {num}, got shape {list(x.shape)}"
-        )
+        raise invalid(f"Input shape axis {axis} must equal {num}, got shape {list(x.shape)}")
     front = xp.moveaxis(x, axis, 0)
     return tuple([front[i, ...] for i in range(num)])
 
@@ -169,11 +157,9 @@ def unstack(xp: ArrayModule, x: Array, *, num: int, axis: int) -> tuple[Any, ...
 def split(xp: ArrayModule, x: Array, *, num_split: int, axis: int) -> tuple[Any, ...]:
     """Give `num_split` parts of equal size along `axis`."""
     if x.shape[axis] % num_split:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Number of ways to split should evenly divide the split dimension, but got split_dim "
-            f"{axis} (size = {x.shape[axis]}) and num_split {num_split}",
+            f"{axis} (size = {x.shape[axis]}) and num_split {num_split}"
         )
     size = x.shape[axis] // num_split
     front = (slice(None),) * (axis % x.ndim)
@@ -202,11 +188,9 @@ def resolved_sizes(sizes: Sequence[int], total: int) -> list[int]:
     rest = total - fixed
     missing = [n for n in sizes if n < 0]
     if len(missing) > 1 or any(n < -1 for n in missing) or rest < 0 or (rest and not missing):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Determined shape must either match input shape along split_dim exactly if fully "
             f"specified, or be less than the size of the input along split_dim if not fully "
-            f"specified. Got: {list(sizes)} for size {total}",
+            f"specified. Got: {list(sizes)} for size {total}"
         )
     return [rest if n < 0 else n for n in sizes]

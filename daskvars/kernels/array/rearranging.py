@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 
 
 def reverse(xp: ArrayModule, x: Array, *, axis: Sequence[int]) -> Array:
     """Give `x` with the order along each of `axis` reversed."""
     problem = axes_problem(axis, x.ndim)
     if problem:
-        raise InvalidArgumentError(None, None, problem)
+        raise invalid(problem)
     return xp.flip(x, axis)
 
 
@@ -41,23 +41,17 @@ def roll(
 ) -> Array:
     """Give `x` shifted along `axis`; what leaves at one end comes in at the other."""
     if not x.ndim:
-        raise InvalidArgumentError(None, None, "input must be 1-D or higher")
+        raise invalid("input must be 1-D or higher")
     for what, value in (("shift", shift), ("axis", axis)):
         if np.ndim(value) > 1:
-            raise InvalidArgumentError(
-                None, None, f"{what} must be a scalar or a 1-D vector. Found: {value}"
-            )
+            raise invalid(f"{what} must be a scalar or a 1-D vector. Found: {value}")
     shifts = (shift,) if isinstance(shift, int) else tuple(shift)
     places = (axis,) if isinstance(axis, int) else tuple(axis)
     if len(shifts) != len(places):
-        raise InvalidArgumentError(
-            None, None, f"shift and axis must have the same size, got {shifts} and {places}"
-        )
+        raise invalid(f"shift and axis must have the same size, got {shifts} and {places}")
     for place in places:
         if not -x.ndim <= place < x.ndim:
-            raise InvalidArgumentError(
-                None, None, f"axis {place} is out of range for {x.ndim} dimensions"
-            )
+            raise invalid(f"axis {place} is out of range for {x.ndim} dimensions")
     return xp.roll(x, tuple(-s for s in shifts) if back else shifts, places)
 
 
@@ -67,14 +61,12 @@ def reverse_sequence(
     """Give `x` with the first ``lengths[i]`` slices of row i along `seq_axis` reversed, if it has
     so many."""
     if seq_axis % x.ndim == batch_axis % x.ndim:
-        raise InvalidArgumentError(None, None, f"batch_dim == seq_dim == {seq_axis}")
+        raise invalid(f"batch_dim == seq_dim == {seq_axis}")
     size = x.shape[seq_axis]
     if lengths.size and int(lengths.max()) > size:
-        raise InvalidArgumentError(
-            None, None, f"seq_lens({int(lengths.argmax())}) > input.dims({seq_axis})"
-        )
+        raise invalid(f"seq_lens({int(lengths.argmax())}) > input.dims({seq_axis})")
     if lengths.size and int(lengths.min()) < 0:
-        raise InvalidArgumentError(None, None, f"seq_lens({int(lengths.argmin())}) < 0")
+        raise invalid(f"seq_lens({int(lengths.argmin())}) < 0")
     return reversed_sequences(xp, x, lengths, seq_axis=seq_axis, batch_axis=batch_axis)
 
 
@@ -83,10 +75,8 @@ def space_to_depth(xp: ArrayModule, x: Array, *, block_size: int, data_format: s
     b = block_size
     n, height, width, depth = _sizes(x, data_format)
     if height % b or width % b:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Image width {width} and height {height} should be divisible by block_size: {b}",
+        raise invalid(
+            f"Image width {width} and height {height} should be divisible by block_size: {b}"
         )
     if data_format == "NHWC":
         parts = x.reshape(n, height // b, b, width // b, b, depth)
@@ -100,11 +90,7 @@ def depth_to_space(xp: ArrayModule, x: Array, *, block_size: int, data_format: s
     b = block_size
     n, height, width, depth = _sizes(x, data_format)
     if depth % (b * b):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Input depth dimension {depth} should be divisible by: {b * b}",
-        )
+        raise invalid(f"Input depth dimension {depth} should be divisible by: {b * b}")
     depth //= b * b
     if data_format == "NHWC":
         parts = x.reshape(n, height, width, b, b, depth)
@@ -123,9 +109,7 @@ def _sizes(x: Array, data_format: str) -> tuple[int, ...]:
 def check_blocks(block_shape: Sequence[int]) -> None:
     """Raise InvalidArgumentError unless all sizes of blocks are positive."""
     if any(size < 1 for size in block_shape):
-        raise InvalidArgumentError(
-            None, None, f"block_shape must be positive, got {list(block_shape)}"
-        )
+        raise invalid(f"block_shape must be positive, got {list(block_shape)}")
 
 
 def space_to_batch(
@@ -138,10 +122,8 @@ def space_to_batch(
     padded = xp.pad(x, ((0, 0), *map(tuple, paddings), *((0, 0),) * rest))
     spatial = padded.shape[1 : 1 + rank]
     if any(n % b for n, b in zip(spatial, block_shape, strict=True)):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"padded sizes {list(spatial)} are not divisible by block_shape {list(block_shape)}",
+        raise invalid(
+            f"padded sizes {list(spatial)} are not divisible by block_shape {list(block_shape)}"
         )
     split = [m for n, b in zip(spatial, block_shape, strict=True) for m in (n // b, b)]
     parts = padded.reshape(len(x), *split, *x.shape[1 + rank :])
@@ -159,11 +141,8 @@ def batch_to_space(
     check_blocks(block_shape)
     rank, count = len(block_shape), math.prod(block_shape)
     if len(x) % count:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Input batch dimension ({len(x)}) is not divisible by product of block "
-            f"sizes ({count})",
+        raise invalid(
+            f"Input batch dimension ({len(x)}) is not divisible by product of block sizes ({count})"
         )
     spatial, rest = x.shape[1 : 1 + rank], x.shape[1 + rank :]
     parts = x.reshape(*block_shape, len(x) // count, *spatial, *rest)

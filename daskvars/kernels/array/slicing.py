@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 
 Bounds = Sequence[Any]
 
@@ -27,23 +27,17 @@ def slice_bounds(
     (slice(1, 3, None), slice(0, 4, None))
     """
     if not len(shape) == len(begin) == len(size):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Expected begin and size arguments to be 1-D tensors of size {len(shape)}, but got "
-            f"sizes {len(begin)} and {len(size)} instead.",
+            f"sizes {len(begin)} and {len(size)} instead."
         )
     key = []
     for i, (n, first, count) in enumerate(zip(shape, begin, size, strict=True)):
         if not 0 <= first <= n:
-            raise InvalidArgumentError(
-                None, None, f"Expected begin[{i}] in [0, {n}], but got {first}"
-            )
+            raise invalid(f"Expected begin[{i}] in [0, {n}], but got {first}")
         count = n - first if count == -1 else count
         if not 0 <= count <= n - first:
-            raise InvalidArgumentError(
-                None, None, f"Expected size[{i}] in [0, {n - first}], but got {count}"
-            )
+            raise invalid(f"Expected size[{i}] in [0, {n - first}], but got {count}")
         key.append(slice(first, first + count))
     return tuple(key)
 
@@ -82,7 +76,7 @@ def index_key(
     (slice(1, 4, 2), slice(0, None, 1))
     """
     if bin(ellipsis_mask).count("1") > 1:
-        raise InvalidArgumentError(None, None, "Multiple ellipses in slice spec not allowed")
+        raise invalid("Multiple ellipses in slice spec not allowed")
     key: list[Any] = []
     for i, (first, last, step) in enumerate(zip(begin, end, strides, strict=True)):
         bit = 1 << i
@@ -91,12 +85,10 @@ def index_key(
         elif new_axis_mask & bit:
             key.append(None)
         elif step == 0:
-            raise InvalidArgumentError(None, None, f"strides[{i}] must be non-zero")
+            raise invalid(f"strides[{i}] must be non-zero")
         elif shrink_axis_mask & bit:
             if step is not None and step < 0:
-                raise InvalidArgumentError(
-                    None, None, "only stride 1 allowed on non-range indexing."
-                )
+                raise invalid("only stride 1 allowed on non-range indexing.")
             key.append(first)
         else:
             key.append(
@@ -113,10 +105,8 @@ def checked_key(key: tuple[Any, ...], shape: Sequence[int]) -> tuple[Any, ...]:
     """
     count = sum(item is not None and item is not Ellipsis for item in key)
     if count > len(shape):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Index out of range using input dim {len(shape)}; input has only {len(shape)} dims",
+        raise invalid(
+            f"Index out of range using input dim {len(shape)}; input has only {len(shape)} dims"
         )
     if Ellipsis not in key:
         key = (*key, Ellipsis)
@@ -128,9 +118,7 @@ def checked_key(key: tuple[Any, ...], shape: Sequence[int]) -> tuple[Any, ...]:
             axis = len(shape) - after
             continue
         if isinstance(item, int) and not -shape[axis] <= item < shape[axis]:
-            raise InvalidArgumentError(
-                None, None, f"slice index {item} of dimension {axis} out of bounds."
-            )
+            raise invalid(f"slice index {item} of dimension {axis} out of bounds.")
         axis += item is not None
     return key
 
@@ -180,11 +168,9 @@ def pad(
 
 def _checked(x: Array, paddings: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
     if len(paddings) != x.ndim or any(n < 0 for pair in paddings for n in pair):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"paddings {list(map(list, paddings))} must hold two numbers >= 0 for each of the "
-            f"{x.ndim} dimensions",
+            f"{x.ndim} dimensions"
         )
     return paddings
 
@@ -195,9 +181,7 @@ def mirror_pad(xp: ArrayModule, x: Array, *, paddings: Sequence[Sequence[int]], 
     for n, (a, b) in zip(x.shape, _checked(x, paddings), strict=True):
         if max(a, b) > n - border and max(a, b):
             bound = "less than" if border else "no greater than"
-            raise InvalidArgumentError(
-                None, None, f"paddings must be {bound} the dimension size: {a}, {b} for size {n}"
-            )
+            raise invalid(f"paddings must be {bound} the dimension size: {a}, {b} for size {n}")
     return xp.pad(x, tuple(map(tuple, paddings)), mode=mode.lower())
 
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.control.printing import summarized
 
 
@@ -21,7 +21,7 @@ def check(xp: ArrayModule, condition: Array, *data: Any, summarize: int | None) 
     """Raise InvalidArgumentError with `data` unless all of `condition` is true."""
     if not bool(xp.all(condition)):
         shown = " ".join(summarized(data, summarize))
-        raise InvalidArgumentError(None, None, f"assertion failed: {shown}")
+        raise invalid(f"assertion failed: {shown}")
     return ()
 
 
@@ -30,7 +30,7 @@ def finite(xp: ArrayModule, x: Array, *, message: str) -> Array:
     if not bool(xp.isfinite(x).all()):
         found = {"Inf": xp.isinf(x), "NaN": xp.isnan(x)}
         kind = " and ".join(name for name, places in found.items() if bool(places.any()))
-        raise InvalidArgumentError(None, None, f"{message} : Tensor had {kind} values")
+        raise invalid(f"{message} : Tensor had {kind} values")
     return x
 
 
@@ -53,7 +53,7 @@ def broadcastable(xp: ArrayModule, *, weights_shape: Any, values_shape: Any) -> 
     """Raise InvalidArgumentError unless weights of one shape can weigh values of the other."""
     problem = weights_problem(weights_shape, values_shape)
     if problem:
-        raise InvalidArgumentError(None, None, problem)
+        raise invalid(problem)
     return ()
 
 

@@ -20,7 +20,7 @@ import numpy
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError, OpError, UnimplementedError, kind_of
+from daskvars.errors import OpError, UnimplementedError, invalid, kind_of
 from daskvars.kernels.control.printing import summarized
 from daskvars.kernels.control.summed_products import SummedProducts
 from daskvars.kernels.control.tensor_lists import History
@@ -44,9 +44,7 @@ def truth(pred: Any) -> bool:
       InvalidArgumentError: it is no scalar.
     """
     if getattr(pred, "ndim", 0):
-        raise InvalidArgumentError(
-            None, None, f"the condition must be a scalar bool, but has shape {pred.shape}"
-        )
+        raise invalid(f"the condition must be a scalar bool, but has shape {pred.shape}")
     return bool(pred)
 
 
@@ -57,11 +55,9 @@ def switch(xp: ArrayModule, data: Array, pred: Any, *, side: bool) -> Array:
       InvalidArgumentError: it is the other: nothing takes this way.
     """
     if truth(pred) is not side:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Retval[0] does not have value: it is there only where the predicate is {side}, and "
-            f"that is {not side}. Merge it with what is there otherwise, or use cond(...)",
+            f"that is {not side}. Merge it with what is there otherwise, or use cond(...)"
         )
     return data
 
@@ -228,10 +224,8 @@ def call_python(xp: ArrayModule, *args: Any, function: Callable, dtypes: Sequenc
     elif not isinstance(results, list | tuple):
         results = (results,)
     if len(results) != len(dtypes):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"py_func returned {len(results)} values, but {len(dtypes)} were declared in Tout",
+        raise invalid(
+            f"py_func returned {len(results)} values, but {len(dtypes)} were declared in Tout"
         )
     return tuple([_result(*pair) for pair in zip(results, dtypes, strict=True)])
 
@@ -286,9 +280,7 @@ def _result(result: Any, dtype: DType) -> Array:
         texts[:] = items
         array = texts.reshape(array.shape)
     if array.dtype != dtype.np:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"py_func returned a value of dtype {array.dtype}, but {dtype.name} was declared",
+        raise invalid(
+            f"py_func returned a value of dtype {array.dtype}, but {dtype.name} was declared"
         )
     return array.copy() if array is result or array.base is not None else array

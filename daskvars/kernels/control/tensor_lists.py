@@ -21,7 +21,7 @@ from typing import Any
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import each
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 
 _APPENDING = threading.Lock()
 
@@ -576,4 +576,4 @@ def _refuse_size(items: TensorList, wanted: int) -> None:
 def _refuse(items: TensorList, message: str) -> None:
     array, _, token = items.origin.decode().rpartition("_")
     whose = f"TensorArray {array}_{token[:8]}: " if array else ""
-    raise InvalidArgumentError(None, None, whose + message)
+    raise invalid(whose + message)

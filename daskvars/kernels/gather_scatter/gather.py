@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.kernels.math import ordered_keys
 from daskvars.kernels.math.precision import float_work
@@ -48,11 +48,9 @@ def gather_axis(
 def _axis_of(axis: int, rank: int, batch_dims: int) -> int:
     """Return an axis counted from the front."""
     if not -rank <= axis < rank or axis % rank < batch_dims:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Expected axis in the range [{-rank}, {rank}), and not below batch_dims "
-            f"= {batch_dims}, but got {axis}",
+            f"= {batch_dims}, but got {axis}"
         )
     return axis % rank
 
@@ -136,11 +134,9 @@ def with_batch(xp: ArrayModule, indices: Array, batch_dims: int) -> Array:
 def boolean_mask(xp: ArrayModule, x: Array, mask: Array, *, axis: int = 0) -> Array:
     """Give the slices of `x`, whose dimensions from `axis` on are those of `mask`, that hold."""
     if x.shape[axis : axis + mask.ndim] != mask.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Shapes {list(x.shape[axis : axis + mask.ndim])} and {list(mask.shape)} are "
-            "incompatible: a mask must have the sizes of the dimensions that it masks",
+            "incompatible: a mask must have the sizes of the dimensions that it masks"
         )
     return x[(slice(None),) * axis + (mask,)]
 
@@ -212,25 +208,21 @@ def check_segment_ids(xp: ArrayModule, ids: Array, *, num_segments: int) -> Arra
     if not ids.size:
         return ids
     if num_segments <= 0:
-        raise InvalidArgumentError(None, None, "segment ids must be >= 0")
+        raise invalid("segment ids must be >= 0")
     if ids[-1] >= num_segments:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"segment ids must be < num_segments: the last one is {int(ids[-1])} of {num_segments}",
+        raise invalid(
+            f"segment ids must be < num_segments: the last one is {int(ids[-1])} of {num_segments}"
         )
     falls = xp.flatnonzero(ids[1:] < ids[:-1])
     outside = xp.flatnonzero((ids < 0) | (ids >= num_segments))
     # What comes first is told of, and of a segment first whether the next one is behind it.
     if len(outside) and (not len(falls) or outside[0] < falls[0]):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Segment id {int(ids[outside[0]])} out of range [0, {num_segments}), possibly "
-            "because 'segment_ids' input is not sorted.",
+            "because 'segment_ids' input is not sorted."
         )
     if len(falls):
-        raise InvalidArgumentError(None, None, "segment ids are not increasing")
+        raise invalid("segment ids are not increasing")
     return ids
 
 

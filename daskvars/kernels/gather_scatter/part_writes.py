@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.array.slicing import checked_key, index_key
 from daskvars.kernels.gather_scatter.gather import with_batch
 from daskvars.kernels.gather_scatter.segments import Part, flat_index, scatter_rows_into
@@ -71,11 +71,9 @@ def _slice_keys(
     part = np.broadcast_to(np.empty(()), size)[key].shape
     sizes = zip(value.shape[::-1], part[::-1], strict=False)
     if value.ndim > len(part) or any(given not in (1, n) for given, n in sizes):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"a value of shape {list(value.shape)} does not broadcast to the sliced part of the "
-            f"variable, which has shape {list(part)}",
+            f"variable, which has shape {list(part)}"
         )
     if x.shape == tuple(size):
         return key, (...,), part

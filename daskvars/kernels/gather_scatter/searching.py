@@ -9,7 +9,7 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.math.row_sums import as_matrix
 
 
@@ -51,9 +51,7 @@ def unravel_index(xp: ArrayModule, indices: Array, dims: Any) -> Array:
     for size in sizes:
         total *= size
     if bool(((indices < 0) | (indices >= total)).any()):
-        raise InvalidArgumentError(
-            None, None, f"index is out of bound as with dims {sizes}: all must be in [0, {total})"
-        )
+        raise invalid(f"index is out of bound as with dims {sizes}: all must be in [0, {total})")
     return xp.stack(xp.unravel_index(indices, tuple(sizes))).astype(indices.dtype)
 
 
@@ -62,20 +60,16 @@ def broadcast_sizes(xp: ArrayModule, x: Array, y: Array) -> Array:
     try:
         sizes = numpy.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist()))
     except ValueError:
-        raise InvalidArgumentError(
-            None, None, f"Incompatible shapes: {x.tolist()} vs. {y.tolist()}"
-        ) from None
+        raise invalid(f"Incompatible shapes: {x.tolist()} vs. {y.tolist()}") from None
     return xp.asarray(sizes, dtype=x.dtype)
 
 
 def repeated_places(xp: ArrayModule, repeats: Any, *, size: int) -> Array:
     """Give each of `size` places as often as `repeats` (one number, or one each) says."""
     if repeats.shape not in ((), (1,), (size,)):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"repeats of shape {list(repeats.shape)} do not fit a dimension of size "
-            f"{size}: give one number, or one for each slice",
+            f"{size}: give one number, or one for each slice"
         )
     return xp.repeat(xp.arange(size), repeats)
 
@@ -108,16 +102,14 @@ def _check_inside(xp: ArrayModule, coordinates: Array, sizes: list[int], check: 
     text = f"indices[{row}] = {found} is out of bounds: need 0 <= index < {sizes}"
     if not check:
         text = f"Indices are not valid (out of bounds).  Shape: {sizes}; invalid index: {text}"
-    raise InvalidArgumentError(None, None, text)
+    raise invalid(text)
 
 
 def _check_order(coordinates: Array, wrong: Sequence[int], leading: Any) -> None:
     if len(wrong):
         row = int(wrong[0])
         problem = "repeated" if leading[row] == 0 else "out of order"
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"indices[{row + 1}] = {coordinates[row + 1].tolist()} is {problem}: sort the indices "
-            "and keep one of each, or pass validate_indices=False",
+            "and keep one of each, or pass validate_indices=False"
         )

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.gather_scatter.rows import (
     apply_rows,
     combine_rows,
@@ -75,7 +75,7 @@ def check_ids(xp: ArrayModule, ids: Array, *, size: int, what: str = "indices") 
     if unsigned.max() < size:
         return
     found = _found(ids, int(xp.flatnonzero(unsigned >= size)[0]))
-    raise InvalidArgumentError(None, None, f"{what}{found} is not in [0, {size})")
+    raise invalid(f"{what}{found} is not in [0, {size})")
 
 
 def _found(ids: Array, number: int) -> str:
@@ -228,11 +228,9 @@ def segment_rows(
     low, high = int(ids.min()), int(ids.max())
     if high >= whole:
         found = _found(given, int(xp.flatnonzero(ids >= whole)[0]))
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"segment_ids{found} is out of range [0, {whole}): "
-            "raise num_segments or drop the row with a negative id",
+            "raise num_segments or drop the row with a negative id"
         )
     if low >= offset and high < offset + num_segments:
         return (ids - offset if offset else ids), rows
@@ -433,6 +431,6 @@ def flat_index(xp: ArrayModule, indices: Array, shape: tuple, *, gathers: bool =
             said = f"Invalid indices: [{position}] = {found} {target}"
             empty = "Indices and updates specified for empty output."
         said += "" if math.prod(shape) else f". {empty} Its shape is {target}"
-        raise InvalidArgumentError(None, None, said)
+        raise invalid(said)
     strides = xp.asarray([math.prod(shape[axis + 1 : depth]) for axis in range(depth)], np.int64)
     return (indices * strides).sum(axis=-1)

@@ -11,7 +11,7 @@ import scipy.sparse
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.gather_scatter.segments import check_ids, segment_sum
 from daskvars.kernels.math.row_sums import as_matrix
 
@@ -150,10 +150,8 @@ def _corner_matrix(
 
 def _check_sizes(given: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     if 0 in given or min(wanted) < 1:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"image dimensions and crop_size must be positive, got images of {given} and {wanted}",
+        raise invalid(
+            f"image dimensions and crop_size must be positive, got images of {given} and {wanted}"
         )
 
 
@@ -395,15 +393,13 @@ def sample_distorted_box(
     height, width = int(sizes[0]), int(sizes[1])
     if not len(objects):
         if not use_image_if_no_bounding_boxes:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 "No bounding boxes provided as input. One must enable "
-                "use_image_if_no_bounding_boxes if you wish to not provide any bounding boxes.",
+                "use_image_if_no_bounding_boxes if you wish to not provide any bounding boxes."
             )
         objects = np.array([[0.0, 0.0, 1.0, 1.0]])
     if objects.min() < 0 or objects.max() > 1:
-        raise InvalidArgumentError(None, None, "All bounding box coordinates must be in [0.0, 1.0]")
+        raise invalid("All bounding box coordinates must be in [0.0, 1.0]")
     rng = np.random.Generator(np.random.Philox(key=np.array(key, np.uint64)))
     pixels = objects * [height, width, height, width]
     least, most = (part * height * width for part in area_range)

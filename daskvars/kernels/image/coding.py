@@ -15,7 +15,7 @@ import numpy as np
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import InvalidArgumentError, invalid
 from daskvars.kernels.image import bmp, png
 from daskvars.kernels.optional_packages import needing
 
@@ -34,7 +34,7 @@ def _pillow() -> Any:
 
 
 def _refuse(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
+    return invalid(message)
 
 
 def _data(contents: Any) -> bytes:

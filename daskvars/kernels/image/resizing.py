@@ -19,7 +19,7 @@ import scipy.sparse
 from daskvars import idle_threads
 from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.nn.windows.phases import copy_pixels
 from daskvars.surface.signatures import named
 
@@ -153,13 +153,9 @@ def _all_taps(
 def check_sizes(given: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     """Raise InvalidArgumentError unless there are pixels to take, and some to make."""
     if 0 in given:
-        raise InvalidArgumentError(
-            None, None, f"input image must be of non-zero size, got height and width {given}"
-        )
+        raise invalid(f"input image must be of non-zero size, got height and width {given}")
     if min(wanted) < 1:
-        raise InvalidArgumentError(
-            None, None, f"output dimensions must be positive, got height and width {wanted}"
-        )
+        raise invalid(f"output dimensions must be positive, got height and width {wanted}")
 
 
 def _scale(size: int, wanted: int, align_corners: bool) -> float:

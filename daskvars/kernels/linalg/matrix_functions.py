@@ -14,7 +14,7 @@ import scipy.linalg
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.linalg.products import adjoint_of, widened
 
 
@@ -61,7 +61,7 @@ def lu(xp: ArrayModule, x: Array, *, dtype: Any) -> tuple[Any, Any]:
         (factored,) = scipy.linalg.get_lapack_funcs(("getrf",), (matrix,))
         packed, pivots, singular = factored(matrix)
         if singular:
-            raise InvalidArgumentError(None, None, "Input is not invertible.")
+            raise invalid("Input is not invertible.")
         order = np.arange(len(matrix))
         for row, other in enumerate(pivots):
             order[[row, other]] = order[[other, row]]
@@ -103,7 +103,7 @@ def tridiagonal_solve(
         try:
             solved[number] = scipy.linalg.solve_banded((1, 1), rows, side, check_finite=False)
         except np.linalg.LinAlgError as error:
-            raise InvalidArgumentError(
-                None, None, f"The first element of diagonals is zero, or it is singular: {error}"
+            raise invalid(
+                f"The first element of diagonals is zero, or it is singular: {error}"
             ) from None
     return solved.reshape(*batch, n, columns)

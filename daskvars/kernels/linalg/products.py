@@ -14,7 +14,7 @@ import numpy
 import scipy  # its linalg takes 30 ms to import: it is imported where it is used
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.math.precision import float_work
 
 # Rows below which a call for each matrix costs more than it saves (m, a triangle of 8 rows: 0.5 us
@@ -90,7 +90,7 @@ def _decomposed(
     try:
         return function(*arrays, **options)
     except numpy.linalg.LinAlgError as error:
-        raise InvalidArgumentError(None, None, f"{message} ({error})") from None
+        raise invalid(f"{message} ({error})") from None
 
 
 def inverse(xp: ArrayModule, x: Array, *, adjoint: bool = False) -> Array:
@@ -129,7 +129,7 @@ def triangular_solve(
         return solve(xp, triangle, rhs, adjoint=adjoint)
     left, right = widened(matrix), widened(rhs)
     if not xp.linalg.diagonal(left).all():
-        raise InvalidArgumentError(None, None, "Input matrix is not invertible. (Singular matrix)")
+        raise invalid("Input matrix is not invertible. (Singular matrix)")
     solved = numpy.empty(right.shape, rhs.dtype)
     (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (left,))
     # To BLAS a matrix in C order is its transpose, so that x^T is solved for, from the right.
@@ -150,7 +150,7 @@ def cholesky(xp: ArrayModule, x: Array) -> Array:
     for matrix, factor in zip(_matrices(work), _matrices(factors), strict=True):
         found, failed = potrf(matrix.T, lower=False)  # of the transpose it is the upper one
         if failed:
-            raise InvalidArgumentError(None, None, f"{message} (Matrix is not positive definite)")
+            raise invalid(f"{message} (Matrix is not positive definite)")
         factor[...] = found.T
     return factors
 

@@ -11,7 +11,7 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.gather_scatter.segments import segment_sum
 from daskvars.kernels.math.precision import extremes, float_work
 from daskvars.kernels.math.row_sums import LONG_ROW, column_sums, most_rows, ones_matrix, row_sums
@@ -34,11 +34,9 @@ def each_once(axis: Axes, rank: int) -> Axes:
     """
     for a in () if axis is None else (axis,) if isinstance(axis, int) else axis:
         if not -rank <= a < rank:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"Invalid reduction dimension ({a} for input with {rank} dimension(s)): the axis "
-                f"is out of range [{-rank}, {rank})",
+                f"is out of range [{-rank}, {rank})"
             )
     if axis is None or isinstance(axis, int) or len(axis) < 2:
         return axis
@@ -93,9 +91,7 @@ def sum_to_shape(xp: ArrayModule, x: Array, *, shape: tuple[int, ...]) -> Array:
         *(lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1),
     )
     if lead < 0 or any(n not in (1, m) for n, m in zip(shape, x.shape[lead:], strict=True)):
-        raise InvalidArgumentError(
-            None, None, f"a value of shape {x.shape} is not the broadcast of one of shape {shape}"
-        )
+        raise invalid(f"a value of shape {x.shape} is not the broadcast of one of shape {shape}")
     return fold_sum(xp, x, axes).reshape(shape).astype(x.dtype, copy=False)
 
 
@@ -207,7 +203,7 @@ def bincount(xp: ArrayModule, values: Array, *weights: Array, size: int, dtype: 
     """Count (or add up the weights of) each value in [0, size); larger values are not counted."""
     values = values.reshape(-1)
     if values.size and int(values.min()) < 0:
-        raise InvalidArgumentError(None, None, "Input arr must be non-negative!")
+        raise invalid("Input arr must be non-negative!")
     inside = values < size
     given = weights[0].reshape(-1)[inside] if weights else None
     if given is not None and given.dtype.kind in "iu":  # as floats they would be rounded
@@ -227,13 +223,11 @@ def confusion_matrix(
     """Count pairs (label, prediction), [num_classes, num_classes]."""
     for name, values in (("labels", labels), ("predictions", predictions)):
         if values.size and int(values.min()) < 0:
-            raise InvalidArgumentError(None, None, f"`{name}` contains negative values")
+            raise invalid(f"`{name}` contains negative values")
         if values.size and int(values.max()) >= num_classes:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"`{name}` out of bound: {int(values.max())} is not below the "
-                f"{num_classes} classes (x < y did not hold); raise num_classes",
+                f"{num_classes} classes (x < y did not hold); raise num_classes"
             )
     pairs = labels.reshape(-1).astype("int64") * num_classes + predictions.reshape(-1)
     counts = bincount(xp, pairs, *weights, size=num_classes * num_classes, dtype=dtype)

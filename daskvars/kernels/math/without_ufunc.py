@@ -6,7 +6,7 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 
 # From so many on `select` picks bits instead of elements: no branch depends on the condition (m,
 # 128K float32, a random one: 60 us instead of 460, one that never holds: 60 instead of 74).
@@ -79,7 +79,7 @@ def _is_integer_division(x: Array, y: Array) -> bool:
     if y.dtype.kind not in "iu":
         return False
     if x.size and not y.all():  # else nothing is divided
-        raise InvalidArgumentError(None, None, "Integer division by zero")
+        raise invalid("Integer division by zero")
     return True
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.random.distributions import random_uniform
 from daskvars.kernels.random.philox import Key
 
@@ -103,10 +103,8 @@ def expected_counts(
         InvalidArgumentError: a class is out of range.
     """
     if classes.size and not 0 <= classes.min() <= classes.max() < range_max:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"true classes must be in [0, {range_max}), got {classes.min()} to {classes.max()}",
+        raise invalid(
+            f"true classes must be in [0, {range_max}), got {classes.min()} to {classes.max()}"
         )
     share = shares(xp, classes, totals, base, range_max)
     # Candidates that repeat take num_sampled draws; distinct ones can take as few by chance.

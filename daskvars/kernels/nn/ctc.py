@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.sparse.indices import of_rows
 
 NONE = -np.inf  # the logarithm of what cannot be
@@ -31,9 +31,7 @@ def _logs(logits: np.ndarray) -> np.ndarray:
 def _check(lengths: np.ndarray, times: int) -> None:
     if lengths.size and (int(lengths.max()) > times or int(lengths.min()) < 0):
         place = int(np.argmax((lengths > times) | (lengths < 0)))
-        raise InvalidArgumentError(
-            None, None, f"sequence_length({place}) <= {times}: it is {int(lengths[place])}"
-        )
+        raise invalid(f"sequence_length({place}) <= {times}: it is {int(lengths[place])}")
 
 
 @host_kernel
@@ -54,7 +52,7 @@ def ctc_loss(
     given, wanted, lengths = (np.asarray(each) for each in (logits, labels, lengths))
     times, batch, classes = given.shape
     if not batch:
-        raise InvalidArgumentError(None, None, "batch_size must not be 0")
+        raise invalid("batch_size must not be 0")
     _check(lengths, times)
     losses = np.zeros(len(wanted), given.dtype)
     slopes = np.zeros(given.shape, given.dtype)
@@ -79,21 +77,17 @@ def _has_time(
 ) -> bool:
     """Return whether a sequence has times for its labels. Raises where there is no such class."""
     if labels and max(labels) >= classes - 1:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: "
-            f"{number} num_classes: {classes} labels: {labels}",
+            f"{number} num_classes: {classes} labels: {labels}"
         )
     if not labels:
-        raise InvalidArgumentError(None, None, f"Labels length is zero in batch {number}")
+        raise invalid(f"Labels length is zero in batch {number}")
     if length and len(labels) > length and not ignores_longer:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Not enough time for target transition sequence (required: {len(labels)}, "
             f"available: {length}), {number}. You can turn this error into a warning by using "
-            "the flag ignore_longer_outputs_than_inputs",
+            "the flag ignore_longer_outputs_than_inputs"
         )
     return bool(length) and len(labels) <= length
 
@@ -235,9 +229,7 @@ def beam_search_decoder(
             scores[number, rank] = score
         for rows in paths:
             if len(rows) <= number:
-                raise InvalidArgumentError(
-                    None, None, f"top_paths {top_paths} is more than the leaves of the beam search"
-                )
+                raise invalid(f"top_paths {top_paths} is more than the leaves of the beam search")
     tables = [of_rows(rows, np.int64) for rows in paths]
     return (*[part for parts in zip(*tables, strict=True) for part in parts], scores)
 

@@ -10,7 +10,7 @@ import numpy
 
 from daskvars import idle_threads
 from daskvars.backend import Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import total
 from daskvars.kernels.nn.normalization import BLOCK_ELEMENTS, row_blocks, shifted
@@ -132,11 +132,9 @@ def check_labels(labels: Array, classes: int) -> None:
     if not labels.size or unsigned.max() < classes:
         return
     row = int(numpy.flatnonzero(unsigned >= classes)[0])
-    raise InvalidArgumentError(
-        None,
-        None,
+    raise invalid(
         f"Received a label value of {int(labels[row])} which is outside the valid range of "
-        f"[0, {classes}), in row {row}. Label values: {labels[:20].tolist()}",
+        f"[0, {classes}), in row {row}. Label values: {labels[:20].tolist()}"
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from daskvars import idle_threads
 from daskvars.backend import Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.gather_scatter.gather import argsort
 from daskvars.kernels.math import ordered_keys
 from daskvars.kernels.math.precision import float_work
@@ -37,11 +37,9 @@ def top_k(xp: ArrayModule, x: Array, *, k: int, sorted: bool = True) -> tuple[An
         (array([3., 3.]), array([1, 2], dtype=int32))
     """
     if k < 0:
-        raise InvalidArgumentError(None, None, f"Need k >= 0, got {k}")
+        raise invalid(f"Need k >= 0, got {k}")
     if k > x.shape[-1]:
-        raise InvalidArgumentError(
-            None, None, f"input must have at least k columns. Had {x.shape[-1]}, needed {k}"
-        )
+        raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
     indices = descending_indices(xp, x, k)
     return xp.take_along_axis(x, indices, axis=-1), indices.astype(np.int32)
 
@@ -116,13 +114,11 @@ def nth_element(xp: ArrayModule, x: Array, *, n: int, reverse: bool = False) -> 
         2.0
     """
     if n < 0:
-        raise InvalidArgumentError(None, None, f"Need n >= 0, got {n}")
+        raise invalid(f"Need n >= 0, got {n}")
     if not x.ndim:
-        raise InvalidArgumentError(None, None, "Input must be >= 1-D, got a scalar")
+        raise invalid("Input must be >= 1-D, got a scalar")
     if n >= x.shape[-1]:
-        raise InvalidArgumentError(
-            None, None, f"Input must have at least n+1 columns. Had {x.shape[-1]}, needed {n + 1}"
-        )
+        raise invalid(f"Input must have at least n+1 columns. Had {x.shape[-1]}, needed {n + 1}")
     n = x.shape[-1] - 1 - n if reverse else n
     found = xp.partition(x.astype(float_work(x.dtype), copy=False), n, axis=-1)[..., n]
     return found.astype(x.dtype, copy=False)

@@ -16,7 +16,7 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DTypeLike, as_dtype
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.gather_scatter.searching import places_in_rows
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.random.normal_quantile import normal_quantile
@@ -111,16 +111,12 @@ def uniform_integers(
 ) -> Array:
     """Return integers in [low, high): the upper part of a word times the span."""
     if low >= high:
-        raise InvalidArgumentError(
-            None, None, f"Need minval < maxval, got {low} >= {high}: raise maxval or lower minval"
-        )
+        raise invalid(f"Need minval < maxval, got {low} >= {high}: raise maxval or lower minval")
     lowest, highest = integer_bounds(dtype)
     if low < lowest or high - 1 > highest:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"[{low}, {high}) is not within {dtype}'s range [{lowest}, {highest}]: "
-            "narrow the bounds or use a wider dtype",
+            "narrow the bounds or use a wider dtype"
         )
     span = high - low
     out = xp.empty(math.prod(shape), dtype)
@@ -242,7 +238,7 @@ def multinomial(
     """
     shape = (len(logits), num_samples)
     if not logits.shape[1]:
-        raise InvalidArgumentError(None, None, "num_classes should be positive, got 0")
+        raise invalid("num_classes should be positive, got 0")
     points = random_uniform(
         xp, key, shape=shape, dtype="float64", offset=offset, full_shape=full_shape
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.optional_packages import needing
 from daskvars.kernels.sparse.indices import of_rows
 from daskvars.kernels.string_hashes import MASK, MURMUR_FACTOR, MURMUR_SHIFT, WHY
@@ -27,9 +27,7 @@ def _rows(arrays: Sequence[Any], forms: Sequence[str]) -> list[list[list[Any]]]:
             places, values, shape = left[:3]
             left = left[3:]
             if len(shape) != 2 or places.shape[1] != 2:
-                raise InvalidArgumentError(
-                    None, None, f"inputs must be [rows, n], got shape {shape.tolist()}"
-                )
+                raise invalid(f"inputs must be [rows, n], got shape {shape.tolist()}")
             rows: list[list[Any]] = [[] for _ in range(int(shape[0]))]
             for place, value in zip(places[:, 0].tolist(), values.tolist(), strict=True):
                 rows[place].append(value)
@@ -37,9 +35,7 @@ def _rows(arrays: Sequence[Any], forms: Sequence[str]) -> list[list[list[Any]]]:
             rows, left = left[0].tolist(), left[1:]
         inputs.append(rows)
     if len({len(rows) for rows in inputs}) > 1:
-        raise InvalidArgumentError(
-            None, None, f"inputs must have as many rows, got {[len(rows) for rows in inputs]}"
-        )
+        raise invalid(f"inputs must have as many rows, got {[len(rows) for rows in inputs]}")
     return inputs
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.gather_scatter.rows import sorted_order
 
 
@@ -88,11 +88,9 @@ def reshaped(xp: ArrayModule, places: Array, shape: Array, new_shape: Array) -> 
     total = math.prod(sizes)
     free = [i for i, size in enumerate(wanted) if size == -1]
     if len(free) > 1:
-        raise InvalidArgumentError(
-            None, None, f"only one output dimension may be -1, not both {free[0]} and {free[1]}"
-        )
+        raise invalid(f"only one output dimension may be -1, not both {free[0]} and {free[1]}")
     if any(size < -1 for size in wanted):
-        raise InvalidArgumentError(None, None, f"new_shape {wanted} should have sizes >= 0")
+        raise invalid(f"new_shape {wanted} should have sizes >= 0")
     if free:
         others = math.prod(size for size in wanted if size != -1)
         wanted[free[0]] = total // others if others else 0
@@ -102,11 +100,9 @@ def reshaped(xp: ArrayModule, places: Array, shape: Array, new_shape: Array) -> 
             if free
             else ("tensor", f"has {math.prod(wanted)}")
         )
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Input to reshape is a {kind} with {total} dense values, but the requested shape "
-            f"{needs}. input_shape={sizes} output_shape={new_shape.tolist()}",
+            f"{needs}. input_shape={sizes} output_shape={new_shape.tolist()}"
         )
     flat = xp.zeros(len(places), places.dtype)
     for axis, step in enumerate(_steps(sizes)):

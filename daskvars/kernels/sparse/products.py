@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.gather_scatter.rows import device_sums
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import total
@@ -64,12 +64,10 @@ def sparse_matmul(
     first, second = (1, 0) if transpose_a else (0, 1)
     whole = len(b) if size is None else size
     if sizes[second] != whole:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Cannot multiply A and B because inner dimension does not match: {sizes[second]} vs. "
             f"{whole}. Did you forget a transpose? Dimensions of A: {in_brackets(sizes)}, of B: "
-            f"{in_brackets((whole, b.shape[1]))}",
+            f"{in_brackets((whole, b.shape[1]))}"
         )
     into = _checked(xp, indices, second, whole, "k")
     out = _checked(xp, indices, first, sizes[first], "m")
@@ -99,10 +97,8 @@ def _checked(xp: ArrayModule, indices: Array, column: int, size: int, letter: st
     unsigned = ids.view(f"u{ids.dtype.itemsize}")
     if ids.size and unsigned.max() >= size:
         number = int(xp.flatnonzero(unsigned >= size)[0])
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"{letter} ({int(ids[number])}) from index[{number},{column}] out of bounds (>={size})",
+        raise invalid(
+            f"{letter} ({int(ids[number])}) from index[{number},{column}] out of bounds (>={size})"
         )
     return ids
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 
 Groups = dict[tuple[int, ...], set[Any]]
 OPERATIONS = {
@@ -50,9 +50,7 @@ def set_operation(
         sides.append(_of_dense(*parts) if form == "dense" else _of_sparse(*parts))
     (a, shape), (b, other) = sides
     if shape != other:
-        raise InvalidArgumentError(
-            None, None, f"Mismatched group shapes: {list(shape)} and {list(other)}"
-        )
+        raise invalid(f"Mismatched group shapes: {list(shape)} and {list(other)}")
     both = OPERATIONS[operation]
     rows = [(key, sorted(both(a.get(key, set()), b.get(key, set())))) for key in sorted({*a, *b})]
     places = [(*key, number) for key, values in rows for number in range(len(values))]

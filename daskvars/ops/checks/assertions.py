@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy
 
 from daskvars.dtypes import NUMERIC
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import builder_for
@@ -64,7 +64,7 @@ def asserted(condition: Tensor, data: Sequence[Any], summarize: int | None = Non
     """
     known = constant_value(condition)
     if known is not None and not numpy.all(known):
-        raise InvalidArgumentError(None, None, " ".join(map(_shown, data)))
+        raise invalid(" ".join(map(_shown, data)))
     op = Assert(condition, data, summarize=summarize)
     if builder_for((condition,)).is_eager:
         bool(condition)  # computes what is recorded, the assertion too

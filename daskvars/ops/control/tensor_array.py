@@ -9,7 +9,7 @@ import numpy
 
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply, builder_for
@@ -338,11 +338,9 @@ class TensorArray:
     def _note_read(self, index: Tensor) -> None:
         places = _places(index)
         if places & self._shared.read:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"Could not read index {places.pop()} twice because it was cleared after a "
-                "previous read (perhaps try setting clear_after_read = false?)",
+                "previous read (perhaps try setting clear_after_read = false?)"
             )
         self._shared.read |= places
 
@@ -363,11 +361,9 @@ class TensorArray:
         with name_scope(None, "TensorArrayWrite", [self._flow, value]):
             value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
         if value.dtype.base_dtype is not self._dtype:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype "
-                f"{value.dtype.base_dtype.name}.",
+                f"{value.dtype.base_dtype.name}."
             )
         return value
 

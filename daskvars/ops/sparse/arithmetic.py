@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars.dtypes import int64
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -47,11 +47,9 @@ def _is_sparse(value: Any) -> bool:
 def _together(a: SparseTensor, b: SparseTensor, function: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return the places of two sparse tensors, and of the elements of each which of them it is."""
     if None not in (a.shape.ndims, b.shape.ndims) and a.shape.ndims != b.shape.ndims:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Operands do not have the same ranks; got shapes: {a.shape} and {b.shape} in "
-            f"{function}()",
+            f"{function}()"
         )
     check = assert_equal(
         a.dense_shape,
@@ -217,9 +215,7 @@ def _reduced_axes(axis: Any, rank: int) -> list[int]:
     wanted = range(rank) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     for each in wanted:
         if not -rank <= each < rank:
-            raise InvalidArgumentError(
-                None, None, f"Invalid reduction dimension {each}, for input with {rank} dimensions"
-            )
+            raise invalid(f"Invalid reduction dimension {each}, for input with {rank} dimensions")
     return sorted({each % rank for each in wanted})
 
 

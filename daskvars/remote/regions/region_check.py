@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy
 
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.remote.regions.pieces import are_sound
 from daskvars.remote.regions.region_program import Call, RegionProgram
 
@@ -104,6 +104,4 @@ def _is_shape(value: Any) -> bool:
 
 def _refuse(label: Any, field: str, found: Any) -> NoReturn:
     text = repr(found)
-    raise InvalidArgumentError(
-        None, None, f"region {label}: {field!r} is {text if len(text) <= 80 else text[:77] + '...'}"
-    )
+    raise invalid(f"region {label}: {field!r} is {text if len(text) <= 80 else text[:77] + '...'}")

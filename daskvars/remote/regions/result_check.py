@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy
 
 from daskvars import config
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.shape_arithmetic import compatible
 
 Promise = tuple[Any, Any]
@@ -99,9 +99,7 @@ def _shown(dtype: Any, shape: Any) -> str:
 
 
 def _refuse(found: str, promise: Promise) -> NoReturn:
-    raise InvalidArgumentError(
-        None,
-        None,
+    raise invalid(
         f"its kernel gave {found}, but its infer promised {_shown(*promise)}: let one "
-        "of them say what the other does",
+        "of them say what the other does"
     )

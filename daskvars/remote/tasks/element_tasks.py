@@ -16,7 +16,7 @@ from distributed import get_worker
 
 from daskvars import backend
 from daskvars.dtypes import DType, to_numpy
-from daskvars.errors import InvalidArgumentError, OpError
+from daskvars.errors import OpError, invalid
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.remote.tasks.feed_tasks import fed_array
@@ -153,11 +153,9 @@ def _mapped(program: ElementProgram, columns: Sequence[numpy.ndarray]) -> list[n
         ):
             value = to_numpy(what if kind == VALUE else of[kind][what], dtype)
             if value.shape != shape:
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise invalid(
                     f"a function of elements gave an array of shape {list(value.shape)} where "
-                    f"{list(shape)} was said",
+                    f"{list(shape)} was said"
                 )
             array[number] = value if value.ndim else value[()]
     return found

@@ -14,7 +14,7 @@ import numpy
 
 from daskvars.device_array import brought_here
 from daskvars.dtypes import DType, int64, to_numpy
-from daskvars.errors import InvalidArgumentError, kind_of
+from daskvars.errors import invalid, kind_of
 
 _NO_NUMBERS = "OSTUmM"  # kinds of dtypes: objects, texts, times
 
@@ -123,12 +123,10 @@ class FeedTask:
         try:
             array = fed_array(found, dtype, self.name)
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(None, None, str(error)) from None
+            raise invalid(str(error)) from None
         if array.shape != shape:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"block {index} of the dask array fed for {self.name!r} has shape "
-                f"{array.shape}, but its chunks say {shape}; state the shape that its tasks give",
+                f"{array.shape}, but its chunks say {shape}; state the shape that its tasks give"
             )
         return array

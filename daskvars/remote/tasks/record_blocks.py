@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from daskvars.errors import DataLossError, InvalidArgumentError, OpError
+from daskvars.errors import DataLossError, OpError, invalid
 from daskvars.kernels.opened_files import as_errors, opened
 from daskvars.remote.tasks.tfrecord_reader import RecordReader
 
@@ -154,12 +154,10 @@ def fixed_count(path: str, format: Format) -> int:
     with opened(path) as file:
         found: int = file.seek(0, os.SEEK_END) - header - footer
     if found < 0 or found % size:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
             f'"{path}" has body length {found} bytes, which is not an exact multiple of the '
-            f"record length ({size} bytes).",
+            f"record length ({size} bytes)."
         )
     return found // size
 

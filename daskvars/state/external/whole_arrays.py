@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from daskvars.dtypes import as_dtype
-from daskvars.errors import OpError
+from daskvars.errors import OpError, invalid
 from daskvars.shapes import whole
-from daskvars.state.failures import invalid
 from daskvars.state.format.assembly import Load, assemble_selection
 from daskvars.state.format.keypath import check_key
 from daskvars.state.format.manifest import VariableRecord

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from daskvars.device_array import on_host
+from daskvars.errors import invalid
 from daskvars.shapes import Chunks, block_indices, block_shape, whole
-from daskvars.state.failures import invalid
 from daskvars.state.format.encoding import memory_dtype
 from daskvars.state.format.grids import (
     Blocks,

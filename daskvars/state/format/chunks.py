@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
 
-from daskvars.errors import CorruptChunkError, StoreError
+from daskvars.errors import CorruptChunkError, StoreError, invalid
 from daskvars.shapes import Chunks
-from daskvars.state.failures import invalid
 from daskvars.state.format.assembly import assemble_selection, assemble_values
 from daskvars.state.format.compression import SLACK_BYTES, compress, decompress
 from daskvars.state.format.documents import chunk_object

@@ -12,9 +12,8 @@ from typing import Any
 import numcodecs
 import numpy as np
 
-from daskvars.errors import did_you_mean
+from daskvars.errors import did_you_mean, invalid
 from daskvars.state.external.decompressed_size import check_decompressed
-from daskvars.state.failures import invalid
 from daskvars.state.format.manifest import CODECS
 
 LEVELS = dict(zip(CODECS, (3, 6, 5), strict=True))

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from zarr.abc.store import Store
 
-from daskvars.state.failures import invalid, store_failure
+from daskvars.errors import invalid
+from daskvars.state.failures import store_failure
 from daskvars.state.format import sharding
 from daskvars.state.format.encoding import zarr_data_type, zarr_fill_value
 from daskvars.state.format.grids import Index

@@ -21,7 +21,7 @@ import google_crc32c
 import numpy as np
 
 from daskvars.dtypes import as_dtype
-from daskvars.state.failures import invalid
+from daskvars.errors import invalid
 
 STRINGS = "variable_length_bytes"
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-from daskvars.state.failures import invalid
+from daskvars.errors import invalid
 
 MAX_PATH_BYTES = 1024
 """Longest key S3 and GCS take, in bytes."""

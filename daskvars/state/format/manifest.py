@@ -16,9 +16,9 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from daskvars.errors import InvalidArgumentError, did_you_mean
+from daskvars.errors import InvalidArgumentError, did_you_mean, invalid
 from daskvars.shapes import Chunks
-from daskvars.state.failures import invalid, not_found, store_failure
+from daskvars.state.failures import not_found, store_failure
 from daskvars.state.format.encoding import is_storable, item_bytes
 from daskvars.state.format.grids import Grid, layout_shape, remembered
 from daskvars.state.format.keypath import check_key, decode_path

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from daskvars.state.failures import invalid
+from daskvars.errors import invalid
 from daskvars.state.format.compression import check_compressor, codec_document, compress, decompress
 from daskvars.state.format.encoding import (
     CHECKSUM_BYTES,

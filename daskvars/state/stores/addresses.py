@@ -22,7 +22,8 @@ from zarr.abc.store import Store
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, ObjectStore, StorePath
 
-from daskvars.state.failures import invalid, not_found, store_failure
+from daskvars.errors import invalid
+from daskvars.state.failures import not_found, store_failure
 from daskvars.state.stores.archive import ArchiveStore
 
 try:

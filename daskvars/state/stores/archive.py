@@ -34,7 +34,8 @@ from zarr.abc.store import (
 )
 from zarr.core.buffer import Buffer, BufferPrototype
 
-from daskvars.state.failures import invalid, not_found, store_failure
+from daskvars.errors import invalid
+from daskvars.state.failures import not_found, store_failure
 from daskvars.state.stores.disk import STEP_BYTES, WRITE, Memory, make_directory, read_into
 from daskvars.state.stores.local_files import MAX_BYTES, OWN_BYTES, checked_size, open_plain
 

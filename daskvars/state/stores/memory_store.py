@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from daskvars.state.failures import invalid, not_found
+from daskvars.errors import invalid
+from daskvars.state.failures import not_found
 from daskvars.state.format.chunks import check_index, chunk_bytes, chunk_ref
 from daskvars.state.format.encoding import checksum
 from daskvars.state.format.grids import Index

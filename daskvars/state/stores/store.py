@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.errors import enumerated
+from daskvars.errors import enumerated, invalid
 from daskvars.shapes import Chunks
-from daskvars.state.failures import conflict, invalid
+from daskvars.state.failures import conflict
 from daskvars.state.format.assembly import Load, assemble_selection, assemble_values, stored_chunk
 from daskvars.state.format.grids import Blocks, Index, Selection
 from daskvars.state.format.keypath import encode_keys

@@ -39,8 +39,14 @@ from zarr.abc.store import Store as ZarrStorage
 from zarr.storage import StorePath
 
 from daskvars import config
-from daskvars.errors import AlreadyExistsError, CorruptChunkError, NotFoundError, StoreError
-from daskvars.state.failures import ConflictError, conflict, invalid, not_found, store_failure
+from daskvars.errors import (
+    AlreadyExistsError,
+    CorruptChunkError,
+    NotFoundError,
+    StoreError,
+    invalid,
+)
+from daskvars.state.failures import ConflictError, conflict, not_found, store_failure
 from daskvars.state.format.chunks import read_chunk
 from daskvars.state.format.documents import (
     DOCUMENT,

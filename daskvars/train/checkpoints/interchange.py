@@ -11,11 +11,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from daskvars.errors import enumerated
+from daskvars.errors import enumerated, invalid
 from daskvars.state import VariableRecord, open_zarr_store, save
 from daskvars.state.checkpoint import open_checkpoint
 from daskvars.state.external.formats import format_of, open_external
-from daskvars.state.failures import invalid
 from daskvars.state.format.assembly import Load
 from daskvars.state.format.grids import Index
 from daskvars.train.checkpoints.reader import checkpoint_path

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from daskvars.dtypes import int32
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -326,11 +326,9 @@ def viterbi_decode(score: np.ndarray, transition_params: np.ndarray) -> tuple[li
     """
     score, transitions = np.asarray(score), np.asarray(transition_params)
     if score.ndim != 2 or not len(score) or transitions.shape != (score.shape[1],) * 2:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             "viterbi_decode needs potentials [length, tags] and transitions [tags, tags]; got "
-            f"{score.shape} and {transitions.shape}",
+            f"{score.shape} and {transitions.shape}"
         )
     best, before = score[0], []
     for potentials in score[1:]:

@@ -12,7 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 from daskvars.dtypes import DType
-from daskvars.errors import FailedPreconditionError, InvalidArgumentError
+from daskvars.errors import FailedPreconditionError, invalid
 from daskvars.shapes import Shape, in_brackets
 
 _Array = NDArray[Any]
@@ -89,10 +89,8 @@ class Table:
     def _rows(self, keys: _Array, values: _Array) -> list[Any]:
         wanted = (*keys.shape, *(self.shape or ()))
         if values.shape != wanted:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Expected shape {in_brackets(wanted)} for value, got {in_brackets(values.shape)}",
+            raise invalid(
+                f"Expected shape {in_brackets(wanted)} for value, got {in_brackets(values.shape)}"
             )
         if not self.shape:
             return values.reshape(-1).tolist()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from daskvars.dtypes import DType, string
-from daskvars.errors import InvalidArgumentError, OutOfRangeError
+from daskvars.errors import OutOfRangeError, invalid
 from daskvars.kernels.opened_files import opened
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
@@ -42,15 +42,11 @@ def pairs_of_lines(
     if not lines:
         raise OutOfRangeError(None, None, f"{name} is empty: there is nothing to fill a table with")
     if vocab_size > len(lines):
-        raise InvalidArgumentError(
-            None, None, f"Invalid vocab_size in {name}: expected {vocab_size} but got {len(lines)}"
-        )
+        raise invalid(f"Invalid vocab_size in {name}: expected {vocab_size} but got {len(lines)}")
     lines = [line.removesuffix(b"\r") for line in lines[: vocab_size if vocab_size > 0 else None]]
     if b"" in lines:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Invalid content in {name}: empty line found at position {lines.index(b'')}.",
+        raise invalid(
+            f"Invalid content in {name}: empty line found at position {lines.index(b'')}."
         )
     rows = [line.split(delimiter.encode()) for line in lines] if max(indices) >= 0 else []
     _check_columns(name, lines, rows, max(indices) + 1)
@@ -65,11 +61,9 @@ def _check_columns(
 ) -> None:
     for number, row in enumerate(rows):
         if len(row) < count:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"Invalid number of columns in {name} line {number} ({lines[number].decode()}) : "
-                f"expected {count} got {len(row)}",
+                f"expected {count} got {len(row)}"
             )
 
 
@@ -86,7 +80,7 @@ def _column(lines: Sequence[bytes], rows: Any, index: int, dtype: DType) -> list
         try:
             found.append(numpy.array(read(text), dtype.as_numpy_dtype).item())
         except (ValueError, OverflowError):
-            raise InvalidArgumentError(
-                None, None, f"Field {text.decode()} in line {number} is not a valid {dtype.name}."
+            raise invalid(
+                f"Field {text.decode()} in line {number} is not a valid {dtype.name}."
             ) from None
     return found

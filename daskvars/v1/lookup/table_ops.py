@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from daskvars.backend import ArrayModule
 from daskvars.dtypes import DType, int64, string
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.execution.host_ops.resources import Call
 from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import HostCall, Opaque
@@ -60,20 +60,16 @@ def _make(
         not isinstance(found, Table)
         or (found.key_dtype, found.value_dtype, found.shape, found.grows) != wanted
     ):
-        raise InvalidArgumentError(
-            None, None, f"what is shared as '{name}' is no table, or one of other keys and values"
-        )
+        raise invalid(f"what is shared as '{name}' is no table, or one of other keys and values")
     return numpy.array(found.handle, object)
 
 
 def _fill(call: Call, handle: _Array, keys: _Array, values: _Array) -> tuple:
     if not keys.size:
-        raise InvalidArgumentError(None, None, "keys and values cannot be empty tensors.")
+        raise invalid("keys and values cannot be empty tensors.")
     if keys.shape != values.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Expected shape {in_brackets(keys.shape)} for value, got {in_brackets(values.shape)}",
+        raise invalid(
+            f"Expected shape {in_brackets(keys.shape)} for value, got {in_brackets(values.shape)}"
         )
     table_of(handle).fill(keys.reshape(-1).tolist(), values.reshape(-1).tolist())
     return ()

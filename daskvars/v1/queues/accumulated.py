@@ -9,13 +9,9 @@ from typing import Any
 import numpy
 
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.execution.host_ops.resources import Waiting
 from daskvars.shapes import Shape, compatible, in_brackets
-
-
-def _refused(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, text)
 
 
 class Accumulator:
@@ -83,7 +79,7 @@ class Accumulator:
           CancelledError: the wait was cancelled.
         """
         if num_required <= 0:
-            raise _refused(f"Argument num_required must be positive, got {num_required}")
+            raise invalid(f"Argument num_required must be positive, got {num_required}")
         with self.changed:
             is_enough = lambda: self.count >= num_required  # noqa: E731
             if not is_enough():
@@ -107,7 +103,7 @@ class Accumulator:
     def _check(self, gradient: Any) -> None:
         wanted = self.shape if self._sum is None else self._sum.shape
         if not compatible(wanted, gradient.shape):
-            raise _refused(
+            raise invalid(
                 f"Shape mismatch: expected {in_brackets(wanted)}, got "
                 f"{in_brackets(gradient.shape)} in accumulator {self.name!r}"
             )
@@ -129,20 +125,20 @@ class SparseAccumulator(Accumulator):
     def _check(self, gradient: Any) -> None:
         indices, values, sizes = gradient
         if indices.ndim != 1:
-            raise _refused(
+            raise invalid(
                 f"Input indices should be vector but received shape: {in_brackets(indices.shape)}"
             )
         if not values.ndim:
-            raise _refused("Values cannot be 0-dimensional.")
+            raise invalid("Values cannot be 0-dimensional.")
         if len(indices) != len(values):
-            raise _refused(f"Expected {len(indices)} non-empty input values, got {len(values)}")
+            raise invalid(f"Expected {len(indices)} non-empty input values, got {len(values)}")
         known: Sequence[int | None] = self.shape or ()
         if sizes is not None:
             self._compare("shape", known, tuple(sizes.tolist()), 0)
         if known and known[0] is not None:
             for place, index in enumerate(indices.tolist()):
                 if not 0 <= index < known[0]:
-                    raise _refused(
+                    raise invalid(
                         f"Shape mismatch: index of slice {place} exceeded limits of shape; "
                         f"index is {index} exceeded {known[0]}"
                     )
@@ -151,7 +147,7 @@ class SparseAccumulator(Accumulator):
             return
         rows = self._sum[1].shape
         if len(rows) != values.ndim:
-            raise _refused(f"Shape mismatch: expected values rank {len(rows)}, got {values.ndim}")
+            raise invalid(f"Shape mismatch: expected values rank {len(rows)}, got {values.ndim}")
         self._compare("values", rows, values.shape, 1)
 
     @staticmethod
@@ -159,12 +155,12 @@ class SparseAccumulator(Accumulator):
         what: str, wanted: Sequence[int | None], found: tuple[int, ...], first: int
     ) -> None:
         if len(wanted) > len(found):
-            raise _refused(
+            raise invalid(
                 f"Shape mismatch: expected {what} rank at least {len(wanted)}, got {len(found)}"
             )
         for axis in range(first, len(wanted)):
             if wanted[axis] not in (None, found[axis]):
-                raise _refused(
+                raise invalid(
                     f"Shape mismatch: expected {what} dim {axis} to be {wanted[axis]}, got "
                     f"{found[axis]}"
                 )

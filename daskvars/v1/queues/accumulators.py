@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy
 
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -41,9 +41,7 @@ def _made(call: Call, *, shared_name: str, container: str = "", **attrs: Any) ->
     name, kind = call.name_of(shared_name, container), _KINDS[call.op.type]
     found = call.resources.get(name, lambda: kind(name, **attrs))
     if type(found) is not kind or any(getattr(found, k) != v for k, v in attrs.items()):
-        raise InvalidArgumentError(
-            None, None, f"Shared accumulator '{name}' is of another kind, dtype or shape"
-        )
+        raise invalid(f"Shared accumulator '{name}' is of another kind, dtype or shape")
     return name_as_array(name)
 
 

@@ -19,10 +19,10 @@ import numpy
 from daskvars.dtypes import DType
 from daskvars.errors import (
     CancelledError,
-    InvalidArgumentError,
     OpError,
     OutOfRangeError,
     ResourceExhaustedError,
+    invalid,
 )
 from daskvars.execution.host_ops.resources import Waiting
 from daskvars.shapes import Shape, compatible, in_brackets
@@ -51,11 +51,9 @@ class Components(NamedTuple):
         for i, (each, found) in enumerate(zip(self.shapes or (), shapes, strict=False)):
             wanted = None if each is None else (*rows, *each)
             if not compatible(wanted, found):
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise invalid(
                     f"Shape mismatch in tuple component {i}. Expected {in_brackets(wanted)}, "
-                    f"got {in_brackets(found)}",
+                    f"got {in_brackets(found)}"
                 )
 
 
@@ -176,7 +174,7 @@ class Queue:
           CancelledError: the wait was cancelled.
         """
         if count < 0:
-            raise InvalidArgumentError(None, None, f"DequeueManyOp requested {count} < 0 elements")
+            raise invalid(f"DequeueManyOp requested {count} < 0 elements")
         if not count:
             shapes = [tuple(n or 0 for n in shape or ()) for shape in self.components.shapes or ()]
             pairs = zip(shapes, self.components.dtypes, strict=True)
@@ -398,7 +396,7 @@ class StagedElements(Queue):
           InvalidArgumentError: the place is negative.
         """
         if index < 0:
-            raise InvalidArgumentError(None, None, f"there is no element {index} to look at")
+            raise invalid(f"there is no element {index} to look at")
         with self.changed:
             waiting.until(self.changed, lambda: len(self._elements) > index, "Peek operation")
             return self._elements[index]

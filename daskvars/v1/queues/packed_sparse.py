@@ -11,7 +11,7 @@ import numpy
 from numpy.typing import NDArray
 
 from daskvars.dtypes import DType, int64, string
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.interpreter import apply
@@ -67,9 +67,7 @@ def _unpack(call: Call, packed: _Array, *, dtype: DType, rank: int | None) -> tu
     found = [_read(item, dtype) for item in packed]
     sizes = [each[2] for each in found]
     if any(size.shape != sizes[0].shape for size in sizes):
-        raise InvalidArgumentError(
-            None, None, f"sparse tensors of different ranks make no batch: {sizes}"
-        )
+        raise invalid(f"sparse tensors of different ranks make no batch: {sizes}")
     places = [
         numpy.insert(each[0], 0, row, axis=1) for row, each in enumerate(found) if len(each[0])
     ]

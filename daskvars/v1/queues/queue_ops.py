@@ -11,7 +11,7 @@ import numpy
 
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64, string
 from daskvars.dtypes import bool as bool_
-from daskvars.errors import FailedPreconditionError, InvalidArgumentError
+from daskvars.errors import FailedPreconditionError, invalid
 from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -69,14 +69,10 @@ def _make_queue(
     if isinstance(found, Queue) and found.said is None:
         found.said = said
     if type(found) is not kind:
-        raise InvalidArgumentError(None, None, f"Shared queue '{name}' is of another kind")
+        raise invalid(f"Shared queue '{name}' is of another kind")
     for what, had in found.said.items():
         if said[what] != had and what != "seed":  # unless it is given, each op has its own
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Shared queue '{name}' has {what} {had}, but {said[what]} are requested",
-            )
+            raise invalid(f"Shared queue '{name}' has {what} {had}, but {said[what]} are requested")
     return name_as_array(name)
 
 
@@ -93,9 +89,7 @@ def _enqueue_many(call: Call, handle: numpy.ndarray, *components: Any, keep: boo
     queue.components.fits([component.shape for component in components[keep:]], rows)
     counts = {component.shape[:1] for component in components[keep:]}
     if len(counts) > 1:
-        raise InvalidArgumentError(
-            None, None, f"All components to enqueue must have one number of rows, not {counts}"
-        )
+        raise invalid(f"All components to enqueue must have one number of rows, not {counts}")
     elements = [tuple(map(numpy.asarray, parts)) for parts in _rows(components[keep:])]
     if keep:
         kept = numpy.broadcast_to(components[0], len(elements))
@@ -388,11 +382,9 @@ class QueueBase:
 
     def _get_many(self, opdef: OpDef, n: TensorLike, name: str) -> Dequeued:
         if any(shape.ndims is None for shape in self._shapes):
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"{self.name!r}: DequeueMany and DequeueUpTo require the components to have "
-                "specified shapes; say them where the queue is made",
+                "specified shapes; say them where the queue is made"
             )
         with entered_for(self._queue_ref, f"a dequeue of {self.name!r}"):
             count = convert_to_tensor(n, int32, "n")

@@ -10,7 +10,7 @@ import numpy
 
 from daskvars.data.records.tfrecords import compression_of
 from daskvars.dtypes import int64, string
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -78,11 +78,9 @@ def _restore(call: Call, reader: numpy.ndarray, state: numpy.ndarray) -> tuple:
         found.restore(state.item())
     except ValueError as error:
         kind = call.op.inputs[0].op.type.removesuffix("V2")
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Could not parse state for {kind} '{reader.item().decode()}': {state.item()[:64]!r} "
-            f"({error})",
+            f"({error})"
         ) from None
     return ()
 

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.kernels.opened_files import opened
 from daskvars.remote.tasks.tfrecord_reader import RecordReader
 
@@ -123,9 +123,7 @@ def of_equal_length(
     elif encoding == "GZIP":
         data = gzip.decompress(data)
     elif encoding:
-        raise InvalidArgumentError(
-            None, None, f"encoding {encoding!r} is neither '' nor 'ZLIB' nor 'GZIP'"
-        )
+        raise invalid(f"encoding {encoding!r} is neither '' nor 'ZLIB' nor 'GZIP'")
     end = len(data) - footer_bytes
     starts = range(header_bytes, end - record_bytes + 1, hop_bytes or record_bytes)
     for number, start in enumerate(starts):

@@ -16,7 +16,7 @@ from typing import Any
 
 from distributed import Client
 
-from daskvars.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
+from daskvars.errors import InternalError, NotFoundError, UnknownError, invalid
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.execution.engine.saving import targets
 from daskvars.surface.forwarding import forwards
@@ -206,9 +206,7 @@ def _taken_port(address: str) -> tuple[socket.socket, int]:
     """Return the port of an address, and what keeps it for this process."""
     port = address.rpartition(":")[2]
     if ":" not in address or not port.isdigit():
-        raise InvalidArgumentError(
-            None, None, f'Could not parse port for local server from "{address}"; write host:port.'
-        )
+        raise invalid(f'Could not parse port for local server from "{address}"; write host:port.')
     taken = socket.socket()
     try:
         _bind(taken, int(port))

@@ -17,7 +17,7 @@ import dask
 import numpy
 
 from daskvars.dtypes import DType, DTypeLike, as_dtype, string
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import InvalidArgumentError, invalid
 from daskvars.execution.engine.values.dask_arrays import read_only
 from daskvars.execution.host_ops.resources import Call, Resources, host_op
 from daskvars.graph.definitions.opdef import Spec
@@ -122,12 +122,10 @@ class TensorHandle:
 
 
 def _gone(handle: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None,
-        None,
+    return invalid(
         f"The tensor with handle '{handle}' is not in the session store: it is another session's, "
         "was deleted, or went with its TensorHandle, which must be kept as long as the handle is "
-        "used (get_raw_handle keeps the value without it)",
+        "used (get_raw_handle keeps the value without it)"
     )
 
 
@@ -194,11 +192,9 @@ def _keep(call: Call, data: Any) -> numpy.ndarray:
 def _find(call: Call, handle: numpy.ndarray, *, dtype: DType) -> Any:
     found = _tensors_of(call.resources).find(_text(handle))
     if found.dtype is not dtype:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"The tensor with handle '{found.handle}' is of {found.dtype.name}, but "
-            f"{call.op.name!r} was made for {dtype.name}",
+            f"{call.op.name!r} was made for {dtype.name}"
         )
     return found.data
 

@@ -12,7 +12,7 @@ import numpy
 from daskvars import backend, chunk_grid
 from daskvars.chunk_grid import Chunks
 from daskvars.device_array import moving
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.lowering.plan import Plan, PlanValue, Region
 from daskvars.lowering.program import STATE, concrete
 from daskvars.remote import tracing
@@ -193,7 +193,5 @@ def record_of(key: str, found: tuple[int, ...], spec: Any) -> VariableRecord:
     """
     wanted = spec.shape
     if not compatible(wanted, found):
-        raise InvalidArgumentError(
-            None, None, f"variable {key!r} of shape {wanted} was assigned a value of shape {found}"
-        )
+        raise invalid(f"variable {key!r} of shape {wanted} was assigned a value of shape {found}")
     return VariableRecord(key, spec.dtype.name, found, chunk_grid.whole(found))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from daskvars import dtypes
 from daskvars.chunk_grid import Chunks, whole
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.execution.engine.executors import VALUES, Binder
 from daskvars.execution.engine.plans.steps import full_layout
 from daskvars.graph.definitions.opdef import Spec
@@ -63,14 +63,12 @@ def reconcile(
         if key in handles and (line := _difference(found, handles[key]))
     ]
     if wrong:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"{len(wrong)} of the variables used have another dtype or shape in "
             f"{where} than in this graph:\n  " + "\n  ".join(wrong) + "\nNothing was changed. "
             "Use another store for this graph, or save the variables of the graph that they "
             "belong to with a Saver and restore them with one that renames them "
-            "(var_list={name: variable}) or reshapes them (reshape=True).",
+            "(var_list={name: variable}) or reshapes them (reshape=True)."
         )
     other = {
         key: _change(found, layouts[key], handles.get(key))

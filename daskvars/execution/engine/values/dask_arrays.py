@@ -17,7 +17,7 @@ from distributed import Future
 from daskvars import shapes
 from daskvars.chunk_grid import Chunks, block_indices, block_slices, whole
 from daskvars.dtypes import variant
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import invalid
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import PlanValue
 from daskvars.remote.dask_internals import DataNode
@@ -93,6 +93,4 @@ def check_as_dask(names: Sequence[str], specs: Sequence[Spec]) -> None:
         if not may_be_dask([spec]):
             dtype, shape = spec
             why = "is no array" if dtype is variant else f"has a shape known only when run, {shape}"
-            raise InvalidArgumentError(
-                None, None, f"{name} {why}: it cannot be had as a dask array (as_dask=True)"
-            )
+            raise invalid(f"{name} {why}: it cannot be had as a dask array (as_dask=True)")

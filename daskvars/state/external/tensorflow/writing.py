@@ -17,7 +17,7 @@ import google_crc32c
 import numpy as np
 
 from daskvars.dtypes import as_dtype
-from daskvars.errors import StoreError
+from daskvars.errors import StoreError, invalid
 from daskvars.state.external.tensorflow.messages import Entry, Header, varint
 from daskvars.state.external.tensorflow.reading import (
     CHECKSUM_BYTES,
@@ -27,7 +27,6 @@ from daskvars.state.external.tensorflow.reading import (
 )
 from daskvars.state.external.tensorflow.tables import masked, written_table
 from daskvars.state.external.whole_arrays import one_by_one, whole_value
-from daskvars.state.failures import invalid
 from daskvars.state.format.assembly import Load, assemble_selection
 from daskvars.state.format.encoding import encode
 from daskvars.state.format.grids import Grid
