@@ -82,7 +82,11 @@ WORDS = [["a", "b"], ["c", "d"]]
         (lambda: tf.tensordot(fed(0, tf.float32)[0], MATRIX, -1), ValueError, "at least 0"),
         (lambda: tf.tile(MATRIX, fed(0, tf.int32, [3])[0]), ValueError, "Dimension must be 2 but"),
         (lambda: tf.pad(MATRIX, fed(0, tf.int32, [2, 3])[0]), ValueError, "matrix of 2 columns"),
-        (lambda: tf.pad(MATRIX, fed(0, tf.int32, [3, 2])[0]), ValueError, "must be 3 but is 2"),
+        (
+            lambda: tf.pad(MATRIX, fed(0, tf.int32, [3, 2])[0]),
+            ValueError,
+            "must be rank 3 but is rank 2",
+        ),
         (lambda: tf.bincount([1], dtype=tf.uint8), TypeError, "not in uint8"),
         (
             lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(

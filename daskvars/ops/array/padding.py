@@ -28,8 +28,8 @@ def _pairs(paddings: Any, rank: int | None) -> list[tuple[int | None, int | None
         raise ValueError(f"paddings must be a matrix of 2 columns, got {list(paddings)}")
     if rank is not None and len(paddings) != rank:
         raise ValueError(
-            f"Dimension must be {len(paddings)} but is {rank}: paddings {list(paddings)} need a "
-            "row for each dimension"
+            f"Shape must be rank {len(paddings)} but is rank {rank}: paddings {list(paddings)} "
+            "need a row for each dimension"
         )
     if any(n is not None and n < 0 for pair in paddings for n in pair):
         raise ValueError(f"Paddings must be non-negative: {list(paddings)}")

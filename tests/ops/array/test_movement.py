@@ -117,7 +117,7 @@ def test_static_shape(call, shape, result):
         (lambda x: x[0, 0, 0], "Index out of range using input dim 2"),
         (lambda x: x[::0], "must be non-zero"),
         (lambda x: x[..., 0, ...], "Multiple ellipses"),
-        (lambda x: padding.pad(x, [[1, 1]]), "Dimension must be 1 but is 2"),
+        (lambda x: padding.pad(x, [[1, 1]]), "Shape must be rank 1 but is rank 2"),
         (lambda x: padding.pad(x, [[2, 0], [0, 0]], "REFLECT"), "less than the dimension size"),
         (lambda x: padding.pad(x, [[0, 0], [0, 0]], "EDGE"), "Unknown padding mode: EDGE"),
         (lambda x: padding.pad(x, [[-1, 0], [0, 0]]), "non-negative"),
