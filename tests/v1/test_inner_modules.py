@@ -161,8 +161,56 @@ def test_functions_have_the_gradients_that_they_are_defined_with():
         assert session.run(found) == [[0.5, 3.0], [5.0, 3.0]]
         assert session.run(tf.gradients(by_call(x, 5), x)) == [15.0]
         assert by_call(x, y, name="call").op.name.startswith("call/")
+        one, two = function.Defun()(lambda x: [x]), function.Defun()(lambda x: [x, x])
+        assert isinstance(one(x), tf.Tensor) and isinstance(two(x), tuple)
         with pytest.raises(ValueError, match="Expected number of arguments: 2, received: 1"):
             by_call(x)
+
+
+def test_rows_are_updated_as_values_of_their_own():
+    from daskvars.v1.python.framework import ops
+    from daskvars.v1.python.ops import inplace_ops
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([[1, 2], [3, 4]])
+        replaced = inplace_ops.alias_inplace_update(x, 1, [7, 8])
+        added = inplace_ops.alias_inplace_add(x, [1, 0], [[1, 1], [2, 2]])
+        less = inplace_ops.alias_inplace_sub(x, None, 1)
+        found = session.run([replaced, added, less, x])
+        assert session.run(inplace_ops.alias_inplace_update(x, None, x + 1)).tolist() == [
+            [2, 3],
+            [4, 5],
+        ]
+    assert [each.tolist() for each in found] == [
+        [[1, 2], [7, 8]],
+        [[3, 4], [4, 5]],
+        [[0, 1], [2, 3]],
+        [[1, 2], [3, 4]],
+    ]
+    assert ops.uid() != ops.uid()
+
+
+def test_scopes_are_entered_without_a_name_scope_and_contexts_are_told():
+    from daskvars.v1.python.layers import utils
+    from daskvars.v1.python.ops import control_flow_util, variable_scope
+    from daskvars.v1.python.util import tf_inspect
+
+    with tf.Graph().as_default() as graph:
+        with variable_scope._pure_variable_scope("outer"):
+            assert tf.get_variable("v", [2]).op.name == "outer/v"
+            assert graph.get_name_scope() == ""
+        contexts = [graph._get_control_flow_context()]
+        tf.while_loop(
+            lambda i: i < 3,
+            lambda i: contexts.append(tf.get_default_graph()._get_control_flow_context()) or i + 1,
+            [tf.constant(0)],
+        )
+        assert contexts[0] is None and contexts[1] is not None
+        assert control_flow_util.GetContainingXLAContext(contexts[1]) is None
+        assert utils.constant_value(tf.constant(True)) is True
+        assert utils.constant_value(tf.placeholder(tf.bool, [])) is None
+    assert tf_inspect.getargspec(_Counter().add).args == ["self", "number", "times"]
+    assert tf_inspect.getargspec(_Counter()).keywords == "options"
 
 
 def test_files_are_read_and_written_by_the_functions_of_before(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,15 +71,21 @@ class Defun:
         self._of_call = python_grad_func
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that takes the tensors, and ``name``, the name scope of a call."""
+        """Return a function that takes the tensors, and ``name``, the name scope of a call.
+
+        It returns a tensor, or a tuple of several.
+        """
+
+        scope = self._name or re.sub(r"\W", "", func.__name__).lstrip("_") or "Defun"
 
         @functools.wraps(func)
         def defined(*args: TensorLike, name: str | None = None) -> Any:
-            with name_scope(name, self._name or func.__name__):
+            with name_scope(name, scope):
                 tensors = self._converted(args, func.__name__)
-                if self._of_call is None and self._of_tensors is None:
-                    return func(*tensors)
-                return custom_gradient(self._with_gradient(func))(*tensors)
+                has_gradient = self._of_call is not None or self._of_tensors is not None
+                called = custom_gradient(self._with_gradient(func)) if has_gradient else func
+                results = nest.flatten(called(*tensors))
+            return results[0] if len(results) == 1 else tuple(results)
 
         return in_graph_of_inputs(defined)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import sys
 import types
 from collections.abc import Iterable, Iterator
@@ -177,6 +178,14 @@ def _constant_value(pred: Any) -> bool | None:
     return None if isinstance(pred, Variable) else smart_constant_value(pred)
 
 
+_numbers = itertools.count(1)
+
+
+def _uid() -> int:
+    """Return a number that it has not returned before."""
+    return next(_numbers)
+
+
 def _relu_grad(gradients: Any, features: Any, name: str | None = None) -> Any:
     return apply(RELU_GRAD, gradients, features, name=name)
 
@@ -238,6 +247,7 @@ UNLISTED: dict[str, dict[str, Any]] = {
         )
     },
     "python.framework.function": {"Defun": defun.Defun},
+    "python.framework.ops": {"uid": _uid},
     "python.framework.tensor_util": {
         "MakeNdarray": make_ndarray,
         "constant_value": get_static_value,
