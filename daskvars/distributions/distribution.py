@@ -151,11 +151,11 @@ class Distribution:
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
         """Return the event shape, [rank] int32."""
-        sizes: Any = self.event_shape.as_list()
-        if None in sizes:  # only the run knows them: those of what is drawn on average
+        known: Any = self.event_shape
+        if not known.is_fully_defined():  # only the run knows it: that of what is drawn on average
             with name_scope(f"{self.name}/{name}"):
                 return shape_of(self.mean())[-self._event_rank :]
-        return constant(sizes, int32, [self._event_rank], f"{self.name}/{name}")
+        return constant(known.as_list(), int32, [self._event_rank], f"{self.name}/{name}")
 
     def is_scalar_event(self) -> bool:
         """Return whether a draw is one number."""

@@ -142,7 +142,7 @@ class Normal(_Placed):
         # At the ends it is infinite, and the gradient zero rather than infinite too.
         inside = logical_and(greater(p, zeros_like(p)), less(p, ones_like(p)))
         z = ndtri(where_v2(inside, p, ones_like(p) * 0.5))
-        return where_v2(inside, z, (p - 0.5) * float("inf")) * self.scale + self.loc
+        return where_v2(inside, z, sign(p - 0.5) * float("inf")) * self.scale + self.loc
 
     def _entropy(self) -> Tensor:
         return self._spread(0.5 * math.log(2 * math.pi) + 0.5 + log(self.scale))

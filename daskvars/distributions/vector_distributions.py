@@ -10,7 +10,7 @@ from daskvars.dtypes import DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import ones_like, zeros_like
+from daskvars.ops.array.constant import ones_like, size_along, zeros_like
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.one_hot import one_hot
@@ -24,7 +24,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater, greater_equal, less, logical_and, where_v2
 from daskvars.ops.math.reduce import argmax, reduce_all, reduce_max, reduce_prod, reduce_sum
 from daskvars.ops.math.scans import cumsum
-from daskvars.ops.math.transcendental import digamma, exp, lgamma, log
+from daskvars.ops.math.transcendental import digamma, lgamma, log
 from daskvars.ops.nn.softmax import log_softmax, softmax
 from daskvars.ops.random.distributions import multinomial, random_normal
 from daskvars.ops.random.gamma_poisson import random_gamma
@@ -161,8 +161,7 @@ class _OneClass(OfClasses):
         return [self.logits[..., 0]]
 
     def _entropy(self) -> Tensor:
-        logs = log_softmax(self.logits)
-        return -reduce_sum(multiply_no_nan(logs, exp(logs)), -1)
+        return -reduce_sum(multiply_no_nan(log_softmax(self.logits), self.probs), -1)
 
 
 @CLASSES.documents()
@@ -342,6 +341,10 @@ class Dirichlet(Distribution):
         drawn = random_gamma(shape, self.concentration, dtype=self.dtype, seed=seed)
         return drawn / reduce_sum(drawn, -1, keepdims=True)
 
+    def _size(self) -> Tensor:
+        """Return how many numbers a vector has, a scalar of its dtype."""
+        return cast(size_along(self.concentration, -1), self.dtype)
+
     def log_normalization(self) -> Tensor:
         """Return the logarithm of the multivariate beta function of the parameters."""
         return reduce_sum(lgamma(self.concentration), -1) - lgamma(self.total_concentration)
@@ -353,8 +356,7 @@ class Dirichlet(Distribution):
         return unnormalized - self.log_normalization()
 
     def _entropy(self) -> Tensor:
-        size = float(self.event_shape.num_elements() or 0)
-        total = (self.total_concentration - size) * digamma(self.total_concentration)
+        total = (self.total_concentration - self._size()) * digamma(self.total_concentration)
         rest = reduce_sum((self.concentration - 1) * digamma(self.concentration), -1)
         return self.log_normalization() + total - rest
 
@@ -370,8 +372,7 @@ class Dirichlet(Distribution):
         return matrix_set_diag(-_outer(mean / (1 + total), mean), self._variance())
 
     def _mode(self) -> Tensor:
-        size = float(self.event_shape.num_elements() or 0)
-        mode = (self.concentration - 1) / (expand_dims(self.total_concentration, -1) - size)
+        mode = (self.concentration - 1) / (expand_dims(self.total_concentration, -1) - self._size())
         is_defined = reduce_all(self.concentration > 1, -1, keepdims=True)
         everywhere = logical_and(is_defined, greater(ones_like(mode), zeros_like(mode)))
         return self._defined(mode, everywhere, "mode undefined for concentration <= 1")

@@ -124,3 +124,34 @@ def test_arguments_are_checked_where_that_is_wanted():
     with pytest.raises(NotImplementedError, match="No KL"):
         D.kl_divergence(D.Normal(0.0, 1.0), D.Gamma(1.0, 1.0))
     assert float(D.Normal(0.0, 1.0).copy(loc=3.0).mean()) == 3.0
+
+
+def test_what_only_the_run_knows_of_a_vector_changes_nothing():
+    given = np.array([[2.5, 1.5, 3.0], [4.0, 2.0, 1.25]])
+    shapes = [[2, 3], [None, None], None]
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = []
+        for shape in shapes:
+            concentration = tf.placeholder(tf.float64, shape)
+            made = tf.distributions.Dirichlet(concentration)
+            fetches = [made.entropy(), made.mode(), made.variance(), made.event_shape_tensor()]
+            found.append(session.run(fetches, {concentration: given}))
+    for of_shape in found[1:]:
+        for wanted, value in zip(found[0], of_shape, strict=True):
+            np.testing.assert_array_equal(value, wanted)
+
+
+def test_gradients_are_those_of_what_was_given():
+    p = dv.constant([0.25, 0.5, 0.0, 1.0], dv.float64)
+    weights = dv.constant([0.2, 0.3, 0.5], dv.float64)
+    with dv.GradientTape(persistent=True) as tape:
+        tape.watch([p, weights])
+        quantile = D.Normal(np.float64(1.0), 2.0).quantile(p)
+        entropy = D.Categorical(probs=weights).entropy()
+    density = np.exp(-(((quantile.numpy()[:2] - 1) / 2) ** 2) / 2) / np.sqrt(8 * np.pi)
+    slope = tape.gradient(quantile, p).numpy()
+    np.testing.assert_allclose(slope[:2], 1 / density, rtol=1e-12)
+    assert slope[2:].tolist() == [0, 0]
+    assert quantile.numpy()[2:].tolist() == [-np.inf, np.inf]
+    # As in TensorFlow: probabilities are not made to sum to 1 first.
+    np.testing.assert_allclose(tape.gradient(entropy, weights).numpy(), -np.log(weights.numpy()))
