@@ -7,6 +7,9 @@ shuffled, repeated, batched and prefetched; the other is fed with batches that w
 What the first takes more is what preparing elements costs a step, and what taking one costs. On a
 machine that does other things too the first cannot be seen: the CPU time of the thread that trains
 tells the second alone.
+
+What functions of elements cost is seen of images that are cropped, flipped and brightened at
+random, one after the other as a program says it, beside NumPy by hand on whole batches.
 """
 
 from __future__ import annotations
@@ -24,11 +27,12 @@ import threadpoolctl
 
 import daskvars.v1 as tf
 
-LIMIT = 1.1
+LIMIT, MAPPED_LIMIT = 1.1, 2.5
 RATE = 0.1
 UNITS, QUICK_UNITS = (784, 512, 10), (20, 8, 4)
 ROWS, QUICK_ROWS = 60_000, 500
 BATCH = 128
+IMAGES, QUICK_IMAGES, SIZE, BORDER = 2_000, 100, 32, 2
 
 
 def rows(units: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -77,6 +81,49 @@ def from_arrays(units: Sequence[int], count: int) -> Callable[[], float]:
     return mlp_small.fed(lambda *batch: float(call(*batch)[0]), given)
 
 
+def mapped(count: int) -> Callable[[], Any]:
+    """Return what gives a batch of images of a dataset, each changed at random."""
+
+    def changed(image: Any, label: Any) -> Any:
+        x = tf.cast(image, tf.float32) / 255.0
+        x = tf.image.resize_image_with_crop_or_pad(x, SIZE + 2 * BORDER, SIZE + 2 * BORDER)
+        x = tf.image.random_flip_left_right(tf.random_crop(x, [SIZE, SIZE, 3]))
+        return tf.image.random_brightness(x, 0.2), label
+
+    with tf.Graph().as_default():
+        dataset = tf.data.Dataset.from_tensor_slices(images(count))
+        dataset = dataset.shuffle(count, seed=1).repeat().map(changed).batch(BATCH)
+        return tf.Session().make_callable(list(dataset.make_one_shot_iterator().get_next()))
+
+
+def mapped_by_hand(count: int) -> Callable[[], Any]:
+    """Return what does the same in NumPy, for a whole batch where that can be."""
+    pixels, labels = images(count)
+    rng = np.random.default_rng(1)
+    full = SIZE + 2 * BORDER
+
+    def step() -> Any:
+        rows = rng.integers(0, count, BATCH)
+        padded = np.zeros((BATCH, full, full, 3), np.float32)
+        padded[:, BORDER:-BORDER, BORDER:-BORDER] = pixels[rows].astype(np.float32) / 255
+        found = np.empty((BATCH, SIZE, SIZE, 3), np.float32)
+        for number, (y, x) in enumerate(rng.integers(0, 2 * BORDER + 1, (BATCH, 2)).tolist()):
+            found[number] = padded[number, y : y + SIZE, x : x + SIZE]
+        flipped = rng.random(BATCH) < 0.5
+        found[flipped] = found[flipped][:, :, ::-1]
+        found += rng.uniform(-0.2, 0.2, (BATCH, 1, 1, 1)).astype(np.float32)
+        return found, labels[rows]
+
+    return step
+
+
+def images(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return random images and labels."""
+    rng = np.random.default_rng(1)
+    pixels = rng.integers(0, 255, (count, SIZE, SIZE, 3), dtype=np.uint8)
+    return pixels, rng.integers(0, 10, count, dtype=np.int32)
+
+
 def cpu_s(sides: dict[str, Callable[[], float]], rounds: int, steps: int) -> dict[str, float]:
     """Return the median CPU seconds that a step of each side takes of the thread that trains."""
     taken: dict[str, list[float]] = {name: [] for name in sides}
@@ -104,6 +151,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = measure.Report("input_pipeline")
     report.against_baseline(times, LIMIT)
     report.against_baseline(cpu_s(steps, options.rounds, count), LIMIT, "step, CPU of its thread")
+    number = QUICK_IMAGES if options.quick else IMAGES
+    sides = {"mapped images": mapped(number), "by hand": mapped_by_hand(number)}
+    times = measure.interleaved(
+        {name: measure.Side(step, 1) for name, step in sides.items()}, options.rounds, count
+    )
+    report.against_baseline(times, MAPPED_LIMIT, "batch of images")
     return report.status
 
 

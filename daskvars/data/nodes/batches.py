@@ -11,18 +11,29 @@ from daskvars import shapes
 from daskvars.data.nodes.elements import (
     Element,
     SparseSpec,
+    Together,
     batch_of,
     flatten,
     map_structure,
     pack,
     row_of,
 )
-from daskvars.data.nodes.node import INFINITE, Elements, Node, OfSource, Pass, elements_here
+from daskvars.data.nodes.node import (
+    INFINITE,
+    Elements,
+    Node,
+    OfSource,
+    Pass,
+    elements_here,
+    goes_on,
+    has_errors,
+)
 from daskvars.data.nodes.sources import RowReader, column_of
-from daskvars.errors import DataLossError, OpError, invalid
+from daskvars.errors import DataLossError, invalid
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensorValue
 from daskvars.graph.tensor import Tensor
+from daskvars.remote.regions.several import as_rows
 from daskvars.shapes import Shape
 
 
@@ -53,8 +64,7 @@ class Batched(Node):
         rows = node.rows_in(pass_)
         if rows is not None:
             gather = pass_.reader(rows).gather
-            kind = _Batches if rows.may_fail else _RowBatches
-            return kind(node.elements(pass_), size, self._drops, gather)
+            return _Batches(node.elements(pass_), size, self._drops, gather, rows.may_fail)
         source = elements_here(node, pass_)
         return _Batches(source, size, self._drops, self._together(pass_))
 
@@ -64,41 +74,30 @@ class Batched(Node):
 
 class _Batches(OfSource):
     def __init__(
-        self, source: Elements, size: int, drops: bool, together: Callable[[Sequence[Any]], Element]
+        self,
+        source: Elements,
+        size: int,
+        drops: bool,
+        together: Callable[[Sequence[Any]], Element],
+        may_fail: bool = True,
     ) -> None:
         super().__init__(source)
         self._size, self._drops, self._together = size, drops, together
+        self._may_fail = may_fail
 
     def __next__(self) -> Element:
-        found, error = self._next_elements()
-        if error is not None:
-            raise error
+        found = self._source.many(self._size)
+        if self._may_fail and has_errors(found):
+            # One that fails takes the others with it. What is no `OpError` ends them.
+            errors = [each for each in found if isinstance(each, Exception)]
+            raise min(errors, key=goes_on)
         if not found or (self._drops and len(found) < self._size):
             raise StopIteration
         return self._together(found)
 
-    def _next_elements(self) -> tuple[list[Any], OpError | None]:
-        """Return the elements of a batch; one that fails takes the others with it."""
-        found, error = [], None
-        for _ in range(self._size):
-            try:
-                found.append(next(self._source))
-            except StopIteration:
-                break
-            except OpError as problem:
-                error = error or problem
-        return found, error
-
     def skip(self, count: int) -> int:
         found = self._source.skip(count * self._size)
         return found // self._size if self._drops else -(-found // self._size)
-
-
-class _RowBatches(_Batches):
-    """Batches of rows whose places are never wrong."""
-
-    def _next_elements(self) -> tuple[list[Any], None]:
-        return self._source.many(self._size), None
 
 
 def stacked(elements: Sequence[Element]) -> Element:
@@ -107,6 +106,8 @@ def stacked(elements: Sequence[Element]) -> Element:
     Raises:
       InvalidArgumentError: their shapes differ.
     """
+    if isinstance(elements, Together):
+        return elements.columns
     columns = enumerate(zip(*elements, strict=True))
     return tuple(_stack(parts, component) for component, parts in columns)
 
@@ -114,19 +115,16 @@ def stacked(elements: Sequence[Element]) -> Element:
 def _stack(parts: Sequence[Any], component: int) -> Any:
     if isinstance(parts[0], SparseTensorValue):
         return _stacked_sparse(parts)
-    first = parts[0]
-    for number, part in enumerate(parts):
-        if part.shape != first.shape:
-            raise invalid(
-                f"Cannot batch tensors with different shapes in component {component}. First "
-                f"element had shape {list(first.shape)} and element {number} had shape "
-                f"{list(part.shape)}. "
-                "padded_batch() makes them alike"
-            )
-    found = numpy.empty((len(parts), *first.shape), first.dtype)
-    for number, part in enumerate(parts):
-        found[number] = part[()] if part.dtype == object and not part.ndim else part
-    return found
+    found = as_rows(parts)
+    if found is not None:
+        return found
+    first = parts[0].shape
+    number, other = next((n, p.shape) for n, p in enumerate(parts) if p.shape != first)
+    raise invalid(
+        f"Cannot batch tensors with different shapes in component {component}. First element had "
+        f"shape {list(first)} and element {number} had shape {list(other)}. padded_batch() makes "
+        "them alike"
+    )
 
 
 def _stacked_sparse(parts: Sequence[SparseTensorValue]) -> SparseTensorValue:

@@ -72,6 +72,25 @@ class Window:
     elements: list[Element]
 
 
+@dataclass(frozen=True)
+class Together(Sequence[Element]):
+    """Several elements that are a batch: dense ones of the same shapes.
+
+    Attributes:
+      columns: the components, each [elements, ...].
+    """
+
+    columns: Element
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return Together(tuple([column[number] for column in self.columns]))
+        return tuple([column[number, ...] for column in self.columns])
+
+
 ComponentSpec = Spec | SparseSpec | DatasetSpec
 
 

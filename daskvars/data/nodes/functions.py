@@ -7,6 +7,7 @@ Variables of eager code are not read, as there is no run that says at which vers
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -28,6 +29,7 @@ from daskvars.data.nodes.elements import (
     spec_of,
 )
 from daskvars.data.nodes.node import Elements, InTurn, Node, Pass
+from daskvars.data.nodes.together import Calls, FunctionTogether, PlansTogether
 from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import UnimplementedError
 from daskvars.execution.eager import has_effect
@@ -233,7 +235,7 @@ class Traced:
             numpy.asarray(outer.numpy()) if hasattr(outer, "numpy") else outer for outer, _ in pairs
         ]
 
-    @property
+    @functools.cached_property
     def may_wait(self) -> bool:
         """Whether a call may do more than compute: call Python, read files, wait for others."""
         return any(map(_may_wait, self.graph.get_operations()))
@@ -321,7 +323,8 @@ class ElementFunction(Traced):
         if not self._components:
             raise TypeError(f"the function of {what} returned no tensor: {self.returned!r}")
         self.structure = map_structure(spec_of, found)
-        self._specs = flatten(self.structure)
+        self._plans = PlansTogether(lambda arrays: self._made().plan(arrays))
+        self._given_specs, self._specs = flatten(structure), flatten(self.structure)
         self.end(
             [
                 tensor
@@ -347,6 +350,28 @@ class ElementFunction(Traced):
         """Return the function in a pass: takes an element, and which it is from the first on."""
         function = self.elements_of(pass_)
         return lambda element, at: function(element, pass_.number(first + at))
+
+    def calls(self, pass_: Pass, first: int) -> Calls:
+        """Return what `numbered` does, to be called for several elements as well."""
+
+        def number(at: int) -> int:
+            return pass_.number(first + at)
+
+        return Calls(self.elements_of(pass_), self._together(pass_), number)
+
+    def _together(self, pass_: Pass) -> FunctionTogether | None:
+        """Return the function in a pass for several elements; None if it is called for each."""
+        if self.may_wait or self.graph.effects or self.given:
+            return None
+        if any(isinstance(spec, SparseSpec) for spec in [*self._given_specs, *self._specs]):
+            return None
+        return FunctionTogether(
+            self._plans,
+            self._captured_values(pass_),
+            [tensor.spec.dtype.base_dtype for tensor in self.graph.results],
+            lambda op: random_key(op, 0, pass_.entropy)[0],
+            idle_threads.beside_a_run,
+        )
 
     def for_workers(self, pass_: Pass) -> ElementProgram | None:
         """Return the function in a pass as what workers can run; None where it cannot be.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -12,7 +13,17 @@ from daskvars import config, dtypes
 from daskvars.data.nodes.elements import Element, flatten
 from daskvars.data.nodes.files import OfFiles
 from daskvars.data.nodes.functions import DatasetFunction, ElementFunction, arrays_of, tensors_of
-from daskvars.data.nodes.node import Elements, Node, OfSource, Pass, elements_here, read_elements
+from daskvars.data.nodes.node import (
+    Elements,
+    Node,
+    OfSource,
+    Pass,
+    elements_here,
+    goes_on,
+    has_errors,
+    read_elements,
+)
+from daskvars.data.nodes.together import Calls
 from daskvars.data.rows.on_workers import MappedOnWorkers
 from daskvars.errors import FailedPreconditionError
 from daskvars.execution.engine.executors import active_client
@@ -67,13 +78,13 @@ class Mapped(Node):
             pass_.begin(self)
             return self.inputs[0].elements(pass_)
         source = elements_here(self.inputs[0], pass_)
-        call = self._function.numbered(pass_, pass_.first_draw(self))
+        calls = self._function.calls(pass_, pass_.first_draw(self))
         if self._calls is None:
-            return _Map(source, call)
-        calls = int(pass_.value(self._calls))
-        calls = config.thread_count() if calls == AUTOTUNE else calls
+            return _MapTogether(source, calls)
+        count = int(pass_.value(self._calls))
+        count = config.thread_count() if count == AUTOTUNE else count
         clock = time.perf_counter if self._function.may_wait else time.thread_time
-        return _ParallelMap(source, call, calls, clock)
+        return _ParallelMap(source, calls, count, clock)
 
 
 class _MappedRows:
@@ -148,7 +159,32 @@ class _Map(OfCalls):
         return found
 
 
-class _ParallelMap(_Map):
+class _Together(OfCalls):
+    """What is made of several elements at once, where the function can be called for them."""
+
+    _call: Calls
+    _counts_errors = False  # whether an element that cannot be made has a number
+
+    def _called_of_next(self, count: int) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the next elements, and what the function gives for them."""
+        elements = self._source.many(count)
+        first = self._number
+        numbers: Sequence[int] = range(first, first + len(elements))
+        self._number += len(elements)
+        if not self._counts_errors and has_errors(elements):
+            made = [not isinstance(each, Exception) for each in elements]
+            *numbers, self._number = itertools.accumulate(made, initial=first)
+        return elements, self._call.of_several(elements, numbers)
+
+
+class _MapTogether(_Map, _Together):
+    def many(self, count: int) -> Sequence[Any]:
+        if not self._call.can_be_together:
+            return super().many(count)
+        return self._called_of_next(count)[1]
+
+
+class _ParallelMap(_MapTogether):
     """Calls of a function in several threads; what they give comes in the order of elements.
 
     Where calls turn out to be short the thread that takes the elements makes them itself.
@@ -158,6 +194,8 @@ class _ParallelMap(_Map):
       calls: how many are under way at once.
       clock: tells what a call takes, in seconds.
     """
+
+    _counts_errors = True
 
     def __init__(
         self,
@@ -193,13 +231,24 @@ class _ParallelMap(_Map):
             raise StopIteration
         return self._ahead.popleft().result()
 
+    def many(self, count: int) -> Sequence[Any]:
+        if self._ahead or self._longest_s >= SHORT_S:
+            return Elements.many(self, count)
+        begin = self._clock()
+        found = super().many(count)
+        self._note((self._clock() - begin) / max(len(found), 1))
+        return found
+
     def _timed(self, element: Element, number: int) -> Element:
         begin = self._clock()
         try:
             return self._call(element, number)
         finally:
-            took = self._clock() - begin
-            self._longest_s = max(took, REMEMBERED * self._longest_s)
+            self._note(self._clock() - begin)
+
+    def _note(self, took_s: float) -> None:
+        """Note what a call for an element took."""
+        self._longest_s = max(took_s, REMEMBERED * self._longest_s)
 
     def skip(self, count: int) -> int:
         return Elements.skip(self, count) if self._ahead else super().skip(count)
@@ -235,16 +284,33 @@ class Filtered(OfPredicate):
 
     def elements(self, pass_: Pass) -> Elements:
         source = elements_here(self.inputs[0], pass_)
-        return _Filter(source, self._function.numbered(pass_, pass_.first_draw(self)))
+        return _Filter(source, self._function.calls(pass_, pass_.first_draw(self)))
 
 
-class _Filter(OfCalls):
+class _Filter(_Together):
     def __next__(self) -> Element:
         while True:
             element = next(self._source)
             (is_wanted,) = self._called(element)
             if is_wanted:
                 return element
+
+    def many(self, count: int) -> Sequence[Any]:
+        if not self._call.can_be_together:
+            return super().many(count)
+        found: list[Any] = []
+        while len(found) < count:
+            elements, answers = self._called_of_next(count - len(found))
+            if not elements:
+                break
+            for element, answer in zip(elements, answers, strict=True):
+                if isinstance(answer, Exception):
+                    found.append(answer)
+                elif answer[0]:
+                    found.append(element)
+            if not goes_on(elements[-1]):
+                break
+        return found
 
 
 class Interleaved(Node):

@@ -6,11 +6,11 @@ import copy
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from daskvars.data.nodes.elements import Element
+from daskvars.data.nodes.elements import Element, Together
 from daskvars.errors import OpError, invalid
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -207,14 +207,22 @@ class Elements(Iterator[Any]):
                 continue
         return count
 
-    def many(self, count: int) -> list[Any]:
-        """Return the next elements, fewer at the end: of numbers of rows, which never fail."""
-        found = []
-        for _ in range(count):
+    def many(self, count: int) -> Sequence[Any]:
+        """Return the next elements, fewer at the end.
+
+        In the place of one that cannot be made is its error: after an `OpError` others follow,
+        after any other none.
+        """
+        found: list[Any] = []
+        while len(found) < count:
             try:
                 found.append(next(self))
             except StopIteration:
                 break
+            except OpError as error:
+                found.append(error)
+            except Exception as error:  # noqa: BLE001 - raised in its turn
+                return [*found, error]
         return found
 
     def close(self) -> None:
@@ -233,6 +241,42 @@ class OfSource(Elements):
 
     def close(self) -> None:
         self._source.close()
+
+
+class GivenBack(OfSource):
+    """Elements, some of which are given back by whoever took them, to be taken again."""
+
+    def __init__(self, source: Elements) -> None:
+        super().__init__(source)
+        self._given: deque[Any] = deque()
+
+    def give_back(self, elements: Sequence[Any]) -> None:
+        """Take back what `many` gave last."""
+        self._given.extendleft(reversed(elements))
+
+    def __next__(self) -> Any:
+        if not self._given:
+            return next(self._source)
+        found = self._given.popleft()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def many(self, count: int) -> Sequence[Any]:
+        return super().many(count) if self._given else self._source.many(count)
+
+    def skip(self, count: int) -> int:
+        return super().skip(count) if self._given else self._source.skip(count)
+
+
+def has_errors(found: Sequence[Any]) -> bool:
+    """Return whether there are errors among what `Elements.many` gave."""
+    return not isinstance(found, Together) and any(isinstance(each, Exception) for each in found)
+
+
+def goes_on(found: Any) -> bool:
+    """Return whether others may follow an element that was found, or an error in its place."""
+    return isinstance(found, OpError) or not isinstance(found, Exception)
 
 
 class InTurn(Elements):
@@ -290,6 +334,12 @@ class _Read(Elements):
 
     def __next__(self) -> Element:
         return self._reader.row(next(self._numbers))
+
+    def many(self, count: int) -> Sequence[Element]:
+        if not self._reader.is_dense:
+            return super().many(count)
+        numbers = self._numbers.many(count)
+        return Together(self._reader.gather(numbers)) if numbers else []
 
     def skip(self, count: int) -> int:
         return self._numbers.skip(count)

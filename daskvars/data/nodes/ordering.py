@@ -9,18 +9,23 @@ from typing import Any
 
 import numpy
 
-from daskvars.data.nodes.elements import flatten, map_structure, most_specific
+from daskvars.data.nodes.elements import Together, flatten, map_structure, most_specific
 from daskvars.data.nodes.node import (
     INFINITE,
     Elements,
+    GivenBack,
     Node,
     OfSource,
     Pass,
+    goes_on,
+    has_errors,
     one_count,
     read_elements,
 )
 from daskvars.errors import invalid
 from daskvars.graph.tensor import Tensor
+
+TAKEN = 256  # elements that a buffer takes at once
 
 
 class OfOne(Node):
@@ -115,7 +120,8 @@ class _Shuffle(OfSource):
     def __init__(
         self, source: Elements, size: int, draws: numpy.random.Generator, has_rows: bool
     ) -> None:
-        super().__init__(source)
+        self._given = GivenBack(source)
+        super().__init__(source if has_rows else self._given)
         self._size, self._draws, self._has_rows = size, draws, has_rows
         self._buffer: list[Any] = []
         self._rest: Iterator[Any] | None = None
@@ -145,11 +151,13 @@ class _Shuffle(OfSource):
         self._buffer = []
 
     def many(self, count: int) -> list[Any]:
-        """Return what as many calls of `next` give."""
         found: list[Any] = []
         if self._rest is None:
             missing = self._size - len(self._buffer)
-            coming = self._source.many(missing + count - 1)
+            coming = self._coming(missing + count - 1)
+            if not self._has_rows and has_errors(coming):
+                self._given.give_back(coming)
+                return list(super().many(count))
             self._buffer += coming[:missing]
             coming = coming[missing:]
             if len(self._buffer) == self._size:
@@ -164,6 +172,19 @@ class _Shuffle(OfSource):
             found += itertools.islice(self._rest, count - len(found))
         return found
 
+    def _coming(self, count: int) -> list[Any]:
+        """Return the next elements: some at a time, as each is copied to be kept."""
+        if self._has_rows:
+            return list(self._source.many(count))
+        found: list[Any] = []
+        while len(found) < count:
+            wanted = min(count - len(found), TAKEN)
+            part = self._source.many(wanted)
+            found += kept(part)
+            if len(part) < wanted:
+                break
+        return found
+
     def skip(self, count: int) -> int:
         if not self._has_rows:
             return super().skip(count)
@@ -176,11 +197,11 @@ class _Shuffle(OfSource):
         return done
 
 
-def _first(items: Iterator[Any]) -> list[Any]:
-    """Return the next item in a list, which is empty at the end."""
-    for item in items:
-        return [item]
-    return []
+def kept(elements: Sequence[Any]) -> list[Any]:
+    """Return elements for somebody who keeps some of them: each has memory of its own."""
+    if not isinstance(elements, Together):
+        return list(elements)
+    return [tuple([part.copy() for part in element]) for element in elements]
 
 
 # -- how often, and how many -----------------------------------------------------------------------
@@ -206,19 +227,21 @@ class _Repeat(Elements):
     def __init__(self, node: Node, pass_: Pass, times: int) -> None:
         self._node, self._pass, self._left = node, pass_, times
         self._source: Elements | None = None
-        self._given = 0  # of the source
+        self._has_given = False  # the source, an element
 
     def __next__(self) -> Any:
-        found = self.many(1)
-        if not found:
-            raise StopIteration
-        return found[0]
+        while (source := self._begun()) is not None:
+            for found in source:
+                self._has_given = True
+                return found
+            self._ended()
+        raise StopIteration
 
     def _begun(self) -> Elements | None:
         """Return what gives the elements of this time through, None after the last."""
         if self._source is None and self._left:
             self._left -= 1
-            self._given = 0
+            self._has_given = False
             self._source = self._node.elements(self._pass)
         return self._source
 
@@ -226,20 +249,20 @@ class _Repeat(Elements):
         assert self._source is not None
         self._source.close()
         self._source = None
-        if not self._given:
+        if not self._has_given:
             self._left = 0  # nothing, however often
 
-    def many(self, count: int) -> list[Any]:
+    def many(self, count: int) -> Sequence[Any]:
         found: list[Any] = []
-        while len(found) < count and (source := self._begun()) is not None:
-            if count - len(found) == 1:
-                part = _first(source)
-            else:
-                part = source.many(count - len(found))
-            self._given += len(part)
+        while (source := self._begun()) is not None:
+            part = source.many(count - len(found))
+            self._has_given |= any(not isinstance(each, Exception) for each in part)
+            if len(part) == count:
+                return part
             found += part
-            if len(found) < count:
-                self._ended()
+            if len(found) == count or (part and not goes_on(part[-1])):
+                break
+            self._ended()
         return found
 
     def skip(self, count: int) -> int:
@@ -259,7 +282,7 @@ class _Repeat(Elements):
             if source is None:
                 break
             found = source.skip(count - done)
-            self._given += found
+            self._has_given |= bool(found)
             done += found
             if done < count:
                 self._ended()
@@ -298,7 +321,7 @@ class _Take(OfSource):
         self._left -= 1
         return next(self._source)
 
-    def many(self, count: int) -> list[Any]:
+    def many(self, count: int) -> Sequence[Any]:
         found = self._source.many(min(count, self._left))
         self._left -= len(found)
         return found
@@ -337,7 +360,7 @@ class _Skip(OfSource):
     def __next__(self) -> Any:
         return next(self._begun())
 
-    def many(self, count: int) -> list[Any]:
+    def many(self, count: int) -> Sequence[Any]:
         return self._begun().many(count)
 
     def skip(self, count: int) -> int:
@@ -506,6 +529,17 @@ class _Cache(Elements):
             raise
         self._kept.append(found)
         return found
+
+    def many(self, count: int) -> Sequence[Any]:
+        if self._source is None:
+            found = self._kept[self._at : self._at + count]
+            self._at += len(found)
+            return found
+        coming = list(self._source.many(count))  # each by itself, so that a batch copies it
+        self._kept += [each for each in coming if not isinstance(each, Exception)]
+        if len(coming) < count and (not coming or goes_on(coming[-1])):
+            self._pass.caches[self._node] = self._kept
+        return coming
 
     def skip(self, count: int) -> int:
         if self._source is not None:

@@ -159,10 +159,12 @@ class RowReader:
 
     Attributes:
       num_rows: how many there are.
+      is_dense: whether they are arrays.
     """
 
     def __init__(self, columns: Sequence[Any], num_rows: int, as_dask: bool = False) -> None:
         self._columns, self.num_rows, self._as_dask = columns, num_rows, as_dask
+        self.is_dense = not any(isinstance(column, _SparseColumn) for column in columns)
 
     def row(self, number: int) -> Element:
         """Return an element."""

@@ -20,7 +20,14 @@ from daskvars.errors import invalid
 from daskvars.kernels.gather_scatter.searching import places_in_rows
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.random.normal_quantile import normal_quantile
-from daskvars.kernels.random.philox import Key, block_words, first_word, random_bits
+from daskvars.kernels.random.philox import (
+    LITTLE_64,
+    Key,
+    block_words,
+    first_word,
+    random_bits,
+    upper_products,
+)
 
 # The probability of being within two standard deviations.
 WITHIN_TWO_SIGMA = math.erf(math.sqrt(2.0))
@@ -68,23 +75,36 @@ def random_uniform(
     dtype = as_dtype(dtype).np
     if dtype.kind in "iu":
         return uniform_integers(xp, key, shape, dtype, int(minval), int(maxval), offset, full_shape)
-    minval, maxval = float(minval), float(maxval)
+    bounds = float(minval), float(maxval)
     bits, shift, signed, work = uniform_words(dtype)
-    scale, low = work((maxval - minval) * 2.0**-bits), work(minval)
     if xp is np and not shape:
+        scale, low = scale_and_low(work, bits, *bounds)
         number = work(first_word(key, signed.itemsize * 8) >> int(shift)) * scale
         return np.asarray(number + low if low else number, dtype)
     out = xp.empty(math.prod(shape), dtype)
     for part, words in block_words(xp, key, shape, offset, full_shape, signed.itemsize * 8):
-        xp.right_shift(words, shift, out=words)
-        numbers = out[part] if dtype.type is work else xp.empty(words.shape, work)
-        # The top bit is clear by now, and signed integers convert faster.
-        xp.multiply(words.view(signed).astype(work), scale, out=numbers)
-        if low:
-            numbers += low
-        if dtype.type is not work:
-            out[part] = numbers
+        fill_uniform(xp, out[part], words, *bounds)
     return out.reshape(shape)
+
+
+def scale_and_low(work: Any, bits: int, minval: float, maxval: float) -> tuple[Any, Any]:
+    """Return what random integers of so many bits are multiplied by, and what is added then."""
+    return work((maxval - minval) * 2.0**-bits), work(minval)
+
+
+def fill_uniform(xp: ArrayModule, out: Array, words: Array, minval: float, maxval: float) -> None:
+    """Make words, which are written over, uniform floats of the dtype of `out`."""
+    dtype = out.dtype
+    bits, shift, signed, work = uniform_words(dtype)
+    scale, low = scale_and_low(work, bits, minval, maxval)
+    xp.right_shift(words, shift, out=words)
+    numbers = out if dtype.type is work else xp.empty(words.shape, work)
+    # The top bit is clear by now, and signed integers convert faster.
+    xp.multiply(words.view(signed).astype(work), scale, out=numbers)
+    if low:
+        numbers += low
+    if dtype.type is not work:
+        out[...] = numbers
 
 
 @functools.cache
@@ -110,6 +130,15 @@ def uniform_integers(
     full_shape: tuple[int, ...] | None,
 ) -> Array:
     """Return integers in [low, high): the upper part of a word times the span."""
+    check_bounds(dtype, low, high)
+    out = xp.empty(math.prod(shape), dtype)
+    for part, words in block_words(xp, key, shape, offset, full_shape, 64):
+        out[part] = integers_between(words, low, high).astype(dtype)
+    return out.reshape(shape)
+
+
+def check_bounds(dtype: np.dtype, low: int, high: int) -> None:
+    """Raise InvalidArgumentError where [low, high) is empty, or not of integers of a dtype."""
     if low >= high:
         raise invalid(f"Need minval < maxval, got {low} >= {high}: raise maxval or lower minval")
     lowest, highest = integer_bounds(dtype)
@@ -118,14 +147,43 @@ def uniform_integers(
             f"[{low}, {high}) is not within {dtype}'s range [{lowest}, {highest}]: "
             "narrow the bounds or use a wider dtype"
         )
-    span = high - low
-    out = xp.empty(math.prod(shape), dtype)
-    for part, words in block_words(xp, key, shape, offset, full_shape, 64):
-        if span < 1 << 64:
-            words = upper_product(words, span)
-        words += np.uint64(low % (1 << 64))
-        out[part] = words.astype(dtype)
-    return out.reshape(shape)
+
+
+def integers_between(words: Array, low: int, high: int) -> Array:
+    """Make uint64 words integers in [low, high), modulo 2^64."""
+    if high - low < 1 << 64:
+        words = upper_product(words, high - low)
+    words += np.uint64(low % (1 << 64))
+    return words
+
+
+def uniform_of_streams(
+    blocks: np.ndarray, *, shape: tuple, dtype: DTypeLike, minval: Any = 0, maxval: Any = 1
+) -> np.ndarray | None:
+    """Return what `random_uniform` draws of each of many streams.
+
+    Args:
+        blocks: [streams, 4] uint64, the first words of each.
+        shape, dtype, minval, maxval: as of `random_uniform`.
+
+    Returns:
+        [streams, *shape] ``dtype``; None where a stream has to give more words than these.
+    """
+    dtype = as_dtype(dtype).np
+    is_integer = dtype.kind in "iu"
+    width = 64 if is_integer else uniform_words(dtype)[2].itemsize * 8
+    words = blocks.astype(LITTLE_64, copy=False).view(f"<u{width // 8}")
+    size = math.prod(shape)
+    if size > words.shape[1]:
+        return None
+    words = words[:, :size].astype(f"u{width // 8}", order="C")
+    if is_integer:
+        check_bounds(dtype, int(minval), int(maxval))
+        found = integers_between(words.ravel(), int(minval), int(maxval)).astype(dtype)
+    else:
+        found = np.empty(words.shape, dtype)
+        fill_uniform(np, found, words, float(minval), float(maxval))
+    return found.reshape(len(blocks), *shape)
 
 
 @functools.cache
@@ -139,20 +197,7 @@ def upper_product(words: Array, span: int) -> Array:
     """Return the upper 64 bits of the 128-bit products of uint64 ``words`` with ``span``."""
     if isinstance(words, np.ndarray) and words.size <= FEW_WORDS:
         return np.array([word * span >> 64 for word in words.tolist()], np.uint64)
-    half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
-    span_high, span_low = np.uint64(span >> 32), np.uint64(span & 0xFFFFFFFF)
-    high, low = words >> half, words & mask
-    middle = low * span_low
-    middle >>= half
-    middle += high * span_low
-    if not span_high:
-        return middle >> half
-    low *= span_high
-    low += middle & mask
-    high *= span_high
-    high += middle >> half
-    high += low >> half
-    return high
+    return upper_products(words, np.uint64(span))
 
 
 def random_normal(xp: ArrayModule, key: Key, **options: Any) -> Array:

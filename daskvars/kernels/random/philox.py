@@ -30,6 +30,13 @@ SEEK_WORDS = 700
 
 LITTLE_32, LITTLE_64 = np.dtype("<u4"), np.dtype("<u8")
 
+BLOCK_WORDS = 4  # of 64 bits that a counter gives
+ROUNDS = 10
+# Of a round: what the words at even places are multiplied by, and what is added to the key.
+FACTORS = np.array([[0xD2E7470EE14C6C93], [0xCA5A826395121157]], np.uint64)
+KEY_STEPS = np.array([[0x9E3779B97F4A7C15], [0xBB67AE8584CAA73B]], np.uint64)
+HALF, LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
+
 
 class _Generator(threading.local):
     """A generator of each thread, set anew for each call: nothing of it outlives one.
@@ -112,6 +119,52 @@ def first_word(key: Key, width: int) -> int:
     """
     word: int = generator.words(key, 0, None)
     return word & ((1 << width) - 1)
+
+
+def first_blocks(keys: np.ndarray) -> np.ndarray:
+    """Return the first words of many streams: each step of a round is made for all of them.
+
+    That pays from some 50 streams on (m: 192 take 140 us, one by one 770).
+
+    Args:
+        keys: [2, ...] uint64, the two halves of each key.
+
+    Returns:
+        [..., BLOCK_WORDS] uint64.
+
+    >>> keys = np.array([[1, 3], [2, 4]], np.uint64)
+    >>> bool((first_blocks(keys)[1] == random_bits(np, (3, 4), 0, 4)).all())
+    True
+    """
+    key = keys.reshape(2, -1).copy()
+    even, odd = np.zeros_like(key), np.zeros_like(key)  # words 0 and 2, words 1 and 3
+    even[0] = 1
+    for _ in range(ROUNDS):
+        product = even * FACTORS
+        high = upper_products(even, FACTORS)
+        even = high[::-1] ^ odd
+        even ^= key
+        odd = product[::-1]
+        key += KEY_STEPS
+    words = np.stack([even, odd], axis=-1)  # [2, streams, 2]
+    return words.swapaxes(0, 1).reshape(*keys.shape[1:], BLOCK_WORDS)
+
+
+def upper_products(words: Array, factors: Any) -> Array:
+    """Return the upper 64 bits of the 128-bit products of uint64 words with factors."""
+    factors_high, factors_low = factors >> HALF, factors & LOW_HALF
+    high, low = words >> HALF, words & LOW_HALF
+    middle = low * factors_low
+    middle >>= HALF
+    middle += high * factors_low
+    if not factors_high.any():
+        return middle >> HALF
+    low *= factors_high
+    low += middle & LOW_HALF
+    high *= factors_high
+    high += middle >> HALF
+    high += low >> HALF
+    return high
 
 
 def device_words(xp: ArrayModule, key: Key, block: int, count: int) -> Array:

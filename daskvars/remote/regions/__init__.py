@@ -20,6 +20,7 @@ What happens to it:
 - ``pieces``: large products, piece by piece, for them as well (`daskvars.idle_threads`).
 - ``region_split``, ``row_updates``: updates of large variables in their own memory, after all that
   may fail.
+- ``several``, ``stacked_kernels``: a region of one element of a dataset called for several at once.
 - ``result_check``: a kernel that gives what its op did not say.
 
 Compiled once in a process: an interpreting loop would cost as much as a small kernel, each time.

@@ -256,7 +256,8 @@ class _CodeWriter:
         out, target = call.outs[0], self.program.into[call.outs[0]]
         if call.in_place is not None:
             function = name(i, "k")
-            self.scope[function] = _naming(call, partial(call.in_place, self.xp, **call.attrs))
+            kernel = partial(call.in_place, self.xp, **call.attrs)
+            self.scope[function] = naming(kernel, call.operands) if call.operands else kernel
             self._emit_kernel(f"{function}({', '.join(arguments)})", i, call.in_place)
         else:
             text = f"{self._function(i, call)}({', '.join(arguments)}, out={name(target)})"
@@ -270,28 +271,12 @@ class _CodeWriter:
 
     def _function(self, i: int, call: Call) -> str:
         """Bind the kernel under a name of its own and return that name."""
-        bound = self._bound(call, self.xp)
-        if call.pieces is not None and self.xp is numpy:
-            bound = InPieces(bound, call.pieces)
-        if self.xp is not numpy and not call.attrs.keys() & {"branches", "variants"}:
-            bound = choosing(self.xp, bound, self._bound(call, numpy))
         function = name(i, "k")
-        kernel = _naming(call, bound)
+        kernel = kernel_of(call, self.xp)
         if call.promised and not self.program.into:
             kernel = checked(kernel, call.promised, call.multiple, self.scope, function)
         self.scope[function] = kernel
         return function
-
-    @staticmethod
-    def _bound(call: Call, xp: Any) -> Callable[..., Any]:
-        if isinstance(call.kernel, str):
-            function = getattr(xp, call.kernel)
-            return partial(function, **call.attrs) if call.attrs else function
-        variants = call.attrs.get("variants")
-        if variants is None:
-            return _with_branches(call.kernel, xp, call.attrs)
-        kernels = [_with_branches(call.kernel, xp, attrs) for attrs in variants]
-        return lambda *args, variant: kernels[variant](*args)
 
     def _reused(self, i: int, call: Call) -> int | None:
         """Return the register whose memory a ufunc may write its result into, if any."""
@@ -341,16 +326,33 @@ class _CodeWriter:
         return tiling.Chain(calls, outputs, into)
 
 
+def kernel_of(call: Call, xp: Any) -> Callable[..., Any]:
+    """Return the function that a call is of, with its attributes."""
+    bound = _bound(call, xp)
+    if call.pieces is not None and xp is numpy:
+        bound = InPieces(bound, call.pieces)
+    if xp is not numpy and not call.attrs.keys() & {"branches", "variants"}:
+        bound = choosing(xp, bound, _bound(call, numpy))
+    return naming(bound, call.operands) if call.operands else bound
+
+
+def _bound(call: Call, xp: Any) -> Callable[..., Any]:
+    if isinstance(call.kernel, str):
+        function = getattr(xp, call.kernel)
+        return partial(function, **call.attrs) if call.attrs else function
+    variants = call.attrs.get("variants")
+    if variants is None:
+        return _with_branches(call.kernel, xp, call.attrs)
+    kernels = [_with_branches(call.kernel, xp, attrs) for attrs in variants]
+    return lambda *args, variant: kernels[variant](*args)
+
+
 def _with_branches(kernel: Callable[..., Any], xp: Any, attrs: dict[str, Any]) -> Any:
     """Return a kernel with its attributes, its branches compiled."""
     bound = {
         k: tuple(compiled(b, xp) for b in v) if k == "branches" else v for k, v in attrs.items()
     }
     return partial(kernel, xp, **bound)
-
-
-def _naming(call: Call, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    return naming(kernel, call.operands) if call.operands else kernel
 
 
 def is_ufunc(call: Call, xp: Any) -> bool:

@@ -12,6 +12,7 @@ from daskvars.kernels.random.distributions import (
     random_shuffle,
     random_uniform,
     truncated_normal,
+    uniform_of_streams,
     upper_product,
 )
 from daskvars.kernels.random.gamma_poisson import random_poisson
@@ -25,6 +26,26 @@ DRAWS = {
     "normal": (random_normal, {"mean": 2.0, "stddev": 3.0}),
     "truncated": (truncated_normal, {"mean": 2.0, "stddev": 3.0}),
 }
+
+
+@pytest.mark.parametrize(
+    "dtype, bounds",
+    [
+        *((name, (-0.2, 3.0)) for name in ("float16", "float32", "float64", "bfloat16")),
+        *((name, (3, 120)) for name in ("uint8", "int32")),
+        ("int64", (-(1 << 62), 1 << 62)),
+        ("uint64", (0, 1 << 64)),
+    ],
+)
+def test_numbers_of_many_streams_are_those_of_each(dtype, bounds):
+    keys = np.random.default_rng(1).integers(0, 1 << 64, (2, 9), dtype=np.uint64)
+    attrs = {"dtype": dtype, "minval": bounds[0], "maxval": bounds[1]}
+    for shape in [(), (1,), (2, 2), (0,), (4,)]:
+        numbers = uniform_of_streams(philox.first_blocks(keys), shape=shape, **attrs)
+        for key, number in zip(keys.T.tolist(), numbers, strict=True):
+            alone = random_uniform(np, tuple(key), shape=shape, **attrs)
+            np.testing.assert_array_equal(np.asarray(number), alone, strict=True)
+    assert uniform_of_streams(philox.first_blocks(keys), shape=(9,), **attrs) is None
 
 
 @pytest.mark.parametrize("name", DRAWS)

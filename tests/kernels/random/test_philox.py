@@ -33,6 +33,14 @@ def test_words_are_those_of_the_paper():
     assert words[4:] == list(round_function((123458, 0, 0, 0), KEY))
 
 
+def test_first_words_of_many_streams_are_those_of_each():
+    keys = np.random.default_rng(1).integers(0, 1 << 64, (2, 3, 5), dtype=np.uint64)
+    words = philox.first_blocks(keys)
+    for place in np.ndindex(3, 5):
+        key = tuple(keys[(slice(None), *place)].tolist())
+        np.testing.assert_array_equal(words[place], random_bits(np, key, 0, 4))
+
+
 @pytest.mark.parametrize("start, count", [(0, 1), (3, 4), (4, 9), (13, 0), (1 << 40, 5)])
 def test_any_part_of_a_stream_is_its_slice(start, count):
     first = start - start % 8
