@@ -82,10 +82,11 @@ class LinearOperator:
         self.name = name or type(self).__name__
         with name_scope(self.name, values=[numbers]):
             self._numbers = convert_to_tensor(numbers)
-        self.is_non_singular = is_non_singular
+        is_implied = is_non_singular is None and is_positive_definite
+        self.is_non_singular = True if is_implied else is_non_singular
         self.is_self_adjoint = is_self_adjoint
         self.is_positive_definite = is_positive_definite
-        self.is_square = is_square
+        self._is_square = is_square
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
@@ -122,9 +123,41 @@ class LinearOperator:
         """The number of its columns, as a `Dimension`."""
         return self.shape[-1]
 
+    @property
+    def is_square(self) -> bool | None:
+        """Whether it has as many rows as columns; None where nobody knows."""
+        if self._is_square is not None:
+            return self._is_square
+        return self.domain_dimension == self.range_dimension
+
     def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
         """Return its shape [..., m, n] as int32."""
         return shape(self.to_dense(), name=name)
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """Return its shape without the last two dimensions as int32."""
+        with name_scope(f"{self.name}/{name}"):
+            return self.shape_tensor()[:-2]
+
+    def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
+        """Return the number of its rows, a scalar int32."""
+        with name_scope(f"{self.name}/{name}"):
+            return self.shape_tensor()[-2]
+
+    def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
+        """Return the number of its columns, a scalar int32."""
+        with name_scope(f"{self.name}/{name}"):
+            return self.shape_tensor()[-1]
+
+    @property
+    def tensor_rank(self) -> int | None:
+        """How many dimensions its shape has."""
+        return self.shape.ndims
+
+    def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
+        """Return how many dimensions its shape has, a scalar int32."""
+        with name_scope(f"{self.name}/{name}"):
+            return shape(self.shape_tensor())[0]
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """Return its matrices [..., m, n].
@@ -319,6 +352,8 @@ class LinearOperatorDiag(LinearOperator):
         super().__init__(
             diag, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
+        if self.is_self_adjoint is None and not self.dtype.is_complex:
+            self.is_self_adjoint = True
 
     @property
     def shape(self) -> TensorShape:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import daskvars as dv
+import daskvars.v1 as tf
 
 rng = np.random.default_rng(0)
 SQUARES = rng.normal(size=(2, 3, 3)) + 3 * np.eye(3)
@@ -55,3 +56,21 @@ def test_gradients_go_through_and_a_base_has_no_matrix():
     np.testing.assert_array_equal(tape.gradient(loss, given), np.tril(np.ones_like(SQUARES)))
     with pytest.raises(NotImplementedError, match="has no to_dense"):
         dv.linalg.LinearOperator(1.0).to_dense()
+
+
+def test_shapes_and_what_follows_from_what_is_said():
+    with tf.Graph().as_default(), tf.Session() as session:
+        matrix = tf.placeholder(tf.float32, [None, 3, 3])
+        full = tf.linalg.LinearOperatorFullMatrix(matrix, is_positive_definite=True)
+        diagonal = tf.linalg.LinearOperatorDiag(matrix[0])
+        found = [
+            *(full.batch_shape_tensor(), full.range_dimension_tensor(), full.tensor_rank_tensor()),
+            *(diagonal.shape_tensor(), diagonal.domain_dimension_tensor()),
+        ]
+        got = session.run(found, {matrix: np.ones((2, 3, 3))})
+    assert [value.tolist() for value in got] == [[2], 3, 3, [3, 3, 3], 3]
+    assert full.is_square and full.is_non_singular and full.tensor_rank == 3
+    assert full.is_self_adjoint is None
+    assert diagonal.is_self_adjoint
+    unknown = tf.linalg.LinearOperatorFullMatrix(tf.placeholder(tf.float32, [None, 3]))
+    assert unknown.is_square is None
