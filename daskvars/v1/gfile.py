@@ -29,9 +29,22 @@ from daskvars.kernels.opened_files import PathName, as_errors
 from daskvars.surface.one_line import ShownByArguments
 
 __all__ = [
-    "Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory",
-    "ListDirectory", "MakeDirs", "MkDir", "Open", "Remove", "Rename", "Stat", "Walk",
-]  # fmt: skip
+    "Copy",
+    "DeleteRecursively",
+    "Exists",
+    "FastGFile",
+    "GFile",
+    "Glob",
+    "IsDirectory",
+    "ListDirectory",
+    "MakeDirs",
+    "MkDir",
+    "Open",
+    "Remove",
+    "Rename",
+    "Stat",
+    "Walk",
+]
 
 
 class FileStatistics(NamedTuple):
