@@ -125,3 +125,4 @@ from daskvars.v1.sessions import WorkerSessionCreator as WorkerSessionCreator
 from daskvars.v1.sessions import add_queue_runner as add_queue_runner
 from daskvars.v1.sessions import basic_train_loop as basic_train_loop
 from daskvars.v1.sessions import start_queue_runners as start_queue_runners
+from daskvars.v1 import train as queue_runner

@@ -13,6 +13,7 @@ from pathlib import Path
 import daskvars
 import daskvars.v1 as tf
 from daskvars.v1.names import graph_mode, text
+from daskvars.v1.names.inner_modules import InnerModule
 
 FOLDER = Path(tf.__file__).parent
 MADE = "Made by tests/typed/stubs.py; a test compares them."
@@ -23,6 +24,7 @@ def texts() -> dict[str, str]:
     found = {"__init__.pyi": _stub("The names of TensorFlow 1.", _names())}
     for name, parts in namespaces():
         lines = [line for part in parts for line in _of_module(part)]
+        lines += _inner(name)
         last = {line.rpartition(" ")[2]: line for line in lines}  # v1's own of the package's
         found[f"{name}.pyi"] = _stub(f"The names of ``tf.{name}``.", last.values())
     dimensions = [f"from daskvars import {name} as {name}" for name in graph_mode.COMPAT_TOO]
@@ -43,6 +45,13 @@ def namespaces() -> Iterator[tuple[str, tuple[types.ModuleType, ...]]]:
 def _of_module(module: types.ModuleType) -> list[str]:
     names = sorted(module.__all__)
     return [f"from {module.__name__} import {name} as {name}" for name in names]
+
+
+def _inner(name: str) -> list[str]:
+    """Return the modules in a namespace that have the namespace's own names again."""
+    found = vars(getattr(tf, name)).items()
+    inner = sorted(n for n, value in found if isinstance(value, InnerModule))
+    return [f"from daskvars.v1 import {name} as {n}" for n in inner]
 
 
 def _names() -> Iterator[str]:
