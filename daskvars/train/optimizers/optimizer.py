@@ -12,6 +12,7 @@ from typing import Any
 
 from daskvars.backpropagation import gradients, why_none
 from daskvars.dtypes import DType, bfloat16, float16, float32, float64
+from daskvars.errors import enumerated
 from daskvars.execution.tape import GradientTape
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import Gradient, IndexedSlices
@@ -232,7 +233,8 @@ class Optimizer(Trackable, ShownByArguments):
 
         Raises:
           TypeError: a gradient is no tensor, nor can it become one; `global_step` is no Variable.
-          ValueError: there are no variables, or no gradient.
+          ValueError: there are no variables, or no gradient, or a graph is to change variables of
+            the eager program.
         """
         pairs = _checked(grads_and_vars)
         if global_step is not None and not isinstance(global_step, Variable | Tensor):
@@ -242,6 +244,7 @@ class Optimizer(Trackable, ShownByArguments):
             )
         variables = [v for gradient, v in pairs if gradient is not None]
         builder = builder_for((*(g for g, _ in pairs if g is not None), *variables))
+        _check_graph(variables, builder, self._name)
         with entered_graph(builder):
             self._create_slots(variables)
             self._resume_restores()
@@ -468,6 +471,19 @@ def checked_pair(pair: Any) -> tuple[Any, Any]:
             "Swap the two: zip(gradients, variables)."
         )
     return gradient, variable
+
+
+def _check_graph(variables: Sequence[Any], builder: Any, optimizer: str) -> None:
+    """Refuse to make a graph's operations that change variables of the eager program."""
+    if not builder.is_plain:
+        return
+    eager = [variable.name for variable in variables if getattr(variable, "graph", 0) is None]
+    if eager:
+        raise ValueError(
+            f"{optimizer} makes its step in a graph, as daskvars.v1 does without "
+            f"enable_eager_execution(), but is to change variables of the eager program: "
+            f"{enumerated(eager)}. Use the optimizers of daskvars.train"
+        )
 
 
 def _checked(grads_and_vars: GradsAndVars) -> list[tuple[Gradient | None, Variable]]:

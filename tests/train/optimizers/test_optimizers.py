@@ -304,6 +304,16 @@ def test_eager_global_step_and_slots():
     assert [s.name for s in optimizer.variables()] == [f"{v.op.name}/Momentum:0"]
 
 
+@pytest.mark.parametrize("make", [tf.train.AdamOptimizer, tf.train.GradientDescentOptimizer])
+def test_a_graph_changes_no_eager_variable(make):
+    w = dv.Variable([1.0, 2.0], name="w")
+    with dv.GradientTape() as tape:
+        loss = dv.reduce_sum(w * w)
+    with pytest.raises(ValueError, match=r"variables of the eager program: w\w*:0\. Use the"):
+        make(0.1).apply_gradients([(tape.gradient(loss, w), w)])
+    assert w.numpy().tolist() == [1.0, 2.0]
+
+
 def test_eager_loss_must_be_a_function():
     v = dv.Variable(2.0, name="v")
     with pytest.raises(RuntimeError, match="should be a function when eager"):
