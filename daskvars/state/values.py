@@ -359,7 +359,7 @@ def check_records(
 
 
 registry: dict[str, Values] = {}
-registry_lock = threading.Lock()
+registry_lock = threading.RLock()  # the garbage collector may come in while it is held
 
 
 def named_values(name: str) -> Values:

@@ -775,6 +775,16 @@ class ClusterExecutor:
             )
         self._leave()
 
+    def seal_at_exit(self) -> None:
+        """Seal what changed, as the program ends; say so in the log where that cannot be."""
+        if self.users > 0 and self.sealer.is_durable and not (self.is_retrieved or self.is_closed):
+            try:
+                self.seal()
+            except Exception as error:  # noqa: BLE001 - the program ends all the same
+                logger.error(
+                    "%s was not sealed when the program ended: %s", self.description, error
+                )
+
     def _bring_values(self) -> None:
         keys = sorted(self.values.capture()[1])
         records = {key: self.values.record(key) for key in keys}

@@ -110,8 +110,8 @@ class Engine:
         self.durable: Durable | None = None
         if self.store is not None:
             self.durable = Durable(self.name, self.values, self.store)
-            self._release = weakref.finalize(self, self.durable.release)
-            self._release.atexit = False
+            self._abandon = weakref.finalize(self, self.durable.abandon)
+            self._abandon.atexit = False
         self.plans = PlanCache()
         self.saves = PendingSaves()
         self.resources = resources_of(self.name)
@@ -484,7 +484,8 @@ class Engine:
         self.is_closed = True
         self.plans = PlanCache()
         if self.durable is not None:
-            self._release()
+            self._abandon.detach()
+            self.durable.release()
             self.values = self._here = Values()
             self.durable = self._executor = None
 

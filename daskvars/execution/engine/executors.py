@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import concurrent.futures.thread  # noqa: F401  whose exit must be registered before ours
 import threading
 import weakref
 from collections import Counter
@@ -99,6 +100,9 @@ class Leaving(Protocol):
     def retrieve_values(self, is_exit: bool = False) -> None:
         """Take the values from the cluster, whose client is about to be closed."""
 
+    def seal_at_exit(self) -> None:
+        """Write what changed to its store, as the program ends."""
+
 
 def active_client() -> Client | None:
     """Return the Dask client that collections would compute on, if one can be reached.
@@ -155,3 +159,12 @@ _shared: dict[Any, Any] = {}
 _shared_lock = threading.Lock()
 _exiting = threading.Event()
 atexit.register(_exiting.set)  # after Dask's own, which closes clients, and so called before it
+
+
+def _seal_at_exit() -> None:
+    for executor in tuple(_shared.values()):
+        executor.seal_at_exit()
+
+
+# When Dask closes clients, pools of threads, by which stores are written, take no more work.
+threading._register_atexit(_seal_at_exit)  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from daskvars.errors import FailedPreconditionError, UnavailableError
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.remote.dask_internals import sync_while_connected
 from daskvars.state import ZarrStore
-from tests import clusters
+from tests import clusters, fresh
 
 pytestmark = pytest.mark.cluster
 
@@ -151,6 +151,23 @@ def test_a_run_that_has_returned_is_on_disk(cluster, counting, tmp_path):
 
 
 # -- lost -------------------------------------------------------------------------------------
+
+
+def test_a_session_that_is_open_when_the_program_ends_is_sealed(cluster, tmp_path):
+    found = fresh.python(
+        "-c",
+        f"""
+from distributed import Client
+import daskvars.v1 as tf
+client = Client({cluster.address!r})
+v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+session = tf.Session(store={str(tmp_path / "store")!r})
+session.run(v.assign(7.0))
+""",
+    )
+    assert found == (0, "", "")
+    store = ZarrStore(tmp_path / "store")
+    assert store.read_chunk("v", store.head().version, ()) == 7.0
 
 
 def test_a_lost_cluster_is_told_until_recovery(cluster, counting, store):

@@ -13,7 +13,9 @@ head is read if it is another. When the last session of a process on a store is 
 are released.
 
 A process that is killed loses at most the runs of this period and of the time of one seal. The
-runs see to it themselves; for a program that pauses between them, a thread does.
+runs see to it themselves; for a program that pauses between them, a thread does. A session that is
+dropped without being closed is sealed by that thread, and shares its values until then with those
+that are opened meanwhile; what is still open when the program ends is sealed then.
 
 A seal may be broken off when its version is the head already: by Ctrl-C, or where the disk refuses
 what comes after. Then nobody has heard that it succeeded, and the head would pass for that of
@@ -37,6 +39,7 @@ something on a cluster, see `execution.cluster.executor`.)
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401  whose exit must be registered before ours
 import contextlib
 import logging
 import os
@@ -74,6 +77,7 @@ logger = logging.getLogger("daskvars")
 
 MAX_ATTEMPTS = 10  # of a run on a store that cannot be held
 MIN_PAUSE_S = 0.001  # between two looks whether there is something to seal
+EXIT_WAIT_S = 10.0  # for a run that is still going on when the program ends
 
 
 def open_state(where: Any, load: bool = True) -> tuple[str, Values, ZarrStore | None]:
@@ -140,6 +144,7 @@ class Durable:
         self.name, self.values, self.store = name, values, store
         self._next_s = time.monotonic() + config.get().seal_every_s
         self._released = threading.Event()
+        self._is_abandoned = False
         self._watcher: threading.Thread | None = None
 
     def seal(self) -> None:
@@ -164,6 +169,7 @@ class Durable:
         if self._watcher is None:
             self._watcher = threading.Thread(target=self._watch, name="daskvars-seal", daemon=True)
             self._watcher.start()
+            _watched.add(self)
         if time.monotonic() >= self._next_s:
             self.seal()
 
@@ -184,7 +190,9 @@ class Durable:
                     pause_s = left_s
                 else:
                     self._seal_aside()
-        self._seal_aside()
+        if self._is_abandoned:
+            self._seal_aside()
+            self.release()
 
     def _seal_aside(self) -> None:
         try:
@@ -193,10 +201,37 @@ class Durable:
             self._next_s = 0.0
             logger.warning("what changed since the last seal is not in %s: %s", self.name, error)
 
+    def seal_at_exit(self) -> None:
+        """Seal what changed, as the program ends; say so in the log where that cannot be."""
+        if not self.values.run_lock.acquire(timeout=EXIT_WAIT_S):
+            logger.warning(
+                "what changed since the last seal is not in %s: a run still goes on", self.name
+            )
+            return
+        try:
+            self._seal_aside()
+        finally:
+            self.values.run_lock.release()
+
+    def unwatch(self) -> None:
+        """Take note that the thread that seals is not in this process, which was forked."""
+        self._watcher = None
+
     def release(self) -> None:
         """Let go of the variables, which other sessions of this process may still use."""
         self._released.set()
+        _watched.discard(self)
         close_values(self.name, self.values)
+
+    def abandon(self) -> None:
+        """Let go of what was not closed; a session opened before it is sealed shares its values.
+
+        The garbage collector may call this at any place of any thread, so it waits for nothing.
+        """
+        self._is_abandoned = True
+        self._released.set()
+        if self._watcher is None:
+            self.release()
 
     def transact(self, run: Callable[[], Any]) -> Any:
         """Run on the newest version, write what that changes, and return the results.
@@ -230,6 +265,28 @@ class Durable:
             roll_back(self.values, self.store)
             raise
         return results
+
+
+_watched: set[Durable] = set()  # those that may have something to seal
+
+
+def _seal_at_exit() -> None:
+    for durable in tuple(_watched):
+        durable.seal_at_exit()
+
+
+# What atexit knows comes when pools of threads, by which stores are written, take no more work.
+threading._register_atexit(_seal_at_exit)  # type: ignore[attr-defined]
+
+
+def _after_fork() -> None:
+    for durable in _watched:
+        durable.unwatch()
+    _watched.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 REMEDY = (

@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import os
 import shutil
+import threading
 import time
 import weakref
 from functools import partial
@@ -29,6 +30,7 @@ from daskvars.state import ConflictError, ZarrStore
 from daskvars.state.stores.disk import list_files
 from daskvars.state.stores.store import Writer
 from daskvars.state.values import registry
+from tests import fresh
 from tests.waiting import wait_until
 
 processes = multiprocessing.get_context("forkserver")
@@ -320,6 +322,78 @@ def test_a_session_that_nobody_closes_is_sealed_and_let_go_of(tmp_path):
     )
     with tf.Session(store=place) as session:
         assert session.run(v) == 7.0
+
+
+def test_who_opens_a_store_before_a_dropped_session_is_sealed_has_its_values(tmp_path, monkeypatch):
+    v, _, add = variables()
+    with tf.Session(store=tmp_path) as session:
+        session.run(v.initializer)
+    seal, opened = local_seals.Durable.seal_changes, threading.Event()
+
+    def late(durable) -> None:
+        assert opened.wait(60) or threading.current_thread().name != "daskvars-seal"
+        seal(durable)
+
+    monkeypatch.setattr(local_seals.Durable, "seal_changes", late)
+    session = tf.Session(store=tmp_path)
+    session.run(add)
+    engine = weakref.ref(session._engine)
+    del session
+    gc.collect()
+    assert engine() is None
+    with tf.Session(store=tmp_path) as session:
+        assert session.run(v) == 1.0
+        session.run(add)
+        opened.set()
+    wait_until(lambda: str(tmp_path) not in registry, "both have let go")
+    assert stored(tmp_path) == 2.0
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(0)", "threading.Thread(target=sys.exit).start()"])
+def test_a_session_that_is_open_when_the_program_ends_is_sealed(tmp_path, end):
+    fresh.run(
+        f"""
+import sys, threading
+import daskvars.v1 as tf
+v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+session = tf.Session(store={str(tmp_path / "s.zarr")!r})
+session.run(v.assign(7.0))
+{end}
+"""
+    )
+    assert stored(tmp_path / "s.zarr") == 7.0
+
+
+def test_what_cannot_be_sealed_when_the_program_ends_is_told_of(tmp_path):
+    found = fresh.python(
+        "-c",
+        f"""
+import daskvars.v1 as tf
+from daskvars.errors import StoreError
+from daskvars.execution.engine.saving import local_seals
+def full(*_):
+    raise StoreError(None, None, "No space left on device")
+v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+session = tf.Session(store={str(tmp_path / "s.zarr")!r})
+session.run(v.assign(7.0))
+local_seals.write_version = full
+""",
+    )
+    assert "what changed since the last seal is not in" in found.said
+    assert "s.zarr: No space left on device" in found.said
+
+
+def test_a_forked_process_does_not_seal_what_its_parent_changed(tmp_path):
+    v, _, _ = variables()
+    session = tf.Session(store=tmp_path)
+    session.run(v.assign(7.0))
+    process = multiprocessing.get_context("fork").Process(target=local_seals._seal_at_exit)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert stored(tmp_path) is None
+    session.close()
+    assert stored(tmp_path) == 7.0
 
 
 def test_reset_takes_a_path_as_a_session_does(tmp_path, monkeypatch):
