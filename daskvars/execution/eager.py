@@ -13,6 +13,7 @@ tape holds it (see `eager_records`, also for what threads do to one another).
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 import weakref
@@ -30,7 +31,16 @@ from daskvars.dtypes import DType
 from daskvars.errors import OpError
 from daskvars.execution.cluster.results.dask_arrays import ValueOnWorkers
 from daskvars.execution.cluster.results.futures import ResultFuture
-from daskvars.execution.eager_records import LARGE_BYTES, EagerOperation, History, Record, record_of
+from daskvars.execution.eager_records import (
+    EVERYTHING,
+    LARGE_BYTES,
+    EagerOperation,
+    History,
+    Record,
+    needed_alone,
+    record_of,
+    touched,
+)
 from daskvars.execution.engine.engine import Engine, random_key
 from daskvars.execution.engine.executors import Bound
 from daskvars.execution.engine.plans.exact_keys import exactly
@@ -547,6 +557,8 @@ class EagerContext(Graph):
                 op.leave()
         except BaseException as error:
             record.error = error
+            if isinstance(error, Exception):
+                self._undone(record.ops, error)
             raise
         finally:
             record.ops = []
@@ -554,6 +566,32 @@ class EagerContext(Graph):
                 record.is_done = True
                 self._records.remove(record)
             record.gate.release()
+
+    def _undone(self, ops: list[EagerOperation], error: Exception) -> None:
+        """Leave variables as they were before a record that failed, and say which it was to change.
+
+        Those that it was to begin get their initial values, where these need nothing that is undone:
+        nobody would give them others.
+        """
+        known = self.engine.present_values
+        firsts: dict[str, EagerOperation] = {}
+        for op in ops:
+            for key, writes in touched(op):
+                if writes and key not in known:
+                    firsts.setdefault(key, op)
+        for op in firsts.values():
+            needed = needed_alone(op, ops) if op.opdef.type == "Assign" else None
+            if needed is not None:
+                with contextlib.suppress(Exception):  # that of the record is the one to tell
+                    self._compute(needed, False, False)
+                    op.leave()
+        changed = {key: None for op in ops if op.record for key, writes in touched(op) if writes}
+        changed.pop(EVERYTHING, None)
+        if changed:
+            error.add_note(
+                "What was called since values were last looked at is one run, and undone; variables"
+                f" are as they were before: {', '.join(changed)}"
+            )
 
     def _compute(self, ops: list[EagerOperation], as_dask: bool, as_futures: bool) -> None:
         """Give their values to all tensors that somebody has."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -291,3 +291,28 @@ def touched(op: EagerOperation) -> Iterator[tuple[str, bool]]:
     for source in op.sources:
         if isinstance(source, Tensor) and source.spec.dtype.is_ref:
             yield source.op.attrs["key"], isinstance(pattern, Effect) and pattern.writes
+
+
+def needed_alone(op: EagerOperation, ops: Sequence[EagerOperation]) -> list[EagerOperation] | None:
+    """Return an operation of a record and those that it needs, in order.
+
+    None where it cannot be run without the rest: where they write variables or do what is done
+    once, or read what others before them write.
+    """
+    needed, stack = {op}, [op]
+    while stack:
+        for source in stack.pop().sources:
+            if not isinstance(source, Tensor) and source[0] not in needed:
+                needed.add(source[0])
+                stack.append(source[0])
+    written: set[str] = set()
+    for other in ops:
+        uses = dict(touched(other))
+        is_late = bool(uses) and (EVERYTHING in written or not written.isdisjoint(uses))
+        if other in needed and other is not op and (is_late or any(uses.values())):
+            return None
+        if other.record is not None:
+            written.update(key for key, writes in uses.items() if writes)
+        if other is op:
+            break
+    return [other for other in ops if other in needed]

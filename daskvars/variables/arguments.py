@@ -15,14 +15,20 @@ from daskvars.graph.graph import Graph
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.shapes import ShapeLike
+from daskvars.state import check_key
 
 
 def variable_name(builder: Any, name: str | None) -> str:
     """Return the full name of a variable to be called `name`: its key in the state, so unique.
 
     The eager program lets operations share names; its variables follow the rule of a graph.
+
+    Raises:
+      InvalidArgumentError: no store takes it for a key. Said here, and not by the first run.
     """
-    return Graph.op_name(builder, name, "Variable")
+    found = Graph.op_name(builder, name, "Variable")
+    check_key(found)
+    return found
 
 
 def value_dtype(value: TensorLike) -> DType:

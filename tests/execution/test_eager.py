@@ -9,7 +9,7 @@ import pytest
 
 import daskvars as dv
 from daskvars import lowering
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import FailedPreconditionError, InvalidArgumentError
 from daskvars.execution import eager_records
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.eager_records import LARGE_BYTES, TURN_OPS
@@ -234,6 +234,45 @@ def test_a_failing_op_raises_where_its_value_is_wanted_and_spares_variables():
     with pytest.raises(InvalidArgumentError, match="not a number"):
         bad.numpy()
     assert float(v) == 1.0
+
+
+def test_variables_that_a_failing_run_was_to_begin_have_their_initial_values():
+    first = dv.Variable([1.0, 2.0], name="first")
+    second = dv.Variable(first.read_value() * 3.0, name="second")
+    first.assign_add([1.0, 1.0])
+    third = dv.Variable(first.read_value() * 3.0, name="third")  # of what is undone
+    drawn = dv.Variable(dv.random_uniform([3], seed=1), name="drawn")
+    bad = dv.gather(first, [7])
+    second.assign_add([1.0, 1.0])
+    with pytest.raises(InvalidArgumentError, match="is not in") as failed:
+        bad.numpy()
+    assert failed.value.__notes__[0].endswith("as they were before: first, third, second")
+    assert first.numpy().tolist() == [1.0, 2.0]
+    assert second.numpy().tolist() == [3.0, 6.0]
+    assert (drawn.numpy() > 0).all()
+    with pytest.raises(FailedPreconditionError, match="uninitialized value third"):
+        third.numpy()
+
+
+def test_a_variable_of_which_the_initial_value_fails_has_none_and_others_have():
+    fine = dv.Variable(1.0, name="fine")
+    failing = dv.Variable(dv.check_numerics(dv.constant(np.nan), "not a number"), name="failing")
+    failing.assign(2.0)
+    with pytest.raises(InvalidArgumentError, match="not a number") as failed:
+        dv.sync()
+    assert failed.value.__notes__[0].endswith("as they were before: failing")
+    assert float(fine) == 1.0
+    with pytest.raises(FailedPreconditionError, match="uninitialized value failing"):
+        failing.numpy()
+
+
+def test_a_name_that_no_store_takes_is_refused_where_the_variable_is_made():
+    other = dv.Variable(1.0)
+    with pytest.raises(InvalidArgumentError, match="has an empty segment; write 'a/b'"):
+        dv.Variable(1.0, name="a//b")
+    with dv.Graph().as_default(), pytest.raises(InvalidArgumentError, match="rename that scope"):
+        dv.get_variable("..", [2])
+    assert float(other) == 1.0
 
 
 def test_dropped_variables_free_their_values():

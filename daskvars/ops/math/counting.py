@@ -16,9 +16,10 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.math import reduce as kernels
 from daskvars.ops.array import constant, joining
+from daskvars.ops.control.dependencies import Assert, with_dependencies
 from daskvars.ops.math.arithmetic import add, floor, maximum, minimum, multiply, number, subtract
 from daskvars.ops.math.casting import cast
-from daskvars.ops.math.comparison import equal, not_equal
+from daskvars.ops.math.comparison import equal, less, not_equal
 from daskvars.ops.math.division import truediv
 from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import remove_squeezable_dimensions
@@ -166,6 +167,9 @@ def histogram_fixed_width_bins(
     Returns:
       [...] int32.
 
+    Raises:
+      InvalidArgumentError: `value_range` does not rise.
+
     Source: TensorFlow 1.15, ``tf.histogram_fixed_width_bins``.
 
     >>> import daskvars as dv
@@ -177,10 +181,14 @@ def histogram_fixed_width_bins(
         values = convert_to_tensor(values, name="values")
         bounds = convert_to_tensor(value_range, values.dtype.base_dtype, name="value_range")
         low, high = joining.unstack(bounds, 2)
-        scaled = truediv(subtract(values, low), subtract(high, low))
+        is_range = Assert(less(low, high), ["value_range must rise, found", low, high])
+        scaled = truediv(subtract(values, low), subtract(high, with_dependencies([is_range], low)))
         count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
-        places = cast(floor(multiply(cast(count, scaled.dtype), scaled)), dtypes.int32)
-        return maximum(minimum(places, subtract(count, number(1, count))), number(0, count))
+        last = subtract(count, number(1, count))
+        places = multiply(cast(count, scaled.dtype), scaled)
+        # Before the cast: what is far outside has no place that an int32 could say.
+        inside = maximum(minimum(floor(places), cast(last, places.dtype)), number(0, places))
+        return maximum(minimum(cast(inside, dtypes.int32), last), number(0, count))  # NaN too
 
 
 @with_arguments_of(histogram_fixed_width_bins)

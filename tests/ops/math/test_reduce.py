@@ -299,3 +299,16 @@ def test_bins_are_int32():
     with pytest.warns(UserWarning, match="bins are int32"):
         bins = tf.histogram_fixed_width_bins([1.0, 3.0], [0.0, 4.0], 2, dtype=tf.int64)
     assert (bins.dtype, run(bins).tolist()) == (tf.int32, [0, 1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_values_far_outside_of_bins_are_in_the_outer_ones(dtype):
+    far = [2**40, -(2**40)] if dtype == "int64" else [1e30, -1e30, np.inf, -np.inf]
+    bins = tf.histogram_fixed_width_bins(np.array(far, dtype), np.array([0, 4], dtype), 4)
+    assert run(bins).tolist() == [3, 0] * (len(far) // 2)
+
+
+@pytest.mark.parametrize("bounds", [[4.0, 4.0], [4.0, 0.0], [np.nan, 1.0]])
+def test_a_range_of_bins_that_does_not_rise_is_refused(bounds):
+    with pytest.raises(InvalidArgumentError, match="value_range must rise"):
+        run(tf.histogram_fixed_width([1.0], bounds, 4))
