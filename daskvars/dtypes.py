@@ -317,8 +317,24 @@ def to_numpy(value: Any, dtype: DType | None = None, name: str | None = None) ->
         if type(value) is np.ndarray and value.dtype == dtype.np and dtype is not string:
             return value
     if isinstance(value, (np.ndarray, np.generic)):
+        check_unmasked(value, name)
         return _cast(np.asarray(value), dtype, name)
     return _from_python(value, dtype, name)[0]
+
+
+def check_unmasked(value: Any, name: str | None = None) -> None:
+    """Refuse an array of `numpy.ma` of which elements are masked: they would count as values.
+
+    >>> check_unmasked(np.ma.array([1.0, 2.0], mask=[False, True]), "x")
+    Traceback (most recent call last):
+    TypeError: 1 of 2 elements for 'x' are masked, and have no value. Fill them, as in \
+array.filled(0.0), or leave them out.
+    """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        found = f"{np.ma.count_masked(value)} of {value.size} elements{_for(name)} are masked"
+        raise TypeError(
+            f"{found}, and have no value. Fill them, as in array.filled(0.0), or leave them out."
+        )
 
 
 def _cast(array: np.ndarray, dtype: DType | None, name: str | None) -> np.ndarray:

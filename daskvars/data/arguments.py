@@ -20,9 +20,17 @@ LAST = 2**63 - 1  # the largest number of an element
 
 
 def as_integer(value: Any) -> Any:
-    """Return a number as an int64 array, or the tensor that it is."""
+    """Return a number as an int64 array, or the tensor that it is.
+
+    Raises:
+      TypeError: it is no integer; a part of one would be cut off.
+    """
     found = as_component(value)
-    return found if isinstance(found, Tensor) else dtypes.to_numpy(found, int64)
+    if isinstance(found, Tensor):
+        return found
+    if found.dtype.kind == "f":
+        raise TypeError(f"Expected int64, got {value!r} of type {type(value).__name__!r} instead.")
+    return dtypes.to_numpy(found, int64)
 
 
 def seeds_of(seed: TensorLike | None) -> tuple[Any, Any]:

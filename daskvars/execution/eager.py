@@ -570,8 +570,8 @@ class EagerContext(Graph):
     def _undone(self, ops: list[EagerOperation], error: Exception) -> None:
         """Leave variables as they were before a record that failed, and say which it was to change.
 
-        Those that it was to begin get their initial values, where these need nothing that is undone:
-        nobody would give them others.
+        Those that it was to begin get their initial values, where these need nothing that is
+        undone: nobody would give them others.
         """
         known = self.engine.present_values
         firsts: dict[str, EagerOperation] = {}

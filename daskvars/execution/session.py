@@ -323,8 +323,7 @@ class Session(ShownInNotebooks):
             raise TypeError(
                 f"feed_dict must be a dictionary mapping tensors to values, got {feed_dict!r}"
             )
-        fed: list[Tensor] = []
-        values: list[Any] = []
+        fed: dict[Tensor, Any] = {}  # of a tensor that has two keys the last value, as in a dict
         for key, value in feed_dict.items():
             for name, item in ((key, value),) if type(key) is Tensor else feed_pairs(key, value):
                 tensor = name
@@ -334,9 +333,8 @@ class Session(ShownInNotebooks):
                     or name in self._graph._unfeedable
                 ):
                     tensor = feed_tensor(self._graph, name)
-                fed.append(tensor)
-                values.append(feed_value(tensor, item))
-        return tuple(fed), values
+                fed[tensor] = feed_value(tensor, item)
+        return tuple(fed), list(fed.values())
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False

@@ -8,6 +8,7 @@ gcsfs). What either raises is raised as one of `daskvars.errors`, as programs fo
 from __future__ import annotations
 
 import glob
+import io
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ from daskvars.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
     NotFoundError,
+    PermissionDeniedError,
     UnimplementedError,
     invalid,
 )
@@ -92,7 +94,11 @@ def _opened(path: PathName, mode: str) -> Any:
 def _as_errors(path: PathName) -> Iterator[None]:
     try:
         with as_errors(os.fsdecode(path)):
-            yield
+            try:
+                yield
+            except io.UnsupportedOperation as error:
+                why = f"{os.fsdecode(path)}; the mode that it was opened in does not {error}"
+                raise PermissionDeniedError(None, None, why) from error
     except NotImplementedError as error:
         raise UnimplementedError(None, None, f"{os.fsdecode(path)}; {error}") from error
 
@@ -115,6 +121,7 @@ class GFile(ShownByArguments):
     Raises:
       NotFoundError: there is no such file to read, or no folder to write it in.
       InvalidArgumentError: there is no such mode.
+      PermissionDeniedError: (when used) it is read, or written, in a mode that is not for that.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "words.txt")
@@ -177,11 +184,13 @@ class GFile(ShownByArguments):
     def flush(self) -> None:
         """Hand what is written to the operating system."""
         if not self._file.closed and self.mode[0] != "r":
-            self._file.flush()
+            with _as_errors(self.name):
+                self._file.flush()
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        with _as_errors(self.name):
+            self._file.close()
 
     def __enter__(self) -> GFile:
         return self

@@ -125,6 +125,15 @@ def test_refusals(make, error, words):
         make()
 
 
+@pytest.mark.parametrize("number", [1.5, 2.0, np.float64(2.0), float("nan")])
+@pytest.mark.parametrize("method", ["take", "skip", "repeat", "batch", "prefetch", "shuffle"])
+def test_numbers_that_are_no_integers_are_not_cut_off(method, number):
+    with pytest.raises(TypeError, match="Expected int64, got"):
+        getattr(Dataset.range(5), method)(number)
+    with pytest.raises(TypeError, match="Expected int64, got"):
+        Dataset.range(number)
+
+
 @pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
 def test_records_come_back(tmp_path, compression):
     records = [b"", b"x", os.urandom(100_000), b"last"]

@@ -213,6 +213,13 @@ def test_any_tensor_can_be_fed():
         assert session.run(y + 1.0, {y: 10.0}) == 11.0
 
 
+def test_of_two_values_for_one_tensor_the_last_is_fed():
+    x = tf.placeholder(tf.float32, [], name="x")
+    with tf.Session() as session:
+        assert session.run(x + 0.0, {x: 1.0, "x:0": 2.0}) == 2.0
+        assert session.run(x + 0.0, {"x:0": 2.0, x: 1.0}) == 1.0
+
+
 def test_make_callable_and_eval():
     x = tf.placeholder(tf.float32, [])
     with tf.Session() as session:

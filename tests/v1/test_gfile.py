@@ -188,6 +188,18 @@ def test_what_is_not_there_elsewhere(bucket, call):
         call(f"{bucket}/missing")
 
 
+def test_a_mode_says_what_a_file_is_for(tmp_path):
+    path = str(tmp_path / "x.txt")
+    with gfile.GFile(path, "w") as file:
+        with pytest.raises(errors.PermissionDeniedError, match=r"x.txt; the mode .* read"):
+            file.read()
+        file.write("text")
+    with gfile.GFile(path) as file:
+        with pytest.raises(errors.PermissionDeniedError, match=r"x.txt; the mode .* write"):
+            file.write("more")
+        assert file.read() == "text"
+
+
 def test_schemes_that_nobody_knows():
     with pytest.raises(errors.UnimplementedError, match=r"zzz://x .*Protocol not known"):
         gfile.Exists("zzz://x")

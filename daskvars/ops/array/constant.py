@@ -106,6 +106,7 @@ def _from_elsewhere(value: Any, chunks: Any, shape: Any, name: Any) -> tuple[Any
     try:
         lazy = dask.is_dask_collection(value)
         found = dask.compute(value)[0] if lazy else brought_here(value)
+        dtypes.check_unmasked(found, None if name in (None, "Const") else label)
         return numpy.asarray(found) if hasattr(found, "__array__") else found, chunks
     except (TypeError, ValueError):
         raise

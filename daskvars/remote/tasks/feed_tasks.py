@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from daskvars.device_array import brought_here
-from daskvars.dtypes import DType, int64, to_numpy
+from daskvars.dtypes import DType, check_unmasked, int64, to_numpy
 from daskvars.errors import invalid, kind_of
 
 _NO_NUMBERS = "OSTUmM"  # kinds of dtypes: objects, texts, times
@@ -30,6 +30,7 @@ def fed_array(value: Any, dtype: DType, name: str) -> numpy.ndarray:
     """
     array = value
     if type(value) is not numpy.ndarray or value.dtype != dtype.np or value.dtype.kind == "O":
+        check_unmasked(value, name)
         array = _converted(value, dtype, name)
     if not (array.flags.c_contiguous and array.flags.aligned):
         # Sums over other arrays round differently.
@@ -44,6 +45,7 @@ def read_array(value: Any, name: str) -> numpy.ndarray:
       TypeError, ValueError: the object says so.
       OpError: it cannot be read.
     """
+    check_unmasked(value, name)
     try:
         return numpy.asarray(brought_here(value))
     except (TypeError, ValueError):

@@ -39,10 +39,13 @@ def check_installed() -> None:
 
 
 def write_safetensors(path: str, records: Mapping[str, VariableRecord], load: Load) -> None:
-    """Write a file; all values are in memory at once."""
+    """Write a file; all values are in memory at once. Raises OSError where the disk refuses it."""
     check_installed()
     values = {name: whole_value(record, load) for name, record in records.items()}
-    safetensors.numpy.save_file(values, path, {"format": "np"})
+    try:
+        safetensors.numpy.save_file(values, path, {"format": "np"})
+    except safetensors.SafetensorError as error:
+        raise OSError(str(error)) from None
 
 
 def open_safetensors(path: str) -> tuple[dict[str, VariableRecord], Load]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from zarr.abc.store import Store as ZarrStorage
 
+from daskvars.errors import AlreadyExistsError
 from daskvars.state.failures import ConflictError, already_exists, store_failure
 from daskvars.state.format.documents import (
     DOCUMENT,
@@ -22,6 +23,7 @@ from daskvars.state.stores.objects import get, join
 
 ATTRIBUTE = "daskvars_store"
 FORMAT = 1
+OLD_DOCUMENTS = (".zgroup", ".zarray")  # one of which a node of Zarr v2 has
 MAX_LOOKS = 10  # at the root or the list of versions, while others write
 MAX_VERSION = 10**18 - 10**6
 """A head above this is damage: after it numbers would run out."""
@@ -35,14 +37,14 @@ def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
         StoreError: it is damaged.
     """
     data = get(storage, join(path, DOCUMENT), MAX_DOCUMENT_BYTES)
-    if data is None or not len(data):  # empty: what a power cut leaves
-        return NO_NUMBER, NO_NUMBER
     where = location(storage, path)
+    if data is None or not len(data):  # empty: what a power cut leaves
+        if any(get(storage, join(path, name)) is not None for name in OLD_DOCUMENTS):
+            raise _foreign(where)
+        return NO_NUMBER, NO_NUMBER
     attributes = parse_document(data, where).get("attributes", {})
     if ATTRIBUTE not in attributes:
-        raise already_exists(
-            f"{where} holds a Zarr node that is no store of daskvars; choose another place"
-        )
+        raise _foreign(where)
     fields = Fields(attributes[ATTRIBUTE], where, ATTRIBUTE)
     if fields.take("format", int) != FORMAT:
         raise store_failure(f"{where}: format {shorten(fields.take('format', int))}, not {FORMAT}")
@@ -51,6 +53,12 @@ def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
         numbers = f"'head' {shorten(head)} and 'last' {shorten(last)}"
         raise store_failure(f"{where}: no store has {numbers}")
     return head, last
+
+
+def _foreign(where: str) -> AlreadyExistsError:
+    return already_exists(
+        f"{where} holds a Zarr node that is no store of daskvars; choose another place"
+    )
 
 
 def write_root(storage: ZarrStorage, path: str, head: int, last: int) -> None:

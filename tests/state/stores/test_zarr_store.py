@@ -187,8 +187,9 @@ def test_a_lost_chunk_is_not_carried(tmp_path) -> None:
         store.begin([variable("w", np.zeros(4))[0]], 2).carry("w")
 
 
-def test_other_peoples_groups_are_left_alone(tmp_path) -> None:
-    zarr.open_group(tmp_path, mode="w")
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_other_peoples_groups_are_left_alone(tmp_path, zarr_format) -> None:
+    zarr.open_group(tmp_path, mode="w", zarr_format=zarr_format)
     with pytest.raises(AlreadyExistsError, match="no store of daskvars"):
         ZarrStore(tmp_path).begin([], 1)
 

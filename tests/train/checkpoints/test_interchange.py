@@ -75,6 +75,18 @@ def values(path):
     }
 
 
+def test_a_full_disk_is_a_store_error(tmp_path, monkeypatch):
+    safetensors = pytest.importorskip("safetensors")
+
+    def full(*_) -> None:
+        raise safetensors.SafetensorError("I/O error: No space left on device (os error 28)")
+
+    path = checkpoint(tmp_path / "m", arrays(["float32"]))
+    monkeypatch.setattr("safetensors.numpy.save_file", full)
+    with pytest.raises(StoreError, match=r"m\.safetensors.*No space left"):
+        tf.train.export_checkpoint(path, str(tmp_path / "m.safetensors"))
+
+
 def test_bfloat16_goes_through_safetensors(tmp_path):
     pytest.importorskip("safetensors")
     wanted = np.asarray(sample("bfloat16", (3, 2)))

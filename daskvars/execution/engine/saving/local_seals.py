@@ -182,7 +182,7 @@ class Durable:
     def _watch(self) -> None:
         """Seal what is due while no run comes to do it, and at last what nobody closed."""
         pause_s = config.get().seal_every_s
-        while not self._released.wait(max(pause_s, MIN_PAUSE_S)):
+        while not self._released.wait(min(max(pause_s, MIN_PAUSE_S), threading.TIMEOUT_MAX)):
             pause_s = config.get().seal_every_s
             with self.values.run_lock:
                 left_s = self._next_s - time.monotonic()

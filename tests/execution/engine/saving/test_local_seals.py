@@ -324,6 +324,17 @@ def test_a_session_that_nobody_closes_is_sealed_and_let_go_of(tmp_path):
         assert session.run(v) == 7.0
 
 
+def test_a_period_without_end_leaves_seals_to_who_closes_or_drops_a_session(tmp_path):
+    v, _, _ = variables()
+    with config.set(seal_every_s=float("inf")):
+        session = tf.Session(store=tmp_path)
+        session.run(v.assign(7.0))
+        assert stored(tmp_path) is None
+        del session
+        gc.collect()
+        wait_until(lambda: stored(tmp_path) == 7.0, "what was dropped is sealed")
+
+
 def test_who_opens_a_store_before_a_dropped_session_is_sealed_has_its_values(tmp_path, monkeypatch):
     v, _, add = variables()
     with tf.Session(store=tmp_path) as session:

@@ -359,3 +359,25 @@ def test_a_function_takes_what_stands_for_an_array_as_an_argument_of_its_shape()
         frame = pandas.DataFrame({"a": [number, 1.0]})
         np.testing.assert_array_equal(double(frame).numpy(), frame.to_numpy() * 2)
     assert double.num_traces == 1
+
+
+@pytest.mark.parametrize("chunks", [None, (2, 3)], ids=["array", "dask array"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_masked_elements_are_no_values(chunks, dtype):
+    masked = np.ma.array(VALUES.astype(dtype), mask=VALUES > 5)
+    whole = np.ma.array(VALUES.astype(dtype), mask=False)
+    fed = [array if chunks is None else da.from_array(array, chunks) for array in (masked, whole)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [4, 3], name="x")
+        with pytest.raises(
+            (TypeError, InvalidArgumentError), match=r"1 of .* for 'x.*' are masked"
+        ):
+            session.run(x + 0.0, {x: fed[0]})
+        np.testing.assert_array_equal(session.run(x + 0.0, {x: fed[1]}), VALUES)
+
+
+def test_masked_elements_are_no_constants():
+    with pytest.raises(TypeError, match="1 of 2 elements are masked"):
+        dv.constant(np.ma.array([1.0, 2.0], mask=[False, True]))
+    with pytest.raises(TypeError, match="1 of 2 elements for 'mul/y' are masked"):
+        dv.ones([2], tf.float64) * np.ma.array([1.0, 2.0], mask=[False, True])
