@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
 MAX_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
-MAX_RETAINED_BYTES = 256 << 20  # of feeds that are kept for recovery, whatever the time
+MAX_RETAINED_BYTES = 256 << 20  # of feeds that are kept for recovery, whatever the time and runs
 PATIENCE_S = 5.0  # with a client that was asked to seal
 
 
@@ -68,11 +68,9 @@ class SealSchedule:
         now, duty = time.monotonic(), self.duty
         if duty is not None and (duty.version is not None or now < duty.since_s + PATIENCE_S):
             return False
-        late = (
-            now >= self._next_s
-            or self._num_tasks >= MAX_TASKS
-            or self.retained_bytes >= MAX_RETAINED_BYTES
-        )
+        if self.retained_bytes >= MAX_RETAINED_BYTES:
+            return True
+        late = now >= self._next_s or self._num_tasks >= MAX_TASKS
         return self._num_runs >= FIRST_RUNS and late
 
     def ask(self, session: str) -> None:

@@ -188,7 +188,9 @@ class VersionKeeper(SchedulerPlugin):
             return
         writes = pending.header.writes
         needed = {*pending.header.keys, *keys_of(pending.after, writes)}
-        retained = unrepeatable_inputs(self.scheduler, needed) - state.retained.keys()
+        # Of a run that writes nothing its client keeps them, as long as it is under way.
+        inputs = unrepeatable_inputs(self.scheduler, needed) if writes else set()
+        retained = inputs - state.retained.keys()
         versions.holds.update(retained)
         state.retained.update(dict.fromkeys(retained, pending.version))
         retained_bytes = sum(max(0, tasks[key].nbytes) for key in retained)

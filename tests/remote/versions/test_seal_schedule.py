@@ -47,6 +47,14 @@ def test_a_seal_is_due_after_the_pause_or_when_much_is_kept(clock):
         assert schedule.is_due()
 
 
+def test_much_that_is_kept_is_let_go_of_by_a_seal_in_short_programs_too(clock):
+    schedule = SealSchedule()
+    schedule.add(True, 1, seal_schedule.MAX_RETAINED_BYTES - 1)
+    assert not schedule.is_due()
+    schedule.add(True, 1, 1)
+    assert schedule.is_due()
+
+
 def test_who_was_asked_and_does_not_begin_loses_the_duty(clock):
     schedule = sealed_schedule(pause_s=0)
     schedule.ask("a")

@@ -144,6 +144,20 @@ def test_parts_of_all_feeds_are_sent_to_the_workers_that_take_them(two_workers):
     assert parts["0"] != parts["1"]
 
 
+def test_what_a_run_that_changes_nothing_was_fed_is_let_go_of(two_workers):
+    with tf.Graph().as_default(), two_workers.as_current():
+        x = tf.placeholder(tf.float32, [None, 8])
+        w = tf.get_variable("w", [8, 8], initializer=tf.ones_initializer())
+        loss = tf.reduce_mean(tf.square(x @ w))
+        with config.set(batch_parts=2, feed_scatter_bytes=8), initialized() as session:
+            for _ in range(3):
+                assert session.run(loss, {x: np.ones((8, 8))}) == 64.0
+            wait_until(
+                lambda: not [key for key in two_workers.who_has() if key.startswith("feed-")],
+                "no feed is kept",
+            )
+
+
 def test_workers_of_one_process_hand_over_without_a_message(monkeypatch):
     asked, ask = [], exchange.ask_worker
 
