@@ -39,7 +39,7 @@ def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
     data = get(storage, join(path, DOCUMENT), MAX_DOCUMENT_BYTES)
     where = location(storage, path)
     if data is None or not len(data):  # empty: what a power cut leaves
-        if any(get(storage, join(path, name)) is not None for name in OLD_DOCUMENTS):
+        if is_of_zarr_2(storage, path):
             raise _foreign(where)
         return NO_NUMBER, NO_NUMBER
     attributes = parse_document(data, where).get("attributes", {})
@@ -53,6 +53,11 @@ def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
         numbers = f"'head' {shorten(head)} and 'last' {shorten(last)}"
         raise store_failure(f"{where}: no store has {numbers}")
     return head, last
+
+
+def is_of_zarr_2(storage: ZarrStorage, path: str) -> bool:
+    """Return whether a node of Zarr v2 lies at a path, which is no store of ours."""
+    return any(get(storage, join(path, name)) is not None for name in OLD_DOCUMENTS)
 
 
 def _foreign(where: str) -> AlreadyExistsError:

@@ -88,7 +88,7 @@ from daskvars.state.stores.objects import (
     join,
 )
 from daskvars.state.stores.root import ATTRIBUTE as ROOT_ATTRIBUTE
-from daskvars.state.stores.root import MAX_LOOKS, read_root, write_root
+from daskvars.state.stores.root import MAX_LOOKS, is_of_zarr_2, read_root, write_root
 from daskvars.state.stores.store import Store, Writer, check_base
 
 SNAPSHOT = re.compile(r"v(\d{1,18})")
@@ -119,7 +119,8 @@ def store_at(
     """
     store = ZarrStore(StorePath(storage, path), "r")
     if document is None:
-        return store if store.head() is not None else None
+        is_there = not is_of_zarr_2(storage, path) and store.head() is not None
+        return store if is_there else None
     return store if ROOT_ATTRIBUTE in document.get("attributes", {}) else None
 
 
