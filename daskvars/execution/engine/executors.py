@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import concurrent.futures.thread  # noqa: F401  whose exit must be registered before ours
 import threading
 import weakref
 from collections import Counter
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from distributed import Client
 
 from daskvars.errors import UnimplementedError
+from daskvars.execution.engine.interrupts import before_threads_end
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.planner.place import Places
 from daskvars.remote import dask_internals
@@ -161,10 +161,7 @@ _exiting = threading.Event()
 atexit.register(_exiting.set)  # after Dask's own, which closes clients, and so called before it
 
 
+@before_threads_end  # and so before Dask closes clients
 def _seal_at_exit() -> None:
     for executor in tuple(_shared.values()):
         executor.seal_at_exit()
-
-
-# When Dask closes clients, pools of threads, by which stores are written, take no more work.
-threading._register_atexit(_seal_at_exit)  # type: ignore[attr-defined]

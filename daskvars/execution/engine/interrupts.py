@@ -9,6 +9,7 @@ two switches of threads, and what the function reads lies in the other core's ca
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401  whose exit must be registered before ours
 import signal
 import threading
 from collections.abc import Callable
@@ -68,3 +69,12 @@ class _Shield:
             signal.signal(number, handler)
         for number, frame in self.noted:
             self.handlers[number](number, frame)
+
+
+def before_threads_end(function: Callable[[], None]) -> Callable[[], None]:
+    """Have a function called when the program ends, and return it.
+
+    What atexit knows comes when pools of threads, by which stores are written, take no more work.
+    """
+    threading._register_atexit(function)  # type: ignore[attr-defined]
+    return function

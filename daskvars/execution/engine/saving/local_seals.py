@@ -39,7 +39,6 @@ something on a cluster, see `execution.cluster.executor`.)
 
 from __future__ import annotations
 
-import concurrent.futures.thread  # noqa: F401  whose exit must be registered before ours
 import contextlib
 import logging
 import os
@@ -57,6 +56,7 @@ from daskvars.errors import (
     StoreError,
 )
 from daskvars.execution.engine import events
+from daskvars.execution.engine.interrupts import before_threads_end
 from daskvars.execution.engine.saving.targets import PREFIX, served_by
 from daskvars.state import (
     NO_VERSION,
@@ -270,13 +270,10 @@ class Durable:
 _watched: set[Durable] = set()  # those that may have something to seal
 
 
+@before_threads_end
 def _seal_at_exit() -> None:
     for durable in tuple(_watched):
         durable.seal_at_exit()
-
-
-# What atexit knows comes when pools of threads, by which stores are written, take no more work.
-threading._register_atexit(_seal_at_exit)  # type: ignore[attr-defined]
 
 
 def _after_fork() -> None:
