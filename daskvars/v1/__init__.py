@@ -10,8 +10,9 @@ named tasks), ``saved_model`` (graphs with values, to be asked), ``optimizers`` 
 synchronized replicas), ``sampling`` (candidates out of very many classes), ``queues`` (input
 pipelines of them), ``lookup`` (tables from keys to values), ``feature_column`` (features as a
 model's input), ``estimator``, ``contrib``, ``test``, ``names`` (all of them and how they are made,
-what is old, what is missing). Files: ``raw_rnn``, ``switching``, ``summary_writers``, ``logging``,
-``app`` and ``flags``, ``gfile``, ``nest``, ``handwritten_digits``.
+what is old, what is missing), ``inner`` (TensorFlow's own modules). Files: ``raw_rnn``,
+``switching``, ``summary_writers``, ``logging``, ``app`` and ``flags``, ``gfile``, ``nest``,
+``handwritten_digits``.
 
 Nothing else in the package imports this room, and ``import daskvars`` does not load it; which names
 are here alone stands in `daskvars.surface.names_of_v1`, for the error of who looks for them
@@ -27,7 +28,8 @@ from typing import Any
 from daskvars.surface.loading import importing as _importing
 
 with _importing():
-    from daskvars.v1.names import graph_mode, inner_modules
+    from daskvars.v1.inner import inner_modules
+    from daskvars.v1.names import graph_mode
 
 __version__ = graph_mode.VERSION
 __all__ = list(graph_mode.NAMES)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import daskvars
 import daskvars.v1 as tf
+from daskvars.v1.inner.inner_modules import InnerModule
 from daskvars.v1.names import graph_mode, text
-from daskvars.v1.names.inner_modules import InnerModule
 
 FOLDER = Path(tf.__file__).parent
 MADE = "Made by tests/typed/stubs.py; a test compares them."

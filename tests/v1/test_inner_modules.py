@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.v1.names import inner_modules
+from daskvars.v1.inner import inner_modules
 
 PATHS = [path for path, _ in inner_modules._modules()]
 

@@ -7,9 +7,6 @@ spelling. What does work of its own has a room beside this one.
 - ``file_functions``: files under the names of `tf.io.gfile`;
 - namespaces that list what is elsewhere: ``io``, ``manip``, ``python_io``, ``raw_ops``,
   ``dtypes``, ``spectral``; ``text`` has the functions of `tf.compat`;
-- ``inner_modules``: TensorFlow's own modules, from which programs import what is public, too;
-  ``function_utils``: what some of these tell of functions; ``defun`` and ``inplace_ops``: what
-  others define that has no public name;
 - ``tpu``: what models for TPUs call without them; ``version``: which TensorFlow this is;
 - spellings of before: ``old_names``, and ``sparse_functions`` of before ``tf.sparse``;
 - ``switches`` that turn on what always is; ``not_here``: what TensorFlow 1 has and this lacks.

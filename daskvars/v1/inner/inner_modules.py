@@ -39,7 +39,7 @@ from daskvars.v1.contrib.known_predicates import smart_constant_value
 from daskvars.v1.contrib.networks import linear_maps
 from daskvars.v1.feature_column import categorical, columns, embeddings, numeric
 from daskvars.v1.graphs.tensor_protos import make_ndarray
-from daskvars.v1.names import defun, function_utils, inplace_ops
+from daskvars.v1.inner import defun, function_utils, inplace_ops
 from daskvars.v1.sessions.monitoring_hooks import Timeline
 from daskvars.variables.scopes.variable_scope import variable_scope
 from daskvars.variables.variable import Variable
