@@ -91,7 +91,7 @@ def caplog(request):
         logged._finalize()
 
 
-@pytest.fixture(params=gpus.GPUS)
+@pytest.fixture(params=gpus.kinds())
 def gpu(request, monkeypatch):
     """What computes on the GPU of this process."""
     gpus.install(request.param, monkeypatch.setattr)

@@ -7,8 +7,15 @@ from daskvars import backend
 from tests import fake_cupy
 
 STAND_IN = "stand-in"
-# Where there is no GPU, no test of CuPy is made: `-m gpu` then selects none.
-GPUS = [STAND_IN, *[pytest.param("cupy", marks=pytest.mark.gpu)] * backend.GPU_AVAILABLE]
+
+
+def kinds():
+    """Return what tests are run with: where there is no GPU, no test of CuPy is made.
+
+    A process that has asked for a GPU cannot fork one that uses it: it is asked for after the
+    server that workers are forked from was made, not when this module is imported.
+    """
+    return [STAND_IN, *[pytest.param("cupy", marks=pytest.mark.gpu)] * backend.GPU_AVAILABLE]
 
 
 def install(gpu, put=setattr):

@@ -14,7 +14,7 @@ import daskvars.v1 as tf
 from daskvars import backend
 from daskvars.device_array import DeviceArray
 from tests import clusters, fake_cupy, gpus
-from tests.gpus import GPUS, STAND_IN, assert_same
+from tests.gpus import STAND_IN, assert_same
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
@@ -49,7 +49,7 @@ def worker_spec(resources):
     return {"cls": Nanny, "options": options}
 
 
-@pytest.fixture(scope="module", params=GPUS)
+@pytest.fixture(scope="module", params=gpus.kinds())
 def kind(request):
     return request.param
 
