@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy
 from scipy import special
@@ -177,6 +177,23 @@ def device_kernel(
 ) -> Callable[..., Any]:
     """Return a function that a GPU computes from source, as ``cupy.ElementwiseKernel`` takes it."""
     return xp.ElementwiseKernel(inputs, outputs, source, name)
+
+
+K = TypeVar("K", bound=Callable[..., Any])
+FUSIBLE: set[Callable[..., Any]] = set()
+
+
+def fusible(kernel: K) -> K:
+    """Note of a kernel that it calls ufuncs alone: a GPU computes it, and its neighbours, at once.
+
+    CuPy calls it with variables for arrays then. These have a dtype and a rank, operators, and the
+    methods ``copy`` and ``astype``; no shape, no parts, and none of NumPy's numbers to their left.
+
+    >>> fusible(lambda xp, x: xp.exp(x) + x) in FUSIBLE
+    True
+    """
+    FUSIBLE.add(kernel)
+    return kernel
 
 
 def to_device(array: numpy.ndarray) -> Any:

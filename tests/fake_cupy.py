@@ -12,10 +12,12 @@ with their arguments, ufuncs with the dtypes of their loops.
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import numpy as np
 from scipy import special
 
+from daskvars.kernels.gather_scatter.rows import DEVICE_TERMS
 from tests.fake_cupy_arrays import (
     NAMES,
     SURFACE,
@@ -27,11 +29,13 @@ from tests.fake_cupy_arrays import (
     ndarray,
     transfers,
     ufunc,
+    variable,
 )
 
 __version__ = SURFACE["version"]
 __all__ = ["kernels", "ndarray", "transfers", "ufunc"]
 
+_FUSED = {"where", "clip", "copy"}  # what may be fused besides ufuncs
 # NumPy takes sequences of arrays here, and so does CuPy.
 _OF_SEQUENCES = {"concatenate", "stack", "vstack", "hstack", "broadcast_arrays"}
 
@@ -63,6 +67,8 @@ def _function(module, name, parameters, where=""):
     function = getattr(module, name)
 
     def call(*args, **kwargs):
+        if fusing and name not in _FUSED:
+            raise TypeError(f"cupy.{where}{name} in a function that is fused")
         if parameters is not None and set(kwargs) - set(parameters):
             raise TypeError(f"cupy.{where}{name} has no {sorted(set(kwargs) - set(parameters))}")
         if name not in _OF_SEQUENCES and any(_holds_arrays(a) for a in args):
@@ -134,6 +140,7 @@ def asarray(a, dtype=None, order=None, *, copy=None, blocking=False):
 
 
 def array(obj, dtype=None, copy=True, order="K", subok=False, ndmin=0, *, blocking=False):
+    assert not fusing
     if isinstance(obj, np.ndarray) and obj.ndim:
         transfers.append(("to device", obj.nbytes))
     elif _holds_arrays(obj):
@@ -171,18 +178,26 @@ def result_type(*args):
 
 
 def fuse(*args, **kwargs):
-    """Make one kernel of a function that calls ufuncs only."""
+    """Make one kernel of a function that calls ufuncs only, or others made of such."""
     name = kwargs.get("kernel_name", "fused")
+    assert name.isidentifier()
 
     def decorated(function):
         def call(*inputs):
+            if fusing:  # it is a part of the function that is fused
+                return function(*inputs)
             assert all(isinstance(value, ndarray | np.generic) for value in inputs)
             fusing.append(name)
             try:
-                return function(*inputs)
+                found = function(*map(variable, inputs))
             finally:
                 fusing.pop()
                 kernels.append(name)
+            return (
+                tuple(device(result._host) for result in found)
+                if isinstance(found, tuple)
+                else device(found._host)
+            )
 
         return call
 
@@ -193,7 +208,8 @@ class ElementwiseKernel:
     """The kernels that are written for CuPy, by name, as NumPy computes them."""
 
     def __init__(self, in_params, out_params, operation, name="kernel", **options):
-        self.compute = {"daskvars_philox": _philox, "daskvars_sums": _sums}[name]
+        folds = {f"daskvars_fold_{apply}": partial(_fold, apply) for apply in DEVICE_TERMS}
+        self.compute = {"daskvars_philox": _philox, "daskvars_sums": _sums, **folds}[name]
 
     def __call__(self, *args, **options):
         self.compute(*args, **options)
@@ -205,6 +221,13 @@ def _sums(starts, places, factors, rows, width, sums):
     terms = factors._host[:, None] * rows._host[places._host]
     assert terms.shape[1] == width
     np.add.at(sums._host, of_terms, terms)
+
+
+def _fold(apply, starts, places, rows, width, segments, count, changed):
+    assert (segments, width) == changed.shape
+    for segment, part in enumerate(np.split(places._host[:count], starts._host[1:])):
+        for row in rows._host[part[1:]]:
+            getattr(np, apply)(changed._host[segment], row, out=changed._host[segment])
 
 
 def _philox(key0, key1, first, words, size):

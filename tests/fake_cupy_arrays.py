@@ -234,10 +234,38 @@ def _index(key):
     return tuple(map(host, key)) if isinstance(key, tuple) else host(key)
 
 
+class _Variable(ndarray):
+    """What a function that is fused is called with: it has neither a shape nor parts."""
+
+    __slots__ = ()
+    _KNOWN = frozenset(("_host", "dtype", "ndim", "copy", "astype"))
+
+    def __getattribute__(self, name):
+        if not name.startswith("__") and name not in _Variable._KNOWN:
+            raise AttributeError(f"a variable of a fused function has no {name!r}")
+        return super().__getattribute__(name)
+
+    def _refused(self, *args, **kwargs):
+        raise TypeError("a variable of a fused function has no elements yet")
+
+    __getitem__ = __setitem__ = __iter__ = __len__ = __bool__ = __int__ = __float__ = _refused
+    __array_ufunc__ = _refused  # of a number of NumPy's on the left
+
+
+def variable(value):
+    """Return an argument of a fused function as that is called with it."""
+    if isinstance(value, ndarray):
+        found = _Variable.__new__(_Variable)
+        found._host = value._host
+        return found
+    return value
+
+
 def device(value):
     """Return a result of NumPy as a device array."""
     if isinstance(value, np.ndarray | np.generic):
-        found = ndarray.__new__(ndarray)
+        kind = _Variable if fusing else ndarray
+        found = kind.__new__(kind)
         found._host = np.asarray(value)
         checked(found._host.dtype)
         return found

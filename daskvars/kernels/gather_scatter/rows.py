@@ -31,6 +31,25 @@ for (long long j = starts[row]; j < starts[row + 1]; ++j)
     total += factors[j] * rows[places[j] * width + column];
 sum = total;
 """
+# As that, and as `apply_in_rounds`: what ``{}`` gives is the total so far, and one term more.
+DEVICE_FOLD = """
+long long row = i / width, column = i % width;
+long long stop = row + 1 < segments ? starts[row + 1] : count;
+T total = changed;
+for (long long j = starts[row] + 1; j < stop; ++j) {{
+    T term = rows[places[j] * width + column];
+    total = {};
+}}
+changed = total;
+"""
+DEVICE_TERMS = {
+    "add": "total + term",
+    "subtract": "total - term",
+    "multiply": "total * term",
+    "divide": "total / term",
+    "maximum": "total != total || total >= term ? total : term",
+    "minimum": "total != total || total <= term ? total : term",
+}
 # The method that reduces an array as each function combines two.
 REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
@@ -147,6 +166,9 @@ def apply_in_rounds(
         order: [ids] int64.
         starts: [segments] int64, the places in ``order`` where segments begin.
     """
+    if xp is not np and changed.dtype == matrix.dtype and changed.dtype.kind == "f":
+        _fold_on_device(xp, apply, changed, matrix, order, starts)
+        return
     function = getattr(xp, apply)
     lengths = xp.diff(starts, append=len(order))
     repeated = xp.flatnonzero(lengths > 1)
@@ -168,6 +190,18 @@ def apply_in_rounds(
         rows = matrix.take(order[first : first + length], axis=0)
         _apply_all(xp, apply, found[place], rows)
     put_rows(xp, changed, repeated, found)
+
+
+def _fold_on_device(
+    xp: ArrayModule, apply: str, changed: Array, matrix: Array, order: Array, starts: Any
+) -> None:
+    """Do what `apply_in_rounds` does by one launch, one row after the other (CuPy)."""
+    sizes = "int64 width, int64 segments, int64 count"
+    inputs = f"raw int64 starts, raw int64 places, raw T rows, {sizes}"
+    source = DEVICE_FOLD.format(DEVICE_TERMS[apply])
+    fold = device_kernel(xp, inputs, "T changed", source, f"daskvars_fold_{apply}")
+    rows = xp.ascontiguousarray(matrix)
+    fold(starts, order, rows, changed.shape[1], len(starts), len(order), changed)
 
 
 def _apply_all(xp: ArrayModule, apply: str, changed: Array, rows: Array) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from daskvars.backend import Array, ArrayModule
+from daskvars.backend import Array, ArrayModule, fusible
 from daskvars.dtypes import DType
 from daskvars.errors import invalid
 
@@ -35,6 +35,7 @@ def bitcast(xp: ArrayModule, x: Array, *, dtype: DType) -> Array:
     return recast if width == x.dtype.itemsize else recast[..., 0]
 
 
+@fusible
 def add_n(xp: ArrayModule, *values: Array) -> Array:
     """Add any number of arrays of one shape, from left to right."""
     if len(values) == 1:
@@ -45,6 +46,7 @@ def add_n(xp: ArrayModule, *values: Array) -> Array:
     return total
 
 
+@fusible
 def select(xp: ArrayModule, condition: Array, x: Array, y: Array) -> Array:
     """Take elements of `x` where `condition` holds, else of `y`."""
     kind, width = x.dtype, x.dtype.itemsize
@@ -65,6 +67,7 @@ def nonzero(xp: ArrayModule, condition: Array) -> Array:
     return xp.argwhere(condition)
 
 
+@fusible
 def squared_difference(xp: ArrayModule, x: Array, y: Array) -> Array:
     """(x - y)²."""
     difference = xp.subtract(x, y)
@@ -113,6 +116,7 @@ def truncate_mod(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.fmod(x, y)
 
 
+@fusible
 def divide_no_nan(xp: ArrayModule, x: Array, y: Array) -> Array:
     """Quotient, and 0 where the divisor is 0."""
     zero = y == 0
@@ -135,6 +139,7 @@ def _cube(xp: ArrayModule, x: Array) -> Array:
 _PRODUCTS = {2: _square, 3: _cube}
 
 
+@fusible
 def power(xp: ArrayModule, x: Array, y: Array) -> Array:
     """x to the power of y.
 
@@ -154,12 +159,14 @@ def power(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.power(x, y) if found is None else found
 
 
+@fusible
 def rsqrt(xp: ArrayModule, x: Array) -> Array:
     """1 / sqrt(x)."""
     root = xp.sqrt(x)
     return xp.reciprocal(root, out=overwriting(root))
 
 
+@fusible
 def softsign(xp: ArrayModule, x: Array) -> Array:
     """x / (1 + |x|)."""
     y = xp.abs(x)

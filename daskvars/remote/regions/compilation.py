@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy
 
+from daskvars.backend import FUSIBLE
 from daskvars.device_array import as_input, choosing
 from daskvars.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from daskvars.remote.regions import device_chains, tiling
@@ -342,7 +343,10 @@ def _bound(call: Call, xp: Any) -> Callable[..., Any]:
         return partial(function, **call.attrs) if call.attrs else function
     variants = call.attrs.get("variants")
     if variants is None:
-        return _with_branches(call.kernel, xp, call.attrs)
+        function = _with_branches(call.kernel, xp, call.attrs)
+        if xp is not numpy and is_made_of_ufuncs(call):
+            return xp.fuse(kernel_name=f"daskvars_{call.kernel.__name__}")(function)
+        return function
     kernels = [_with_branches(call.kernel, xp, attrs) for attrs in variants]
     return lambda *args, variant: kernels[variant](*args)
 
@@ -369,5 +373,16 @@ def is_ufunc(call: Call, xp: Any) -> bool:
 
 def is_fusible(call: Call, xp: Any) -> bool:
     """Return whether a call may be a part of one kernel of a GPU, with others of its shape."""
-    plain = not call.operands and call.block < 0
-    return plain and is_ufunc(call, xp) and len(call.outs) == 1 and is_known(call.shapes[0])
+    plain = not call.operands and call.block < 0 and len(call.outs) == 1
+    return plain and is_known(call.shapes[0]) and (is_ufunc(call, xp) or is_made_of_ufuncs(call))
+
+
+def is_made_of_ufuncs(call: Call) -> bool:
+    """Return whether a call is of a kernel that calls ufuncs alone, on dtypes of every GPU."""
+    return (
+        call.elementwise
+        and not isinstance(call.kernel, str)
+        and call.kernel in FUSIBLE
+        and call.dtypes[0] is not None
+        and call.dtypes[0].kind == "f"
+    )

@@ -1,4 +1,4 @@
-"""Chains of ufuncs on a GPU, each compiled by CuPy into one kernel.
+"""Chains of ufuncs on a GPU, and of kernels made of these, each compiled by CuPy into one kernel.
 
 Such a chain is bound by memory, and by what it costs to launch a kernel (some 5 us each): as one
 kernel it reads each input and writes each output once. `daskvars.remote.regions.tiling` does the
@@ -8,6 +8,7 @@ same for the cache of a CPU.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy
@@ -21,7 +22,7 @@ def chains(calls: Sequence[Any], is_fusible: Callable[[Any], bool]) -> dict[int,
 
     Args:
       calls: of a region.
-      is_fusible: tells whether a call is one ufunc.
+      is_fusible: tells whether a call is one ufunc, or several.
     """
     found: dict[int, int] = {}
     start = 0
@@ -59,7 +60,12 @@ class DeviceChain:
 
     def _written(self, xp: Any, calls: Sequence[Any]) -> Callable[..., Any]:
         """Return the chain as a function."""
-        scope = {name(i, "k"): getattr(xp, call.kernel) for i, call in enumerate(calls)}
+        scope = {
+            name(i, "k"): getattr(xp, call.kernel)
+            if isinstance(call.kernel, str)
+            else partial(call.kernel, xp, **call.attrs)
+            for i, call in enumerate(calls)
+        }
         lines = [f"def chain({names(self.inputs)}):"]
         lines += [
             f"    {names(call.outs[:1])} = {name(i, 'k')}({names(call.args)})"

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daskvars import backend
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter import rows as row_kernels
 from daskvars.kernels.gather_scatter import segments as segment
@@ -271,3 +272,23 @@ def test_sums_of_an_id_have_the_same_bits_whatever_other_ids_there_are(width):
         here = np.isin(ids, own)
         part, _ = segment.deduplicate(np, rows[here], ids[here])
         assert part.tobytes() == sums[np.isin(found, own)].tobytes()
+
+
+@pytest.mark.parametrize("apply", row_kernels.DEVICE_TERMS)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+def test_a_gpu_applies_rows_one_after_the_other(apply, dtype, gpu):
+    rows = (1 + np.random.default_rng(0).integers(0, 4, (300, 5))).astype(dtype)
+    if dtype != "i4":
+        rows[7, 2] = np.nan
+    ids = zipf_ids(300, 40)
+    wanted = np.ones((40, 5), dtype)
+    with np.errstate(all="ignore"):
+        for i, row in zip(ids.tolist(), rows, strict=True):
+            getattr(np, apply)(wanted[i], row, out=wanted[i], casting="unsafe")
+    table = backend.to_device(np.ones((40, 5), dtype))
+    with np.errstate(all="ignore"):
+        on_device = backend.to_device(ids), backend.to_device(rows)
+        row_kernels.apply_rows(backend.cupy, apply, table, *on_device)
+    np.testing.assert_allclose(
+        backend.to_host(table), wanted, rtol=1e-5 if dtype == "f4" else 1e-12
+    )

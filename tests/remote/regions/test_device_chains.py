@@ -31,6 +31,12 @@ X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
             ["daskvars_chain", "daskvars_chain"],
             lambda x: np.tanh((x + 1) @ (x * 2).T) - 1,
         ),
+        (lambda x: dv.sigmoid(x), ["daskvars_sigmoid"], lambda x: 1 / (1 + np.exp(-x))),
+        (
+            lambda x: dv.sigmoid(x + 1.0) * dv.tanh(x) + dv.nn.relu(x) * dv.rsqrt(x * x + 1.0),
+            ["daskvars_chain"],
+            lambda x: np.tanh(x) / (1 + np.exp(-1 - x)) + np.maximum(x, 0) / np.sqrt(x * x + 1),
+        ),
     ],
 )
 def test_a_run_of_ufuncs_is_one_kernel(build, wanted, numpy, gpu):
