@@ -11,7 +11,7 @@ in the call, and losses are computed when they are asked for.
 Rooms: ``convolution`` (with poolings), ``normalization``, ``recurrent``. Files: ``layer`` (what all
 of them are), ``functional`` (their forms as functions), ``input_spec``, ``layer_losses``,
 ``nested_layers`` (layers made of layers), ``training_phase``, ``arguments`` (of those with
-weights), ``activations`` by name; and the layers of one op each: ``dense``, ``embedding``,
+weights), what those may give ``by_name``; and the layers of one op each: ``dense``, ``embedding``,
 ``dropout``, ``flatten``.
 """
 

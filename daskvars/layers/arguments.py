@@ -27,15 +27,17 @@ def _weight(name: str, initializer: Any, otherwise: str = "") -> dict[str, Argum
     """Return the arguments that every weight has."""
     return {
         f"{name}_initializer": Argument(
-            f"initializer of {name}{otherwise or _default(initializer)}.",
+            f"initializer of {name}, or the name of one{otherwise or _default(initializer)}.",
             initializer,
-            "InitializerLike | None",
+            "InitializerLike | str | None",
         ),
         f"{name}_regularizer": Argument(
-            f"function of {name} that gives a loss.", None, FUNCTION_OR_NONE
+            f"function of {name} that gives a loss, or its name.", None, f"{FUNCTION_OR_NONE} | str"
         ),
         f"{name}_constraint": Argument(
-            f"function that projects {name} after an update.", None, FUNCTION_OR_NONE
+            f"function that projects {name} after an update, or its name.",
+            None,
+            f"{FUNCTION_OR_NONE} | str",
         ),
     }
 

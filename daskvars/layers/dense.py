@@ -6,8 +6,8 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.layers.activations import activation_of
 from daskvars.layers.arguments import ACTIVATED, DeclaredLayer, takes
+from daskvars.layers.by_name import activation_of
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
 from daskvars.ops.linalg.products import matmul, tensordot

@@ -22,6 +22,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.layers.by_name import constraint_of, initializer_of, regularizer_of
 from daskvars.layers.input_spec import check_inputs
 from daskvars.layers.layer_losses import LayerLosses, collect
 from daskvars.shapes import ShapeLike
@@ -246,10 +247,10 @@ class Layer(ShownByArguments, LayerLosses):
         name: str,
         shape: ShapeLike,
         dtype: DTypeLike | None = None,
-        initializer: InitializerLike | None = None,
-        regularizer: Callable[[Any], Any] | None = None,
+        initializer: InitializerLike | str | None = None,
+        regularizer: Callable[[Any], Any] | str | None = None,
         trainable: bool | None = None,
-        constraint: Callable[[Any], Any] | None = None,
+        constraint: Callable[[Any], Any] | str | None = None,
         use_resource: bool | None = None,
         synchronization: VariableSynchronization | None = None,
         aggregation: VariableAggregation | None = None,
@@ -262,8 +263,10 @@ class Layer(ShownByArguments, LayerLosses):
           name: name under the layer's scope.
           dtype: by default the layer's, else float32.
           trainable: whether it is one of the trainable ones, if the layer is trainable.
-          shape, initializer, regularizer, constraint, use_resource, synchronization, aggregation,
-            partitioner, chunks: see `get_variable`.
+          initializer, regularizer, constraint: see `get_variable`; or the name of one, as Keras has
+            them: "he_normal", "l2", "non_neg".
+          shape, use_resource, synchronization, aggregation, partitioner, chunks: see
+            `get_variable`.
 
         Raises:
           TypeError: it would have the dtype of the layer's input, which is not floating.
@@ -283,6 +286,7 @@ class Layer(ShownByArguments, LayerLosses):
                 "non-trainable variables. You have specified trainable=True and "
                 "synchronization=VariableSynchronization.ON_READ."
             )
+        penalty = regularizer_of(regularizer)
         trainable = resolved_trainable(trainable, synchronization)
         program = owner()
         before = program.version
@@ -293,9 +297,9 @@ class Layer(ShownByArguments, LayerLosses):
                 name,
                 shape,
                 as_dtype(dtype or self._dtype or float32),
-                initializer,
+                initializer_of(initializer),
                 trainable=trainable and self.trainable,
-                constraint=constraint,
+                constraint=constraint_of(constraint),
                 use_resource=use_resource,
                 synchronization=synchronization,
                 aggregation=aggregation,
@@ -307,9 +311,9 @@ class Layer(ShownByArguments, LayerLosses):
         if program.is_eager and not self._is_functional:
             default_store(program).forget(variable)
         parts = parts_of(variable)
-        if regularizer is not None and parts[0].op.id >= before:  # shared ones have their loss
+        if penalty is not None and parts[0].op.id >= before:  # shared ones have their loss
             for part in parts:
-                self._regularize(name, part, regularizer)
+                self._regularize(name, part, penalty)
         # A custom getter may have made it otherwise than asked for.
         is_trained = trainable and (getattr(parts[0], "trainable", False) or not self.trainable)
         return self._added(name, variable, is_trained)

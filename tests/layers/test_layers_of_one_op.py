@@ -48,6 +48,55 @@ def test_activations_by_name(graph):
         tf.layers.Dense(2, activation="tanhh")
 
 
+# What tf_keras 2.21 makes of the names: the standard deviation of 400 x 500 numbers, the largest.
+@pytest.mark.parametrize(
+    "name, stddev, limit",
+    [
+        ("glorot_uniform", 0.0471, 0.0817),
+        ("GlorotUniform", 0.0471, 0.0817),
+        ("he_normal", 0.0708, 0.1609),
+        ("random_normal", 0.05, 0.3),
+        ("random_uniform", 0.0289, 0.05),
+        ("truncated_normal", 0.044, 0.1),
+        ("lecun_normal", 0.05, 0.1138),
+        ("variance_scaling", 0.05, 0.1138),
+        ("zeros", 0, 0),
+    ],
+)
+def test_initializers_by_name(graph, name, stddev, limit):
+    layer = tf.layers.Dense(500, kernel_initializer=name)
+    _, kernel = run([layer(tf.ones([1, 400])), layer.kernel])
+    assert kernel.std() == pytest.approx(stddev, rel=0.02)
+    assert limit * 0.6 <= np.abs(kernel).max() <= limit * 1.001
+
+
+@pytest.mark.parametrize(
+    "name, loss", [("l1", 0.02), ("l2", 0.02), ("l1_l2", 0.04), (lambda w: 3.0, 3.0)]
+)
+def test_regularizers_by_name(graph, name, loss):
+    tf.layers.dense(tf.ones([1, 2]), 1, kernel_initializer="ones", kernel_regularizer=name)
+    assert run(tf.losses.get_regularization_loss()) == pytest.approx(loss)
+
+
+@pytest.mark.parametrize(
+    "name, wanted", [("non_neg", [3.0, 0.0]), ("unit_norm", [0.6, -0.8]), ("max_norm", [1.2, -1.6])]
+)
+def test_constraints_by_name(graph, name, wanted):
+    layer = tf.layers.Dense(1, use_bias=False, kernel_initializer="zeros", kernel_constraint=name)
+    loss = -tf.reduce_sum(layer(tf.constant([[3.0, -4.0]])))
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        np.testing.assert_allclose(session.run(layer.kernel)[:, 0], wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("what", ["initializer", "regularizer", "constraint"])
+def test_what_has_no_such_name(graph, what):
+    with pytest.raises(ValueError, match=f"Unknown {what}: 'zzeros'"):
+        tf.layers.dense(tf.ones([1, 2]), 1, **{f"kernel_{what}": "zzeros"})
+
+
 CONVOLUTIONS = [
     ("conv1d", (2, 8, 3), {"filters": 4, "kernel_size": 3}, (2, 6, 4)),
     ("conv1d", (2, 8, 3), {"filters": 4, "kernel_size": 3, "dilation_rate": 2}, (2, 4, 4)),

@@ -7,8 +7,8 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.layers.activations import activation_of
 from daskvars.layers.arguments import ACTIVATED, takes
+from daskvars.layers.by_name import activation_of
 from daskvars.layers.convolution.sizes import (
     Sliding,
     channel_axis,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.layers.activations import activation_of
 from daskvars.layers.arguments import takes
+from daskvars.layers.by_name import activation_of
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.recurrent.cell import ComposedCell, LayerRNNCell
 from daskvars.ops.array.joining import concat, split

@@ -8,7 +8,7 @@ from typing import Any
 from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.layers.activations import Activation
+from daskvars.layers.by_name import Activation
 from daskvars.layers.recurrent.bidirectional import bidirectional_dynamic_rnn
 from daskvars.layers.recurrent.cell import RNNCell
 from daskvars.layers.recurrent.cell_wrappers import CellWrapper

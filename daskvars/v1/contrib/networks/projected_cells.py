@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from daskvars.graph import nest
-from daskvars.layers.activations import Activation, activation_of
+from daskvars.layers.by_name import Activation, activation_of
 from daskvars.layers.recurrent.cell import RNNCell, check_is_cell
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape
