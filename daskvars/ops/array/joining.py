@@ -417,7 +417,7 @@ def unstack(
             raise ValueError(f"Cannot infer num from shape {shapes.show(shape)}")
     if not num:
         return []
-    return list(apply(UNSTACK, value, name=name, num=num, axis=int(axis)))
+    return list(apply(UNSTACK, value, name=name, num=int(num), axis=int(axis)))
 
 
 # -- lists that hold tensors -------------------------------------------------------------------

@@ -431,6 +431,7 @@ def _of_images(
     function: Callable[..., Tensor], input: TensorLike, block: Any, pairs: TensorLike, name: str
 ) -> Tensor:
     """Call a function of blocks; one number is the block's height and width, of images."""
+    block = axes.as_operand(block)
     if not isinstance(block, int):
         return function(input, block, pairs, name)
     images = convert_to_tensor(input)

@@ -177,6 +177,7 @@ def dynamic_partition(
     >>> [t.numpy().tolist() for t in dynamic_partition([10, 20, 30], [0, 1, 0], 2)]
     [[10, 30], [20]]
     """
+    num_partitions = int(num_partitions)
     if num_partitions < 1:
         raise ValueError(f"num_partitions must be at least 1, got {num_partitions}")
     parts = apply(DYNAMIC_PARTITION, data, partitions, name=name, num_partitions=num_partitions)

@@ -32,6 +32,7 @@ from daskvars.ops.math.comparison import greater, where_v2
 from daskvars.ops.math.division import div_no_nan, realdiv
 from daskvars.ops.math.reduce import reduce_max, reduce_sum
 from daskvars.ops.math.transcendental import log
+from daskvars.ops.rules import axes
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
@@ -166,7 +167,7 @@ def normalize(
 def matrix_solve_ls(
     matrix: TensorLike,
     rhs: TensorLike,
-    l2_regularizer: float = 0.0,
+    l2_regularizer: TensorLike = 0.0,
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
@@ -216,11 +217,11 @@ def matrix_solve_ls(
         return matmul(matrix, cholesky_solve(cholesky(gram), rhs), adjoint_a=True)
 
 
-def _regularized(gram: Tensor, strength: float, size: int) -> Tensor:
-    if not strength:
+def _regularized(gram: Tensor, strength: TensorLike, size: int) -> Tensor:
+    if not axes.is_symbolic(strength) and not strength:
         return gram
     identity = ranges.eye(size, dtype=gram.dtype.base_dtype)
-    return add(gram, multiply(identity, number(strength, gram)))
+    return add(gram, multiply(identity, cast(strength, gram.dtype)))
 
 
 def _by_singular_values(matrix: Tensor, rhs: Tensor) -> Tensor:

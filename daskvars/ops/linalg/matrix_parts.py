@@ -110,7 +110,7 @@ def matrix_diag(
 
 def _diagonals_named(k: TensorLike) -> tuple[int, int]:
     """Return the lowest and the highest diagonal. Raises ValueError where these are none."""
-    known = axes.as_operand(k)
+    known = axes.as_known(k)
     found = (known, known) if isinstance(known, int) else known
     if not isinstance(found, tuple) or len(found) not in (1, 2) or found[0] > found[-1]:
         raise ValueError(

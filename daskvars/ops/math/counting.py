@@ -23,7 +23,7 @@ from daskvars.ops.math.comparison import equal, less, not_equal
 from daskvars.ops.math.division import truediv
 from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import remove_squeezable_dimensions
-from daskvars.ops.rules.axes import either
+from daskvars.ops.rules.axes import as_operands, either
 from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import with_arguments_of
 
@@ -291,7 +291,8 @@ def confusion_matrix(
         if num_classes is None:
             largest = maximum(reduce_max(labels), reduce_max(predictions))
             num_classes = maximum(add(largest, number(1, largest)), number(0, largest))
-        options: dict[str, Any] = {"num_classes": num_classes, "dtype": as_dtype(dtype).base_dtype}
+        options = as_operands(num_classes=num_classes)
+        options["dtype"] = as_dtype(dtype).base_dtype
         if weights is None:
             return apply(CONFUSION_MATRIX, labels, predictions, **options)
         weights = cast(convert_to_tensor(weights, name="weights"), dtype)

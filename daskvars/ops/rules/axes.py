@@ -16,7 +16,7 @@ import numpy
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import Access, Block, Dim, KnownShapes, RankedShapes
-from daskvars.graph.definitions.static_values import MAX_STATIC_ELEMENTS
+from daskvars.graph.definitions.static_values import MAX_STATIC_ELEMENTS, constant_value
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.shapes import Dimension, TensorShape
@@ -49,6 +49,15 @@ def as_operand(value: TensorLike) -> Any:
     (((1, 2),), (3,), -1)
     """
     return value if is_symbolic(value) else _plain(value)
+
+
+def as_known(value: TensorLike) -> Any:
+    """Return an argument that must be known now as plain data, also where it is a constant tensor.
+
+    What only the run knows stays a tensor. See `as_operand`.
+    """
+    known = constant_value(value) if isinstance(value, Tensor) else None
+    return as_operand(value if known is None else known)
 
 
 def as_operands(**values: TensorLike) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _length(value: TensorLike, name: str) -> int:
     Raises:
       ValueError: it is not positive, or only the run can tell.
     """
-    known = axes.as_operand(value)
+    known = axes.as_known(value)
     if not isinstance(known, int) or known < 1:
         raise ValueError(f"{name} must be a positive int, known now; got {value!r}")
     return known

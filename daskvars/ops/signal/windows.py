@@ -40,6 +40,7 @@ def _raised_cosine(
             one = cast(count < 2, kind)
             angle = cast(range_of(count), kind) * (2 * math.pi) / (period + one)
             return identity((a - (1 - a) * cos(angle)) * (1 - one) + one, name=scope)
+        window_length = axes.as_operand(window_length)
         if window_length == 1:
             return ones([1], kind, name=scope)
         period = int(window_length) + (1 if periodic and window_length % 2 == 0 else 0) - 1

@@ -26,6 +26,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater_equal, not_equal
 from daskvars.ops.math.division import truediv
 from daskvars.ops.math.transcendental import exp
+from daskvars.ops.rules import axes
 from daskvars.ops.sparse.indices import (
     SparseLike,
     as_sparse,
@@ -212,7 +213,8 @@ def with_dense(
 
 
 def _reduced_axes(axis: Any, rank: int) -> list[int]:
-    wanted = range(rank) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    given = range(rank) if axis is None else axes.as_known(axis)
+    wanted = [given] if isinstance(given, int) else given
     for each in wanted:
         if not -rank <= each < rank:
             raise invalid(f"Invalid reduction dimension {each}, for input with {rank} dimensions")
@@ -247,8 +249,6 @@ def _reduction(
     sp = as_sparse(sp_input)
     axis = axis if names[0] is None else names[0]
     keepdims = bool(keepdims if names[1] is None else names[1])
-    if isinstance(axis, Tensor):
-        axis = axis.numpy().tolist()
     with name_scope(name[0], name[1], parts(sp)):
         found, which = _groups(sp, axis, keepdims)
         values = fold(sp.values, which, size_along(found.indices, 0))

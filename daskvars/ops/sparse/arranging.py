@@ -185,7 +185,7 @@ def concat(
         axis = concat_dim
     if expand_nonconcat_dims is not None:
         expand_nonconcat_dim = expand_nonconcat_dims
-    inputs = [as_sparse(each) for each in sp_inputs]
+    axis, inputs = int(axis), [as_sparse(each) for each in sp_inputs]
     if not inputs:
         raise ValueError("concat() of sparse tensors needs at least one")
     if len(inputs) == 1:

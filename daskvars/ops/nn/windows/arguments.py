@@ -11,6 +11,7 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn.windows.sliding import channels
 from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.rules import axes
 
 # Strides, dilations or sizes of windows: one for all dimensions of space, or one for each.
 PerAxis: TypeAlias = int | Sequence[int]
@@ -47,8 +48,8 @@ def of_all_axes(value: PerAxis | None, data_format: str, what: str) -> tuple[int
     (1, 1, 2, 3)
     """
     rank = len(data_format)
-    given = (1,) if value is None else value if isinstance(value, Sequence) else (value,)
-    given = tuple(map(int, given))
+    known = (1,) if value is None else axes.as_operand(value)
+    given = tuple(map(int, known if isinstance(known, tuple) else (known,)))
     if len(given) not in (1, rank - 2, rank):
         raise ValueError(f"{what} should be of length 1, {rank - 2} or {rank} but was {len(given)}")
     if min(given) < 1:
