@@ -52,7 +52,7 @@ LOWEST = {
     "daskvars.remote.exchange": {"SMALL_BYTES": 0, "THREAD_BYTES": 0},
     "daskvars.remote.shared_buffers": {"LEAST_BYTES": 1},
     "daskvars.remote.tasks.record_blocks": {"BLOCK_BYTES": 1},
-    "daskvars.data.nodes.together": {"CALL_BYTES": 1},
+    "daskvars.remote.regions.several": {"CALL_BYTES": 1},
     "daskvars.data.nodes.files": {"FIRST_INDEX_BYTES": 1, "INDEX_BYTES": 1},
     "daskvars.remote.task_outputs": {
         "MAX_SHOWN_BYTES": 0,

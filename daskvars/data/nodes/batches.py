@@ -46,6 +46,10 @@ class Batched(Node):
         self._known = int(size) if self._drops and not hasattr(size, "graph") else None
         self.structure = map_structure(lambda spec: batch_of(spec, self._known), input.structure)
 
+    @property
+    def only_computes(self) -> bool:
+        return self.inputs[0].only_computes
+
     def size(self, pass_: Pass) -> int:
         """Return how many elements are in a batch."""
         return int(pass_.value(self.operands[0]))
@@ -297,6 +301,10 @@ class Unbatched(Node):
     def __init__(self, input: Node) -> None:
         self.inputs = (input,)
         self.structure = map_structure(row_of, input.structure)
+
+    @property
+    def only_computes(self) -> bool:
+        return self.inputs[0].only_computes
 
     def elements(self, pass_: Pass) -> Elements:
         return _Rows(elements_here(self.inputs[0], pass_))

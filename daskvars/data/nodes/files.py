@@ -65,6 +65,10 @@ class OfFiles(Node):
 
     is_stored = may_fail = True
 
+    @property
+    def only_computes(self) -> bool:
+        return self.inputs[0].only_computes
+
     def rows_in(self, pass_: Pass) -> OfFiles | None:
         return self if pass_.as_dask and self.can_be_cut(pass_) else None
 

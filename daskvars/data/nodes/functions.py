@@ -29,7 +29,12 @@ from daskvars.data.nodes.elements import (
     spec_of,
 )
 from daskvars.data.nodes.node import Elements, InTurn, Node, Pass
-from daskvars.data.nodes.together import Calls, FunctionTogether, PlansTogether
+from daskvars.data.nodes.together import (
+    Calls,
+    FunctionTogether,
+    PlansTogether,
+    is_one_computation,
+)
 from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import UnimplementedError
 from daskvars.execution.eager import has_effect
@@ -240,6 +245,11 @@ class Traced:
         """Whether a call may do more than compute: call Python, read files, wait for others."""
         return any(map(_may_wait, self.graph.get_operations()))
 
+    @property
+    def only_computes(self) -> bool:
+        """Whether nobody can tell when it is called."""
+        return not (self.may_wait or self.graph.effects)
+
     def bound(self, pass_: Pass) -> Callable[[Element, int], list[Any]]:
         """Return what runs it in a pass: takes an element, and a number for random draws."""
         captured = self._captured_values(pass_)
@@ -361,7 +371,7 @@ class ElementFunction(Traced):
 
     def _together(self, pass_: Pass) -> FunctionTogether | None:
         """Return the function in a pass for several elements; None if it is called for each."""
-        if self.may_wait or self.graph.effects or self.given:
+        if not self.only_computes or self.given:
             return None
         if any(isinstance(spec, SparseSpec) for spec in [*self._given_specs, *self._specs]):
             return None
@@ -412,6 +422,7 @@ class ElementFunction(Traced):
             () if region is None else tuple(source(each.origin) for each in region.inputs),
             tuple(source(output.origin) for output in plan.outputs),
             tuple((output.spec.dtype.base_dtype, output.spec.shape) for output in plan.outputs),
+            region is not None and self.only_computes and is_one_computation(plan),
         )
 
 

@@ -15,6 +15,7 @@ from daskvars.data.nodes.files import OfFiles
 from daskvars.data.nodes.functions import DatasetFunction, ElementFunction, arrays_of, tensors_of
 from daskvars.data.nodes.node import (
     Elements,
+    GivenBack,
     Node,
     OfSource,
     Pass,
@@ -46,6 +47,10 @@ class Mapped(Node):
         calls = () if num_parallel_calls is None else (num_parallel_calls,)
         self.operands = (*self._function.operands, *calls)
         self.structure = self._function.structure
+
+    @property
+    def only_computes(self) -> bool:
+        return self.inputs[0].only_computes and self._function.only_computes
 
     def count(self, pass_: Pass) -> float | None:
         return self.inputs[0].count(pass_)
@@ -282,6 +287,10 @@ class Filtered(OfPredicate):
 
     _what = "filter"
 
+    @property
+    def only_computes(self) -> bool:
+        return self.inputs[0].only_computes and self._function.only_computes
+
     def elements(self, pass_: Pass) -> Elements:
         source = elements_here(self.inputs[0], pass_)
         return _Filter(source, self._function.calls(pass_, pass_.first_draw(self)))
@@ -338,6 +347,15 @@ class Interleaved(Node):
         self.operands = (*self._function.operands, *self._lengths)
         self.structure = self._function.node.structure
 
+    @property
+    def only_computes(self) -> bool:
+        return self.inputs[0].only_computes and self._gives_what_only_computes
+
+    @property
+    def _gives_what_only_computes(self) -> bool:
+        """Whether nobody can tell when elements of the datasets are made."""
+        return self._function.only_computes and self._function.node.only_computes
+
     def rows_in(self, pass_: Pass) -> Any:
         """Return what reads the records, where all datasets are of files: a place says of which."""
         rows = self._function.node.rows_in(pass_) if pass_.as_dask else None
@@ -358,15 +376,31 @@ class Interleaved(Node):
             inner = passes(element, pass_.number(number + at))
             return node.elements(inner) if has_places else read_elements(node, inner)
 
-        return _Interleave(source, opened, cycle, block)
+        looks_ahead = self._gives_what_only_computes and not has_places
+        return _Interleave(source, opened, cycle, block, looks_ahead)
 
 
 class _Interleave(Elements):
+    """Elements of several datasets in turn.
+
+    Args:
+      source: elements that datasets are made of.
+      opened: gives the elements of the dataset that is made of one, and which it is.
+      cycle, block: as of `Interleaved`.
+      looks_ahead: whether elements of a dataset may be made before their turn.
+    """
+
     def __init__(
-        self, source: Elements, opened: Callable[[Element, int], Elements], cycle: int, block: int
+        self,
+        source: Elements,
+        opened: Callable[[Element, int], Elements],
+        cycle: int,
+        block: int,
+        looks_ahead: bool,
     ) -> None:
         self._source, self._opened, self._block = source, opened, block
-        self._open: list[Elements | None] = [None] * cycle
+        self._open: list[GivenBack | None] = [None] * cycle
+        self._looks_ahead, self._at_once = looks_ahead, 1  # elements of a dataset
         self._slot = self._given = self._number = 0
         self._is_ended = False
 
@@ -376,6 +410,8 @@ class _Interleave(Elements):
             if current is None:
                 self._fill()
                 continue
+            if self._at_once > 1:
+                current.look_ahead(self._at_once)
             try:
                 found = next(current)
             except StopIteration:
@@ -400,7 +436,14 @@ class _Interleave(Elements):
             self._is_ended = True
             return
         self._number += 1
-        self._open[self._slot] = self._opened(element, self._number - 1)
+        self._open[self._slot] = GivenBack(self._opened(element, self._number - 1))
+
+    def many(self, count: int) -> Sequence[Any]:
+        if self._looks_ahead:
+            self._at_once = -(-count // len(self._open))
+        found = super().many(count)
+        self._at_once = 1
+        return found
 
     def _turn(self) -> None:
         self._given, self._slot = 0, (self._slot + 1) % len(self._open)

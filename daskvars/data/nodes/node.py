@@ -34,6 +34,12 @@ class Node(ABC):
     inputs: Sequence[Node] = ()
     operands: Sequence[Any] = ()
 
+    @property
+    def only_computes(self) -> bool:
+        """Whether nobody can tell when its elements are made, or whether: so they may be made
+        before they are asked for."""
+        return False
+
     def rows_in(self, pass_: Pass) -> Any:
         """Return the node whose rows its elements are in a pass, None where they are themselves.
 
@@ -65,6 +71,10 @@ class Node(ABC):
     def times(self, pass_: Pass) -> int:
         """Return how often all elements of the inputs are gone through for all of its own."""
         return 1
+
+    def all_nodes(self) -> set[Node]:
+        """Return it, and all those that its elements are made of."""
+        return {self}.union(*[node.all_nodes() for node in self.inputs])
 
     def tensors(self) -> list[Tensor]:
         """Return the tensors of graphs around that a pass needs the values of."""
@@ -254,6 +264,11 @@ class GivenBack(OfSource):
         """Take back what `many` gave last."""
         self._given.extendleft(reversed(elements))
 
+    def look_ahead(self, count: int) -> None:
+        """Take so many elements where none is there; they are given when they are asked for."""
+        if not self._given:
+            self._given.extend(kept(self._source.many(count)))
+
     def __next__(self) -> Any:
         if not self._given:
             return next(self._source)
@@ -267,6 +282,13 @@ class GivenBack(OfSource):
 
     def skip(self, count: int) -> int:
         return super().skip(count) if self._given else self._source.skip(count)
+
+
+def kept(elements: Sequence[Any]) -> list[Any]:
+    """Return elements for somebody who keeps some of them: each has memory of its own."""
+    if not isinstance(elements, Together):
+        return list(elements)
+    return [tuple([part.copy() for part in element]) for element in elements]
 
 
 def has_errors(found: Sequence[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from daskvars.data.nodes.node import (
     Pass,
     goes_on,
     has_errors,
+    kept,
     one_count,
     read_elements,
 )
@@ -34,6 +36,10 @@ class OfOne(Node):
     def __init__(self, input: Node, *operands: Any) -> None:
         self.inputs, self.operands = (input,), operands
         self.structure = input.structure
+
+    @property
+    def only_computes(self) -> bool:
+        return self.input.only_computes
 
     def rows_in(self, pass_: Pass) -> Any:
         return self.input.rows_in(pass_)
@@ -195,13 +201,6 @@ class _Shuffle(OfSource):
                 break
             done += found
         return done
-
-
-def kept(elements: Sequence[Any]) -> list[Any]:
-    """Return elements for somebody who keeps some of them: each has memory of its own."""
-    if not isinstance(elements, Together):
-        return list(elements)
-    return [tuple([part.copy() for part in element]) for element in elements]
 
 
 # -- how often, and how many -----------------------------------------------------------------------
@@ -471,8 +470,22 @@ class Zipped(Node):
         counts = [node.count(pass_) for node in self.inputs]
         return None if None in counts else min(c for c in counts if c is not None)
 
+    @property
+    def only_computes(self) -> bool:
+        return all(node.only_computes for node in self.inputs)
+
+    @functools.cached_property
+    def _can_be_together(self) -> bool:
+        """Whether several elements of an input may be made before those of the next one.
+
+        What two inputs have in common counts how often it is begun: in the order of elements.
+        """
+        nodes = [{n for n in node.all_nodes() if n.inputs} for node in self.inputs]
+        return self.only_computes and len(set().union(*nodes)) == sum(map(len, nodes))
+
     def elements(self, pass_: Pass) -> Elements:
-        return _Zip([read_elements(node, pass_) for node in self.inputs])
+        sources = [read_elements(node, pass_) for node in self.inputs]
+        return _ZipTogether(sources) if self._can_be_together else _Zip(sources)
 
 
 class _Zip(Elements):
@@ -490,11 +503,34 @@ class _Zip(Elements):
             source.close()
 
 
+class _ZipTogether(_Zip):
+    _sources: Sequence[GivenBack]
+
+    def __init__(self, sources: Sequence[Elements]) -> None:
+        super().__init__([GivenBack(source) for source in sources])
+
+    def many(self, count: int) -> Sequence[Any]:
+        found = [source.many(count) for source in self._sources]
+        if any(map(has_errors, found)):
+            for source, elements in zip(self._sources, found, strict=True):
+                source.give_back(elements)
+            return super().many(count)
+        num = min(map(len, found))
+        first = [each[:num] for each in found]
+        whole = [each.columns for each in first if isinstance(each, Together)]
+        if len(whole) == len(first):
+            return Together(tuple(itertools.chain.from_iterable(whole)))
+        rows = zip(*map(kept, first), strict=True)
+        return [tuple(itertools.chain.from_iterable(row)) for row in rows]
+
+
 # -- kept ------------------------------------------------------------------------------------------
 
 
 class Cached(OfOne):
     """The elements, kept in memory when they were gone through for the first time."""
+
+    only_computes = False  # what was gone through to its end is kept
 
     def rows_in(self, pass_: Pass) -> Any:
         rows = self.input.rows_in(pass_)

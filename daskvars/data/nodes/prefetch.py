@@ -10,11 +10,14 @@ from typing import Any
 
 from daskvars.data.nodes.elements import Element
 from daskvars.data.nodes.mapping import AUTOTUNE
-from daskvars.data.nodes.node import Elements, Pass, read_elements
+from daskvars.data.nodes.node import Elements, Pass, kept, read_elements
 from daskvars.data.nodes.ordering import OfOne
-from daskvars.errors import OpError, invalid
+from daskvars.errors import invalid
 
 FEW = 2  # elements that are prepared where nobody says how many
+# Of a buffer that is filled at once, where nobody can tell: functions are called for all of these
+# together, but the first of them waits for the last.
+SHARE = 4
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 1e-4, 0.05
 
 
@@ -32,7 +35,8 @@ class Prefetched(OfOne):
     def elements(self, pass_: Pass) -> Elements:
         size = self.number(pass_)
         source = read_elements(self.input, pass_)
-        return _Ahead(source, FEW if size == AUTOTUNE else size) if size else source
+        most = max(1, size // SHARE) if self.only_computes else 1
+        return _Ahead(source, FEW if size == AUTOTUNE else size, most) if size else source
 
 
 class _Buffer:
@@ -70,6 +74,11 @@ class _Buffer:
             if self._is_starved:
                 self._changed.notify_all()
 
+    @property
+    def room(self) -> int:
+        """How many more elements there may be."""
+        return self._size - len(self._items)
+
     def take(self) -> Any:
         """Return the next element when it is there; raise its error."""
         if not self._items:
@@ -94,10 +103,16 @@ class _Buffer:
 
 
 class _Ahead(Elements):
-    """Prepares elements in a thread, which begins when the first is asked for."""
+    """Prepares elements in a thread, which begins when the first is asked for.
 
-    def __init__(self, source: Elements, size: int) -> None:
-        self._source, self._buffer = source, _Buffer(size)
+    Args:
+      source: gives them.
+      size: how many there are at most.
+      most: how many are prepared at once, at most.
+    """
+
+    def __init__(self, source: Elements, size: int, most: int) -> None:
+        self._source, self._buffer, self._most = source, _Buffer(size), most
         self._thread: threading.Thread | None = None
 
     def __next__(self) -> Element:
@@ -105,7 +120,7 @@ class _Ahead(Elements):
             # In the context of who asks first: dask arrays are computed by the client there.
             self._thread = threading.Thread(
                 target=copy_context().run,
-                args=(_prepare, self._source, self._buffer),
+                args=(_prepare, self._source, self._buffer, self._most),
                 name="daskvars-prefetch",
                 daemon=True,
             )
@@ -122,18 +137,21 @@ class _Ahead(Elements):
             self._source.close()
 
 
-def _prepare(source: Elements, buffer: _Buffer) -> None:
+def _prepare(source: Elements, buffer: _Buffer, most: int) -> None:
     """Put elements into a buffer, and their errors, until the end."""
+    count = 1
     while not buffer.is_left:
         try:
-            element = next(source)
-        except OpError as error:
-            buffer.put(None, error)
-        except StopIteration as end:
-            buffer.put(None, end)
-            return
+            elements = kept(source.many(count))
         except BaseException as error:  # noqa: BLE001 - raised where the element is asked for
             buffer.put(None, error)
-        else:
-            buffer.put(element)
+            continue
+        if not elements:
+            buffer.put(None, StopIteration())
+            return
+        for element in elements:
+            is_error = isinstance(element, Exception)
+            buffer.put(*(None, element) if is_error else (element,))
+        # More each time: whoever waits for the first gets it soon.
+        count = max(1, min(2 * count, most, buffer.room))
     source.close()

@@ -49,6 +49,8 @@ KEPT_BLOCKS = 4  # of a stored array that are in memory at once
 class Tensors(Node):
     """One element: the given components."""
 
+    only_computes = True
+
     def __init__(self, structure: Any) -> None:
         self.operands = flatten(structure)
         self.structure = map_structure(spec_of, structure)
@@ -109,7 +111,7 @@ class Slices(Node):
     are in memory, as many as the shuffle's buffer holds; on a cluster in that of workers.
     """
 
-    may_fail = False
+    may_fail, only_computes = False, True
 
     def __init__(self, structure: Any) -> None:
         self.operands = flatten(structure)
@@ -309,6 +311,7 @@ class _StoredColumn:
 class Range(Node):
     """The integers of a range."""
 
+    only_computes = True
     structure = Spec(int64, ())
 
     def __init__(self, start: Any, stop: Any, step: Any) -> None:

@@ -23,11 +23,6 @@ from daskvars.remote import tracing
 from daskvars.remote.regions.several import Each, SeveralRegion, as_rows, each_of
 from daskvars.remote.regions.stacked_kernels import Keys, Stacked, keys_of
 
-# Of the largest array that a call makes, of all its elements: more calls cost Python's time, larger
-# arrays leave the cache (m, images of 12 KB: with 1 MB a fifth slower, with 4 MB as quick).
-CALL_BYTES = 1 << 21
-FEWEST = 16  # elements of a call: where so few fill it, each is as quick alone (m: from 128 KB on)
-FIRST_CALL = 4  # elements of the first call, which tells how large they are
 MOST_SHAPES = 8  # that a function is planned for: each takes some ms
 
 
@@ -170,7 +165,7 @@ class PlansTogether:
                 return None
             row = [column[0, ...] for column in columns]
             plan = self._plan_of([*row, *captured])
-            self._found[key] = _OfShapes(plan, len(row)) if _is_one_computation(plan) else None
+            self._found[key] = _OfShapes(plan, len(row)) if is_one_computation(plan) else None
         return self._found[key]
 
 
@@ -207,7 +202,7 @@ def _each(rows: Any) -> list[Any]:
     return Stacked(rows).each() if isinstance(rows, numpy.ndarray) else rows
 
 
-def _is_one_computation(plan: Plan) -> bool:
+def is_one_computation(plan: Plan) -> bool:
     """Return whether a plan is at most one region, which only computes."""
     if plan.num_tasks > 1 or plan.updates or len(plan.regions) > 1:
         return False
@@ -249,12 +244,7 @@ class _OfShapes:
     @property
     def call_size(self) -> int:
         """How many elements a call is for; 0 where they are so large that each is to be one."""
-        if self._region is None:
-            return config.get().tile_elements
-        if not self._region.largest_bytes:
-            return FIRST_CALL
-        size = int(CALL_BYTES // self._region.largest_bytes)
-        return size if size >= FEWEST else 0
+        return config.get().tile_elements if self._region is None else self._region.call_size
 
     def __call__(
         self,

@@ -12,17 +12,26 @@ What fails fails for all of them: who calls it tells by calls for one, which err
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy
 
 from daskvars.errors import invalid
 from daskvars.kernels.control import flow
-from daskvars.remote.regions.compilation import kernel_of, operand
+from daskvars.remote.regions.compilation import Meter, kernel_of, operand
 from daskvars.remote.regions.region_program import Call, RegionProgram
 from daskvars.remote.regions.result_check import check_results
 from daskvars.remote.regions.stacked_kernels import VARYING, Keys, Picked, Stacked, rule_of
+from daskvars.remote.tracing import Labels, layer_of, scope_of
+
+# Of the largest array that a call makes, of all its elements: more calls cost Python's time, larger
+# arrays leave the cache (m, images of 12 KB: with 1 MB a fifth slower, with 4 MB as quick).
+CALL_BYTES = 1 << 21
+FEWEST = 16  # elements of a call: where so few fill it, each is as quick alone (m: from 128 KB on)
+FIRST_CALL = 4  # elements of the first call, which tells how large they are
 
 
 class Each(NamedTuple):
@@ -81,20 +90,30 @@ class SeveralRegion:
 
     Args:
       program: the region; nothing is written into memory of its inputs, which results may share.
+      meter: is told what the kernels took, each time the region has been called.
 
     Attributes:
       label: scope of the region.
       largest_bytes: of the largest array of an element that was given or made so far.
     """
 
-    def __init__(self, program: RegionProgram) -> None:
+    def __init__(self, program: RegionProgram, meter: Meter | None = None) -> None:
         self._program, self.label, self.largest_bytes = program, program.label, 0.0
+        self._meter = None if meter is None else partial(meter, labels_of(program.calls))
         self._calls = [_SeveralCall(call) for call in program.calls]
         last = {register: i for i, call in enumerate(program.calls) for register in call.args}
         self._dead: list[list[int]] = [[] for _ in program.calls]
         for register, i in last.items():
             if register not in program.outputs:
                 self._dead[i].append(register)
+
+    @property
+    def call_size(self) -> int:
+        """How many elements a call is for; 0 where they are so large that each is to be one."""
+        if not self.largest_bytes:
+            return FIRST_CALL
+        size = int(CALL_BYTES // self.largest_bytes)
+        return size if size >= FEWEST else 0
 
     def __call__(self, count: int, inputs: Sequence[Any]) -> list[Any]:
         """Return what the region gives.
@@ -105,6 +124,7 @@ class SeveralRegion:
         """
         values = {**dict(enumerate(inputs)), **self._program.constants}
         self._measure(count, inputs)
+        times = [time.perf_counter()]
         for call, dead in zip(self._calls, self._dead, strict=True):
             if call.takes_stacked:
                 values.update((r, as_stacked(values[r])) for r in call.args)
@@ -113,6 +133,9 @@ class SeveralRegion:
             self._measure(count, results)
             for register in dead:
                 del values[register]
+            times.append(time.perf_counter())
+        if self._meter is not None:
+            self._meter(times)
         return [values[register] for register in self._program.outputs]
 
     def _measure(self, count: int, values: Sequence[Any]) -> None:
@@ -122,6 +145,19 @@ class SeveralRegion:
             else:
                 found = getattr(value.values[0], "nbytes", 0) if isinstance(value, Each) else 0
             self.largest_bytes = max(self.largest_bytes, found)
+
+
+def labels_of(calls: Sequence[Call]) -> Labels:
+    """Return what calls are, each by itself."""
+    kernels = tuple(
+        call.kernel if isinstance(call.kernel, str) else call.kernel.__name__ for call in calls
+    )
+    return Labels(
+        kernels,
+        tuple(call.name for call in calls),
+        tuple(layer_of(scope_of(call.name)) for call in calls),
+        tuple({"kernel": kernel} for kernel in kernels),
+    )
 
 
 class _SeveralCall:

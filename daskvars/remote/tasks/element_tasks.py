@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 import numpy
 from distributed import get_worker
 
-from daskvars import backend
+from daskvars import backend, config
 from daskvars.dtypes import DType, to_numpy
 from daskvars.errors import OpError, invalid
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.region_program import RegionProgram
+from daskvars.remote.regions.several import SeveralRegion, each_of
+from daskvars.remote.regions.stacked_kernels import Stacked
 from daskvars.remote.tasks.feed_tasks import fed_array
 from daskvars.remote.tasks.record_blocks import Format, Index, RecordBlock, index, records_of
 from daskvars.remote.tasks.region_tasks import compressed, decompressed, to_dashboard
@@ -88,6 +90,7 @@ class ElementProgram(NamedTuple):
       inputs: what the arguments of the region are: (GIVEN, which array) or (VALUE, an array).
       outputs: what it returns: (RESULT, which of the region's), or as of `inputs`.
       promised: dtype and shape of each.
+      is_together: whether it may be called for several elements at once.
     """
 
     region: bytes
@@ -95,6 +98,7 @@ class ElementProgram(NamedTuple):
     inputs: tuple[tuple[str, Any], ...]
     outputs: tuple[tuple[str, Any], ...]
     promised: tuple[tuple[DType, tuple[int, ...]], ...]
+    is_together: bool
 
 
 def pack_elements(region: RegionProgram | None) -> bytes:
@@ -105,6 +109,11 @@ def pack_elements(region: RegionProgram | None) -> bytes:
 @lru_cache(maxsize=64)
 def _unpacked(data: bytes) -> Callable[..., tuple]:
     return compiled(decompressed(data), numpy, to_dashboard)
+
+
+@lru_cache(maxsize=64)
+def _of_several(data: bytes) -> SeveralRegion:
+    return SeveralRegion(decompressed(data), to_dashboard)
 
 
 def as_they_are(value: Any) -> Any:
@@ -137,25 +146,78 @@ def mapped_rows(num_programs: int, sources: Sequence[tuple[Any, int]], *argument
 
 
 def _mapped(program: ElementProgram, columns: Sequence[numpy.ndarray]) -> list[numpy.ndarray]:
-    function = _unpacked(program.region) if program.region else None
-    count = len(columns[0])
+    count, problem = len(columns[0]), None
     found = [numpy.empty((count, *shape), dtype.np) for dtype, shape in program.promised]
-    for number in range(count):
-        given = [
-            fed_array(column[number, ...], dtype, name)
-            for column, (dtype, name) in zip(columns, program.parameters, strict=True)
-        ]
+    if program.is_together and count > 1:
+        try:
+            if _fill_together(program, columns, found):
+                return found
+        except Exception as error:  # noqa: BLE001 - calls for each tell which one it is of
+            problem = error
+    _fill_each(program, columns, found)
+    if problem is not None and config.get().check_every_run:
+        raise problem
+    return found
+
+
+def _fill_together(
+    program: ElementProgram, columns: Sequence[numpy.ndarray], found: Sequence[numpy.ndarray]
+) -> bool:
+    """Write what a function makes of elements, some at once; False where each is to be a call."""
+    region, done = _of_several(program.region), 0
+    columns = _fed(program, columns)
+    while done < len(columns[0]):
+        size = region.call_size
+        if not size:
+            return False
+        given = [Stacked(column[done : done + size]) for column in columns]
+        arguments = [what if kind == VALUE else given[what] for kind, what in program.inputs]
+        of: dict[str, Any] = {GIVEN: given, RESULT: region(len(given[0].array), arguments)}
+        results = [what if kind == VALUE else of[kind][what] for kind, what in program.outputs]
+        for array, promised, value in zip(found, program.promised, results, strict=True):
+            _write(array[done : done + size], value, *promised)
+        done += size
+    return True
+
+
+def _write(rows: numpy.ndarray, value: Any, dtype: DType, shape: tuple[int, ...]) -> None:
+    """Write a result of several elements into an array of a row for each."""
+    if isinstance(value, Stacked):
+        rows[...] = _promised(to_numpy(value.array, dtype), (len(rows), *shape))
+        return
+    for number, each in enumerate(each_of(value, len(rows))):
+        rows[number] = _promised(to_numpy(each, dtype), shape)[()]
+
+
+def _fill_each(
+    program: ElementProgram, columns: Sequence[numpy.ndarray], found: Sequence[numpy.ndarray]
+) -> None:
+    """Write what a function makes of elements, one after the other."""
+    function = _unpacked(program.region) if program.region else None
+    for number in range(len(columns[0])):
+        given = _fed(program, [column[number, ...] for column in columns])
         of: dict[str, Any] = {GIVEN: given}
         arguments = [what if kind == VALUE else given[what] for kind, what in program.inputs]
         of[RESULT] = () if function is None else function(*arguments)
-        for array, (dtype, shape), (kind, what) in zip(
-            found, program.promised, program.outputs, strict=True
-        ):
-            value = to_numpy(what if kind == VALUE else of[kind][what], dtype)
-            if value.shape != shape:
-                raise invalid(
-                    f"a function of elements gave an array of shape {list(value.shape)} where "
-                    f"{list(shape)} was said"
-                )
-            array[number] = value if value.ndim else value[()]
-    return found
+        results = [what if kind == VALUE else of[kind][what] for kind, what in program.outputs]
+        for array, promised, value in zip(found, program.promised, results, strict=True):
+            dtype, shape = promised
+            array[number] = _promised(to_numpy(value, dtype), shape)[()]
+
+
+def _fed(program: ElementProgram, arrays: Sequence[numpy.ndarray]) -> list[numpy.ndarray]:
+    """Return arrays as the function's parameters are."""
+    return [
+        fed_array(array, dtype, name)
+        for array, (dtype, name) in zip(arrays, program.parameters, strict=True)
+    ]
+
+
+def _promised(value: numpy.ndarray, shape: tuple[int, ...]) -> numpy.ndarray:
+    """Return a result that has the shape that was said."""
+    if value.shape != shape:
+        raise invalid(
+            f"a function of elements gave an array of shape {list(value.shape)} where "
+            f"{list(shape)} was said"
+        )
+    return value

@@ -6,7 +6,9 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.data.nodes.elements import Together
 from daskvars.data.nodes.functions import arrays_of
-from daskvars.data.nodes.node import Pass
+from daskvars.data.nodes.node import Pass, read_elements
+from daskvars.data.nodes.together import FunctionTogether
+from daskvars.remote.tasks.element_tasks import mapped_rows
 from tests.ops.each_op import each_op_that
 
 ENTROPY = 5
@@ -14,6 +16,7 @@ RNG = np.random.default_rng(1)
 IMAGES = RNG.integers(0, 255, (70, 8, 6, 3), dtype=np.uint8)
 NUMBERS = RNG.random((70, 4), dtype=np.float32)
 LABELS = RNG.integers(0, 5, 70)
+SPARSE = tf.SparseTensorValue(np.array([[0, 1], [3, 0]]), np.array([1.0, 2.0]), [5, 2])
 TEXTS = np.array([b"a b c", b"b", b"c c a b"] * 20, object)
 
 
@@ -171,6 +174,34 @@ def test_functions_that_only_compute_are_called_for_several(name, calls):
         assert_same(alone, [element for part in found for element in part])
 
 
+def test_workers_call_functions_for_several():
+    made = set()
+    for name, (data, function) in TOGETHER.items():
+        program = data.map(function).node.program(Pass({}, ENTROPY))
+        if program is None:  # shapes that are not known, random numbers
+            continue
+        assert program.is_together == bool(program.region)
+        made.add(name)
+        columns = read_elements(data.node, Pass({}, ENTROPY)).many(100).columns
+        sources = [(None, 1)] * len(columns)
+        several = mapped_rows(1, sources, program, *columns)
+        alone = mapped_rows(1, sources, program._replace(is_together=False), *columns)
+        for one, other in zip(*map(as_columns, (alone, several)), strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+    assert made >= {"parts", "looked up", "raw bytes", "lines", "texts"}
+
+
+def as_columns(found):
+    return found if isinstance(found, tuple) else (found,)
+
+
+def test_workers_say_which_error_an_element_has():
+    texts = np.array([b"1", b"x", b"2"], object)
+    program = of(texts).map(tf.string_to_number).node.program(Pass({}, ENTROPY))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="StringToNumber"):
+        mapped_rows(1, [(None, 1)], program, texts)
+
+
 def test_results_of_different_shapes_come_as_a_list():
     split = of(TEXTS).map(lambda text: tf.string_split([text]).values)
     alone, several = both(split, 9)
@@ -226,6 +257,54 @@ def test_python_is_called_for_one_element_before_the_next_is_made():
     assert order == [(what, number) for number in range(3) for what in "ab"]
 
 
+def sizes_of_calls(data, count, monkeypatch):
+    """Return for how many elements at once functions are called, where so many are taken."""
+    sizes = []
+    call = FunctionTogether.__call__
+
+    def noted(self, elements, numbers):
+        sizes.append(len(numbers))
+        return call(self, elements, numbers)
+
+    monkeypatch.setattr(FunctionTogether, "__call__", noted)
+    assert len(data.node.elements(Pass({}, ENTROPY)).many(count)) == count
+    return sizes
+
+
+def test_functions_before_steps_between_are_called_for_several(monkeypatch):
+    images, numbers = of(IMAGES).map(standardized), of(NUMBERS).map(noisy)
+    zipped = tf.data.Dataset.zip((images, numbers))
+    assert sizes_of_calls(zipped, 40, monkeypatch) == [40, 40]
+    turns = tf.data.Dataset.range(3).interleave(lambda _: of(NUMBERS).map(noisy), 4)
+    assert sizes_of_calls(turns, 40, monkeypatch) == [10] * 6
+    sizes = sizes_of_calls(numbers.repeat().prefetch(64), 400, monkeypatch)
+    assert max(sizes) == 16
+
+
+def test_what_inputs_have_in_common_is_begun_in_the_order_of_elements():
+    with tf.Graph().as_default():
+        tf.set_random_seed(3)
+        data = of(NUMBERS).shuffle(100, seed=1).take(3).repeat()
+        assert_same(*both(tf.data.Dataset.zip((data, data)), 20))
+
+
+def test_python_of_inputs_is_called_for_one_element_before_the_next_is_made():
+    order = []
+
+    def noted(what):
+        def function(x):
+            order.append((what, int(x)))
+            return x
+
+        mapped = tf.data.Dataset.range(3).map(
+            lambda x: tf.py_func(function, [x], tf.int64, stateful=False)
+        )
+        return mapped.interleave(lambda x: tf.data.Dataset.range(x, x + 1), 1)
+
+    tf.data.Dataset.zip((noted("a"), noted("b"))).node.elements(Pass({}, ENTROPY)).many(3)
+    assert order == [(what, number) for number in range(3) for what in "ab"]
+
+
 # -- errors ----------------------------------------------------------------------------------------
 
 
@@ -262,6 +341,15 @@ STEPS = {
     ),
     "zip": lambda data: tf.data.Dataset.zip((data, data.map(lambda x: -x))),
     "zip with fewer": lambda data: tf.data.Dataset.zip((data, data.take(3))),
+    "zip of others": lambda data: tf.data.Dataset.zip((data, {"n": of(NUMBERS).map(noisy)})),
+    "zip of fewer others": lambda data: tf.data.Dataset.zip((of(LABELS).take(3), data.repeat(2))),
+    "zip of sparse ones": lambda data: tf.data.Dataset.zip((data, of(SPARSE), of(IMAGES))),
+    "interleave": lambda data: tf.data.Dataset.range(5).interleave(
+        lambda n: of(np.arange(4.0)).map(lambda x: checked(x + 1.0 - tf.cast(n, tf.float64))), 3, 2
+    ),
+    "flat_map": lambda data: data.flat_map(lambda x: tf.data.Dataset.range(2).map(lambda n: n)),
+    "prefetch": lambda data: data.prefetch(30),
+    "prefetch and shuffle": lambda data: data.repeat(5).prefetch(16).shuffle(7, seed=1),
     "concatenate": lambda data: data.concatenate(data),
     "cache": lambda data: data.cache().repeat(2),
     "shard": lambda data: data.shard(2, 1),
