@@ -50,7 +50,6 @@ from daskvars.execution.engine.values.dask_arrays import array_name, cut_array, 
 from daskvars.execution.engine.values.fetches import as_scalar
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import register_eager
 from daskvars.graph.scopes import stacks as scopes
@@ -58,6 +57,7 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.graph.user_line import user_line
 from daskvars.lowering.rewrites.prune import prune
 from daskvars.ops.array.constant import CONST
+from daskvars.ops.control.subgraphs import has_effect
 from daskvars.ops.protocols.array_protocols import ArrayProtocols
 from daskvars.ops.protocols.dask_collection import DaskCollection
 from daskvars.ops.protocols.operators import identity_hash
@@ -637,17 +637,6 @@ def _fed(leaf: EagerTensor) -> Any:
     if type(found) is ValueOnWorkers:
         return LazyFeed(leaf.name, found.array, leaf.spec.dtype)
     return found
-
-
-def has_effect(op: Operation) -> bool:
-    """Return whether an operation runs even where nobody needs its result."""
-    pattern = op.opdef.pattern
-    if isinstance(pattern, Effect):
-        return pattern.writes
-    if not isinstance(pattern, Opaque):
-        return False
-    subgraphs = op.attrs["branches"] if pattern.branches else ()
-    return not pattern.pure or any(has_effect(o) for b in subgraphs for o in b.get_operations())
 
 
 class _RecordExecutable(Executable):

@@ -14,7 +14,7 @@ import numpy
 
 from daskvars import config
 from daskvars.dtypes import as_dtype, to_numpy
-from daskvars.execution.eager import EAGER_CONTEXT, EagerTensor, computed, evaluated, has_effect
+from daskvars.execution.eager import EAGER_CONTEXT, EagerTensor, computed, evaluated
 from daskvars.execution.engine.plans.exact_keys import exactly
 from daskvars.execution.engine.plans.executables import Executable
 from daskvars.execution.engine.values.checked_feeds import as_array, feed_value
@@ -34,6 +34,7 @@ from daskvars.ops.control.subgraphs import (
     assemble_chunk,
     copy_body,
     draws_inside,
+    effects_in,
     parameter,
     taken_apart,
 )
@@ -180,7 +181,7 @@ class _Trace:
             isinstance(item, SparseTensor | IndexedSlices) for item in nest.flatten(results)
         )
         graph.results = [t for t in nest.flatten(self.structure) if isinstance(t, Tensor)]
-        graph.effects = [op for op in graph.get_operations() if has_effect(op)]
+        graph.effects = effects_in(graph)
         self.captured = [outer for outer in graph.captures if not is_among(outer, self.parameters)]
         inputs = [*self.parameters, *(graph.captures[t] for t in self.captured)]
         self.executable = Executable(

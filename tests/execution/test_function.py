@@ -11,6 +11,7 @@ import pytest
 
 import daskvars as dv
 from daskvars import lowering
+from daskvars.graph import nest
 
 
 def test_counts_traces_by_dtype_shape_and_python_values():
@@ -176,6 +177,41 @@ def test_what_a_branch_assigns_is_assigned_although_its_result_is_not_used(taken
         return v * 1.0
 
     assert float(step(np.float32(2.0 if taken else -2.0))) == (3.0 if taken else 1.0)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda v, add: dv.cond(v[0] > 0.0, lambda: (add(), 1.0)[1], lambda: 0.0),
+        lambda v, add: dv.cond(v[0] < 0.0, lambda: 0.0, lambda: (add(), dv.reduce_sum(v))[1]),
+        lambda v, add: dv.switch_case(dv.constant(1), [lambda: 0.0, lambda: (add(), 1.0)[1]]),
+        lambda v, add: dv.while_loop(
+            lambda i: i < 3, lambda i: (add(), i + 1)[1], [dv.constant(0)]
+        ),
+        lambda v, add: dv.map_fn(
+            lambda x: (add(), x * dv.reduce_sum(v))[1], dv.constant([1.0, 2.0])
+        ),
+        lambda v, add: dv.while_loop(
+            lambda i: i < 2,
+            lambda i: (dv.cond(i > 0, lambda: (add(), 1)[1], lambda: 0), i + 1)[1],
+            [dv.constant(0)],
+        ),
+    ],
+)
+def test_what_a_body_does_is_done_although_nothing_needs_it(body):
+    v = dv.Variable([1.0, 2.0])
+
+    def step():
+        results = body(v, lambda: v.assign_add([10.0, 10.0]))
+        return results, dv.reduce_sum(v) * 1.0
+
+    wanted, after = step(), v.numpy()
+    v.assign([1.0, 2.0])
+    found = dv.function(step)()
+    assert after.tolist() != [1.0, 2.0]
+    assert v.numpy().tolist() == after.tolist()
+    for one, other in zip(nest.flatten(found), nest.flatten(wanted), strict=True):
+        assert np.asarray(one).tolist() == np.asarray(other).tolist()
 
 
 def test_the_gradient_of_a_branch_reaches_the_variables_that_it_reads():

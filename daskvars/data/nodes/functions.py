@@ -37,7 +37,6 @@ from daskvars.data.nodes.together import (
 )
 from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import UnimplementedError
-from daskvars.execution.eager import has_effect
 from daskvars.execution.engine.engine import Engine, random_key
 from daskvars.execution.engine.executors import Binder
 from daskvars.execution.engine.plans.executables import Executable
@@ -51,7 +50,7 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Origin
 from daskvars.lowering.planner.cut_feeds import Machine
 from daskvars.lowering.program import CONSTANT, FEED
-from daskvars.ops.control.subgraphs import PARAMETER, parameter
+from daskvars.ops.control.subgraphs import PARAMETER, effects_in, parameter
 from daskvars.ops.random.distributions import next_stream
 from daskvars.remote.tasks.element_tasks import GIVEN, RESULT, VALUE, ElementProgram, pack_elements
 from daskvars.remote.tasks.feed_tasks import fed_array
@@ -222,7 +221,7 @@ class Traced:
             graph.results = [
                 graph.capture(tensor) if tensor.graph is not graph else tensor for tensor in results
             ]
-        graph.effects = [op for op in graph.get_operations() if has_effect(op)]
+        graph.effects = effects_in(graph)
         for op in graph.get_operations():
             for tensor in op.inputs:
                 if tensor.spec.dtype.is_ref:

@@ -146,6 +146,11 @@ def slices_parts(gradient: Any, x: Tensor) -> SlicesParts:
     return SlicesParts(values, zeros([0], int64))
 
 
+def effects_in(graph: Graph) -> list[Operation]:
+    """Return the operations of a graph that run even where nobody needs their results."""
+    return [op for op in graph.get_operations() if has_effect(op)]
+
+
 # -- tracing ---------------------------------------------------------------------------------------
 
 
@@ -183,6 +188,8 @@ def trace(
 
         structure = nest.map_structure(result, taken_apart(results))
     graph.results = [t for t in nest.flatten(structure) if t is not None]
+    if graph.is_like_eager:
+        graph.effects = effects_in(graph)
     return graph, structure
 
 
@@ -211,6 +218,17 @@ def check_kept(kept: Sequence[int], inputs: Sequence[Tensor], dtypes: Sequence[D
     for place, dtype in zip(kept, dtypes[len(dtypes) - len(kept) :], strict=True):
         if inputs[place].spec.dtype.base_dtype is not dtype.base_dtype:
             raise ValueError(f"attribute 'kept' has {place}, an input that is not {dtype.name}")
+
+
+def has_effect(op: Operation) -> bool:
+    """Return whether an operation runs even where nobody needs its result."""
+    pattern = op.opdef.pattern
+    if isinstance(pattern, Effect):
+        return pattern.writes
+    if not isinstance(pattern, Opaque):
+        return False
+    subgraphs = op.attrs["branches"] if pattern.branches else ()
+    return not pattern.pure or any(has_effect(o) for b in subgraphs for o in b.get_operations())
 
 
 def captures_of(graphs: Sequence[FuncGraph]) -> list[Tensor]:
