@@ -213,6 +213,19 @@ def test_any_tensor_can_be_fed():
         assert session.run(y + 1.0, {y: 10.0}) == 11.0
 
 
+@pytest.mark.parametrize("fed", [0, 1, 2])
+def test_one_of_several_results_can_be_fed(fed):
+    x = tf.placeholder(tf.float32, [6])
+    parts = tf.split(x * 2.0, 3)
+    sums = [tf.reduce_sum(part) for part in parts]
+    with tf.Session() as session:
+        found = session.run([parts, sums], {x: np.arange(6.0), parts[fed]: [7.0, 8.0]})
+    wanted = [[0.0, 2.0], [4.0, 6.0], [8.0, 10.0]]
+    wanted[fed] = [7.0, 8.0]
+    assert [part.tolist() for part in found[0]] == wanted
+    assert found[1] == [sum(part) for part in wanted]
+
+
 def test_of_two_values_for_one_tensor_the_last_is_fed():
     x = tf.placeholder(tf.float32, [], name="x")
     with tf.Session() as session:

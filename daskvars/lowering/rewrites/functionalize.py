@@ -132,8 +132,9 @@ class _Walk:
         """Walk through `ops`, what `prune` returned for `results` and `targets`."""
         needed = _Needed(ops, results, targets)
         for op in ops:
-            if op.outputs and id(op.outputs[0]) in self.values:
-                continue  # fed
+            fed = {id(t): self.values[id(t)] for t in op.outputs if id(t) in self.values}
+            if fed and len(fed) == len(op.outputs):
+                continue
             visible = self._visible_before(op) if self.writes else None
             pattern = op.opdef.pattern
             if isinstance(pattern, Effect) and id(op.inputs[0]) not in self.values:
@@ -146,6 +147,7 @@ class _Walk:
                 self._effect_on_fed(op, pattern)
             elif not _is_handle(op):
                 self._node(op, [self._read(t, visible) for t in op.inputs])
+            self.values.update(fed)
             if visible:
                 self.visible[op] = visible
 
