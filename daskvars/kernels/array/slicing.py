@@ -7,12 +7,14 @@ rules use it too, with None for bounds that are not known yet.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import invalid
 
 Bounds = Sequence[Any]
+Sizes = tuple[int, ...]
 
 
 def slice_bounds(
@@ -133,7 +135,7 @@ def strided_slice(
     **masks: int,
 ) -> Array:
     """Give the part of `x` that `index_key` describes."""
-    return x[checked_key(index_key(begin, end, strides, **masks), x.shape)]
+    return x[_key_in(x.shape, tuple(begin), tuple(end), tuple(strides), **masks)]
 
 
 def strided_slice_grad(
@@ -148,8 +150,15 @@ def strided_slice_grad(
 ) -> Array:
     """Give zeros of `shape` with `dy` in the part that `index_key` describes."""
     out = xp.zeros(tuple(shape), dy.dtype)
-    out[checked_key(index_key(begin, end, strides, **masks), out.shape)] = dy
+    out[_key_in(out.shape, tuple(begin), tuple(end), tuple(strides), **masks)] = dy
     return out
+
+
+@lru_cache(maxsize=1024)  # a program has few of them, and makes them in each step
+def _key_in(
+    shape: Sizes, begin: Sizes, end: Sizes, strides: Sizes, **masks: int
+) -> tuple[Any, ...]:
+    return checked_key(index_key(begin, end, strides, **masks), shape)
 
 
 # -- padding -----------------------------------------------------------------------------------

@@ -63,27 +63,23 @@ def cross_hashed(
     with needing("strings", WHY):
         fingerprint = import_module("farmhash").fingerprint64
 
-    def hashed(items: tuple[Any, ...]) -> int:
-        found = hash_key
-        for item in items:
-            word = fingerprint(item) if isinstance(item, bytes) else item & MASK
-            found = _both(found, word)
-        return found % (num_buckets or LARGEST)
-
-    crossed = [
-        [hashed(items) for items in itertools.product(*row)]
-        for row in zip(*_rows(arrays, forms), strict=True)
-    ]
-    return of_rows(crossed, np.int64)
+    crossed = [list(itertools.product(*row)) for row in zip(*_rows(arrays, forms), strict=True)]
+    all_items = list(itertools.chain.from_iterable(crossed))
+    found: Array = np.full(len(all_items), hash_key & MASK, np.uint64)
+    for column in zip(*all_items, strict=True):
+        words = [fingerprint(each) if isinstance(each, bytes) else each & MASK for each in column]
+        found = _both(found, np.array(words, np.uint64))
+    buckets = iter((found % (num_buckets or LARGEST)).tolist())
+    return of_rows([list(itertools.islice(buckets, len(row))) for row in crossed], np.int64)
 
 
-def _mixed(value: int) -> int:
+def _mixed(value: Array) -> Array:
     return value ^ value >> MURMUR_SHIFT
 
 
-def _both(first: int, second: int) -> int:
-    """Return the fingerprint of two fingerprints, one after the other, as TensorFlow makes it."""
+def _both(first: Array, second: Array) -> Array:
+    """Return the fingerprints of two, one after the other, as TensorFlow makes them: uint64."""
     found = first ^ MURMUR_FACTOR
-    found ^= _mixed(second * MURMUR_FACTOR & MASK) * MURMUR_FACTOR & MASK
-    found = found * MURMUR_FACTOR & MASK
-    return _mixed(_mixed(found) * MURMUR_FACTOR & MASK)
+    found ^= _mixed(second * MURMUR_FACTOR) * MURMUR_FACTOR
+    found *= MURMUR_FACTOR
+    return _mixed(_mixed(found) * MURMUR_FACTOR)
