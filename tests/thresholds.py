@@ -19,6 +19,7 @@ LOWEST = {
     "daskvars.lowering.planner.cut_feeds": {"MIN_CONSTANT_BYTES": 1},
     "daskvars.execution.cluster.runs.sent_feeds": {"SHARED_BYTES": 0, "MAX_GRAPH_BYTES": 1},
     "daskvars.kernels.nn.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1, "SAMPLE_ROWS": 1},
+    "daskvars.kernels.nn.depthwise": {"LONG_RUN": 0},
     "daskvars.kernels.nn.ctc": {"BLOCK_ELEMENTS": 1},
     "daskvars.kernels.image.resizing": {"BLOCK_ELEMENTS": 1},
     "daskvars.kernels.sparse.products": {"BLOCK_ELEMENTS": 1},
