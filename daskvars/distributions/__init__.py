@@ -7,6 +7,7 @@ have shape [*sample shape, *batch shape, *event shape]. Samples are *reparameter
 a differentiable function of the parameters.
 
 Files: ``distribution`` (what all are), ``scalar_distributions`` (one number a draw),
+``contrib_distributions`` (more of them, those of ``tf.contrib``),
 ``vector_distributions`` (classes, counts and vectors), ``relaxed_distributions`` (classes drawn
 smoothly), ``composed_distributions`` (made of others, mixtures above all),
 ``transformed_distribution`` and ``bijectors`` (functions of draws), ``divergence``
@@ -20,6 +21,16 @@ from daskvars.distributions.composed_distributions import (
     MixtureSameFamily,
     MultivariateNormalFullCovariance,
     MultivariateNormalTriL,
+)
+from daskvars.distributions.contrib_distributions import (
+    Binomial,
+    Cauchy,
+    Chi2,
+    Deterministic,
+    Geometric,
+    HalfNormal,
+    InverseGamma,
+    NegativeBinomial,
 )
 from daskvars.distributions.distribution import (
     FULLY_REPARAMETERIZED,
@@ -56,11 +67,12 @@ from daskvars.distributions.vector_distributions import (
 )
 
 __all__ = [
-    "FULLY_REPARAMETERIZED", "NOT_REPARAMETERIZED", "Bernoulli", "Beta", "Categorical", "Dirichlet",
-    "DirichletMultinomial", "Distribution", "ExpRelaxedOneHotCategorical", "Exponential", "Gamma",
-    "Independent", "Laplace", "Logistic", "Mixture", "MixtureSameFamily", "Multinomial",
+    "FULLY_REPARAMETERIZED", "NOT_REPARAMETERIZED", "Bernoulli", "Beta", "Binomial", "Categorical",
+    "Cauchy", "Chi2", "Deterministic", "Dirichlet", "DirichletMultinomial", "Distribution",
+    "ExpRelaxedOneHotCategorical", "Exponential", "Gamma", "Geometric", "HalfNormal", "Independent",
+    "InverseGamma", "Laplace", "Logistic", "Mixture", "MixtureSameFamily", "Multinomial",
     "MultivariateNormalDiag", "MultivariateNormalFullCovariance", "MultivariateNormalTriL",
-    "Normal", "OneHotCategorical", "Poisson", "RegisterKL", "RelaxedBernoulli",
+    "NegativeBinomial", "Normal", "OneHotCategorical", "Poisson", "RegisterKL", "RelaxedBernoulli",
     "RelaxedOneHotCategorical", "ReparameterizationType", "StudentT", "TransformedDistribution",
     "Uniform", "kl_divergence",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from daskvars.distributions.contrib_distributions import HalfNormal
 from daskvars.distributions.kullback_leibler import RegisterKL, kl_divergence
 from daskvars.distributions.scalar_distributions import Bernoulli, Beta, Gamma, Normal, Poisson
 from daskvars.distributions.vector_distributions import (
@@ -27,6 +28,12 @@ def _normal(a: Any, b: Any, name: str | None = None) -> Tensor:
     variance, ratio = b.scale * b.scale, (a.scale * a.scale) / (b.scale * b.scale)
     distance = a.loc - b.loc
     return distance * distance / (2 * variance) + 0.5 * (ratio - 1 - log(ratio))
+
+
+@RegisterKL(HalfNormal, HalfNormal)
+def _half_normal(a: Any, b: Any, name: str | None = None) -> Tensor:
+    variance = b.scale * b.scale
+    return log(b.scale) - log(a.scale) + (a.scale * a.scale - variance) / (2 * variance)
 
 
 @RegisterKL(MultivariateNormalDiag, MultivariateNormalDiag)

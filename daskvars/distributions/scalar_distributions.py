@@ -41,7 +41,8 @@ from daskvars.ops.random.gamma_poisson import random_gamma, random_poisson
 from daskvars.surface.signatures import with_arguments_of_method
 
 
-def _is_between(x: Tensor) -> Tensor:
+def is_between(x: Tensor) -> Tensor:
+    """Return where numbers are probabilities."""
     return logical_and(greater_equal(x, zeros_like(x)), less_equal(x, ones_like(x)))
 
 
@@ -61,7 +62,7 @@ def second(seed: int | None) -> int | None:
     return None if seed is None else seed + 0x5DEECE66
 
 
-class _OfTwo(Distribution):
+class OfTwo(Distribution):
     """A distribution of two parameters that broadcast together."""
 
     _first: Tensor
@@ -75,7 +76,7 @@ class _OfTwo(Distribution):
         return x + zeros_like(self._first) + zeros_like(self._second)
 
 
-class _Placed(_OfTwo):
+class Placed(OfTwo):
     """A distribution that is symmetric about a place, and as wide as a scale says."""
 
     loc: Tensor
@@ -101,7 +102,7 @@ class _Placed(_OfTwo):
         return self._mean()
 
 
-class Normal(_Placed):
+class Normal(Placed):
     """The normal distribution.
 
     Args:
@@ -115,7 +116,7 @@ class Normal(_Placed):
     (0.1995, 0.8413)
     """
 
-    @with_arguments_of_method(_Placed.__init__, name="Normal")
+    @with_arguments_of_method(Placed.__init__, name="Normal")
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
 
@@ -174,7 +175,7 @@ def _log_near(z: Tensor) -> Tensor:
     return where_v2(is_large, log1p(-_ndtr(-large)), log(_ndtr(small)))
 
 
-class Laplace(_Placed):
+class Laplace(Placed):
     """The Laplace distribution, ``exp(-abs(x - loc) / scale) / (2 scale)``.
 
     Args:
@@ -188,7 +189,7 @@ class Laplace(_Placed):
     (0.25, 0.5, 8.0)
     """
 
-    @with_arguments_of_method(_Placed.__init__, name="Laplace")
+    @with_arguments_of_method(Placed.__init__, name="Laplace")
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
 
@@ -226,7 +227,7 @@ class Laplace(_Placed):
         return self._spread(2 * self.scale * self.scale)
 
 
-class Logistic(_Placed):
+class Logistic(Placed):
     """The logistic distribution, whose cdf is a sigmoid.
 
     Args:
@@ -242,7 +243,7 @@ class Logistic(_Placed):
     (0.5, 0.125)
     """
 
-    @with_arguments_of_method(_Placed.__init__, name="Logistic")
+    @with_arguments_of_method(Placed.__init__, name="Logistic")
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
 
@@ -285,7 +286,7 @@ def draws_of_logistic(shape: Tensor, dtype: DType, seed: int | None) -> Tensor:
     return log_odds(random_uniform(shape, least_normal(dtype), 1.0, dtype, seed))
 
 
-class Uniform(_OfTwo):
+class Uniform(OfTwo):
     """The uniform distribution on [low, high).
 
     Args:
@@ -346,7 +347,7 @@ class Uniform(_OfTwo):
         return self.range() * self.range() / 12
 
 
-class Gamma(_OfTwo):
+class Gamma(OfTwo):
     """The gamma distribution.
 
     Args:
@@ -446,7 +447,7 @@ class Exponential(Gamma):
         return zeros_like(self.rate)
 
 
-class Beta(_OfTwo):
+class Beta(OfTwo):
     """The beta distribution, on the numbers from 0 to 1.
 
     Args:
@@ -628,7 +629,7 @@ class Bernoulli(Distribution):
             self.probs = sigmoid(self.logits)
         else:
             (given,) = self._take(probs=probs)
-            self.probs = self._checked(given, _is_between, "probs must be between 0 and 1")
+            self.probs = self._checked(given, is_between, "probs must be between 0 and 1")
             self.logits = log_odds(self.probs)
         self.dtype = as_dtype(dtype)
         self._given["dtype"] = self.dtype

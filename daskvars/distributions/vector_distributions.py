@@ -32,11 +32,13 @@ from daskvars.shapes import TensorShape
 from daskvars.surface.signatures import Argument, Family, with_arguments_of_method
 
 
-def _is_not_negative(x: Tensor) -> Tensor:
+def is_not_negative(x: Tensor) -> Tensor:
+    """Return where numbers are 0 or more."""
     return greater_equal(x, zeros_like(x))
 
 
-def _is_whole(x: Tensor) -> Tensor:
+def is_whole(x: Tensor) -> Tensor:
+    """Return where numbers have no fraction."""
     return equal(x, floor(x))
 
 
@@ -67,8 +69,8 @@ class _OfCounts(Distribution):
 
     def _whole(self, x: Tensor, what: str) -> Tensor:
         """Return numbers that raise if they are no counts, where arguments are checked."""
-        x = self._checked(x, _is_not_negative, f"{what} must be non-negative")
-        return self._checked(x, _is_whole, f"{what} cannot contain fractional components.")
+        x = self._checked(x, is_not_negative, f"{what} must be non-negative")
+        return self._checked(x, is_whole, f"{what} cannot contain fractional components.")
 
     def _counts(self, x: Tensor) -> Tensor:
         """Return counts that raise if there are not as many as draws."""

@@ -57,6 +57,108 @@ def test_poisson_is_scipys(given):
         d.Poisson()
 
 
+SCIPYS = {  # class -> (arguments, SciPy's distribution, values)
+    "Binomial": (
+        {"total_count": [4.0, 7.0], "probs": [0.25, 0.5]},
+        lambda: scipy.stats.binom([4, 7], [0.25, 0.5]),
+        [0.0, 2.0, 4.0],
+    ),
+    "NegativeBinomial": (
+        {"total_count": [2.0, 5.5], "probs": [0.25, 0.5]},
+        lambda: scipy.stats.nbinom([2.0, 5.5], [0.75, 0.5]),
+        [0.0, 2.0, 9.0],
+    ),
+    "Geometric": (
+        {"probs": [0.25, 0.5]},
+        lambda: scipy.stats.geom([0.25, 0.5], loc=-1),
+        [0.0, 2.0, 9.0],
+    ),
+    "Cauchy": (
+        {"loc": [1.0, -2.0], "scale": 0.5},
+        lambda: scipy.stats.cauchy([1.0, -2.0], 0.5),
+        [0.25, -60.0],
+    ),
+    "HalfNormal": (
+        {"scale": [0.5, 2.0]},
+        lambda: scipy.stats.halfnorm(scale=[0.5, 2.0]),
+        [0.25, 3.0, -1.0],
+    ),
+    "InverseGamma": (
+        {"concentration": [0.5, 6.5], "rate": 2.0},
+        lambda: scipy.stats.invgamma([0.5, 6.5], scale=2.0),
+        [0.25, 3.0],
+    ),
+    "Chi2": ({"df": [1.5, 6.0]}, lambda: scipy.stats.chi2([1.5, 6.0]), [0.25, 3.0]),
+}
+
+
+@pytest.mark.parametrize("name", SCIPYS)
+def test_distributions_of_a_number_are_scipys(name):
+    arguments, of_scipy, values = SCIPYS[name]
+    made, wanted = getattr(d, name)(**arguments), of_scipy()
+    assert (made.batch_shape.as_list(), made.event_shape.as_list()) == ([2], [])
+    log_mass = wanted.logpmf if hasattr(wanted, "logpmf") else wanted.logpdf
+    if name in ("Cauchy", "HalfNormal", "InverseGamma", "Chi2"):
+        log_mass = wanted.logpdf
+    for x in np.float32(values):
+        np.testing.assert_allclose(made.log_prob(x).numpy(), log_mass(x), rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(made.prob(x).numpy(), np.exp(log_mass(x)), rtol=2e-5)
+        np.testing.assert_allclose(made.cdf(x).numpy(), wanted.cdf(x), rtol=2e-5, atol=1e-7)
+    mean, variance = (np.where(np.isfinite(v), v, np.nan) for v in (wanted.mean(), wanted.var()))
+    np.testing.assert_allclose(made.mean().numpy(), mean, rtol=1e-5)
+    np.testing.assert_allclose(made.variance().numpy(), variance, rtol=1e-5)
+    if name not in ("Binomial", "NegativeBinomial"):  # as in TensorFlow
+        np.testing.assert_allclose(made.entropy().numpy(), wanted.entropy(), rtol=1e-5)
+    if name in ("Cauchy", "HalfNormal"):
+        np.testing.assert_allclose(made.quantile(0.3).numpy(), wanted.ppf(0.3), rtol=1e-5)
+    if name == "Binomial":
+        with pytest.raises(NotImplementedError, match="sample is not implemented: Binomial"):
+            made.sample(2)
+        return
+    drawn = made.sample([40, 500], seed=1).numpy()
+    assert drawn.shape == (40, 500, 2)
+    for x in np.float32(values):
+        np.testing.assert_allclose((drawn <= x).mean((0, 1)), wanted.cdf(x), atol=0.015)
+    assert made.copy(validate_args=True).sample(3).shape.as_list() == [3, 2]
+
+
+def test_modes_are_tensorflows():
+    for made, wanted in (
+        (d.Binomial([4.0, 7.0], probs=[0.25, 0.5]), [1.0, 4.0]),
+        (d.NegativeBinomial([0.5, 5.5], probs=[0.25, 0.5]), [0.0, 4.0]),
+        (d.Geometric(probs=[0.25]), [0.0]),
+        (d.Cauchy([1.0, 2.0], 3.0), [1.0, 2.0]),
+        (d.HalfNormal([2.0]), [0.0]),
+        (d.InverseGamma([3.0], 2.0), [0.5]),
+        (d.Chi2([6.0]), [4.0]),
+        (d.Deterministic([6.0]), [6.0]),
+    ):
+        np.testing.assert_allclose(made.mode().numpy(), wanted)
+
+
+def test_what_draws_one_number_has_it_and_its_surroundings():
+    made = d.Deterministic([1.0, -2.0], atol=0.5)
+    assert made.sample([3], seed=1).numpy().tolist() == [[1.0, -2.0]] * 3
+    assert made.prob([1.5, -2.75]).numpy().tolist() == [1.0, 0.0]
+    assert made.log_prob([1.5, -2.75]).numpy().tolist() == [0.0, -np.inf]
+    assert made.cdf([0.4, -2.5]).numpy().tolist() == [0.0, 1.0]
+    near = d.Deterministic(100.0, rtol=0.01)
+    assert near.prob([99.5, 98.5]).numpy().tolist() == [1.0, 0.0]
+    assert float(near.variance()) == float(near.entropy()) == 0.0 and float(near.mean()) == 100.0
+
+
+def test_what_is_not_defined_is_nan_or_raises():
+    assert np.isnan(float(d.Cauchy(0.0, 1.0).mean()))
+    with pytest.raises(ValueError, match="`mean` is undefined for Cauchy"):
+        d.Cauchy(0.0, 1.0, allow_nan_stats=False).mean()
+    with pytest.raises(dv.errors.InvalidArgumentError, match="variance undefined"):
+        d.InverseGamma(1.5, 1.0, allow_nan_stats=False).variance().numpy()
+    with pytest.raises(dv.errors.InvalidArgumentError, match="counts are not less than"):
+        d.Binomial(2.0, probs=0.5, validate_args=True).prob(3.0).numpy()
+    divergence = float(d.HalfNormal(1.0).kl_divergence(d.HalfNormal(2.0)))
+    np.testing.assert_allclose(divergence, np.log(2) - 3 / 8, rtol=1e-6)
+
+
 # -- classes ---------------------------------------------------------------------------------------
 
 
