@@ -296,6 +296,25 @@ def test_strings_add():
     assert run(tf.add(tf.constant("a"), "b")) == b"ab"
 
 
+@pytest.mark.parametrize("size", [[], None])
+def test_a_sum_of_strings_goes_on_as_a_tensor(size):
+    """A ufunc gives bytes, no array, where objects have no dimension."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        text = tf.placeholder(tf.string, size)
+        both = text + "b"
+        found = [
+            tf.py_func(lambda x: x + b"c", [both], tf.string),
+            tf.reshape(both, [1]),
+            tf.where(tf.equal(both, "ab"), both, text),
+            tf.string_to_hash_bucket_fast(both, 2**31 - 1),
+            tf.cond(tf.equal(text, "a"), lambda: both + text, lambda: text),
+        ]
+        values = session.run([both, *found], {text: "a"})
+    assert [v.tolist() if isinstance(v, np.ndarray) else v for v in values] == [
+        b"ab", b"abc", [b"ab"], b"ab", 399016389, b"aba"
+    ]  # fmt: skip
+
+
 def test_bincount_of_any_integers_and_exact_weights():
     for dtype in (np.uint8, np.int8, np.int16, np.uint16, np.int32, np.int64):
         counts = run(tf.bincount(np.array([1, 2, 2], dtype)))

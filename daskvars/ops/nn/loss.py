@@ -20,8 +20,9 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import loss as kernels
+from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.constant import zeros_like
-from daskvars.ops.array.reshaping import expand_dims, stop_gradient
+from daskvars.ops.array.reshaping import expand_dims, reshape, stop_gradient
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.math.arithmetic import add, multiply, negative, number, subtract
 from daskvars.ops.math.casting import cast
@@ -116,6 +117,16 @@ CROSS_ENTROPY_BACKPROP = elementwise(
 )
 
 
+def _rows_as_of(logits: Tensor, labels: Any) -> Any:
+    """Return labels arranged as logits: as in TensorFlow, rows of [1, 4, 7] are those of [4, 7]."""
+    wanted, given = logits.spec.shape, labels.spec.shape
+    if not wanted or not given or shapes.compatible(wanted, given):
+        return labels
+    if len(wanted) == len(given) and (len(given) < 3 or wanted[-1] != given[-1]):
+        return labels  # those are of another size
+    return reshape(labels, shape_of(logits))
+
+
 def softmax_cross_entropy_with_logits_v2(
     _sentinel: None = None,
     labels: TensorLike | None = None,
@@ -127,7 +138,8 @@ def softmax_cross_entropy_with_logits_v2(
     """Return the cross entropy between labels and softmax(logits), one number per row.
 
     Args:
-      labels: [..., classes, ...] cast to the dtype of `logits`, each row a distribution.
+      labels: [..., classes, ...] cast to the dtype of `logits`, each row a distribution; as many
+        rows in another arrangement, [1, rows, classes], are taken too.
       logits: [..., classes, ...] floating.
       dim: the old name of `axis`.
       name: name of the operation, by default "softmax_cross_entropy_with_logits".
@@ -156,7 +168,7 @@ def softmax_cross_entropy_with_logits_v2(
             logits, labels = transpose(logits, order), transpose(labels, order)
         elif rank is None and axis != -1:
             raise ValueError(f"axis {axis} of the classes needs the rank of {logits.name!r}")
-        return apply(CROSS_ENTROPY, logits, labels, name=scope)[0]
+        return apply(CROSS_ENTROPY, logits, _rows_as_of(logits, labels), name=scope)[0]
 
 
 def softmax_cross_entropy_with_logits(

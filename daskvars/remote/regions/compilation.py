@@ -340,6 +340,8 @@ def kernel_of(call: Call, xp: Any) -> Callable[..., Any]:
 def _bound(call: Call, xp: Any) -> Callable[..., Any]:
     if isinstance(call.kernel, str):
         function = getattr(xp, call.kernel)
+        if _gives_objects(call):
+            function = partial(_as_array, function)
         return partial(function, **call.attrs) if call.attrs else function
     variants = call.attrs.get("variants")
     if variants is None:
@@ -349,6 +351,15 @@ def _bound(call: Call, xp: Any) -> Callable[..., Any]:
         return function
     kernels = [_with_branches(call.kernel, xp, attrs) for attrs in variants]
     return lambda *args, variant: kernels[variant](*args)
+
+
+def _gives_objects(call: Call) -> bool:
+    return any(dtype is not None and numpy.dtype(dtype).hasobject for dtype in call.dtypes)
+
+
+def _as_array(function: Callable[..., Any], *args: Any, **attrs: Any) -> Any:
+    """Return what a ufunc gives as an array: of objects without a dimension it is one of them."""
+    return numpy.asarray(function(*args, **attrs), object)
 
 
 def _with_branches(kernel: Callable[..., Any], xp: Any, attrs: dict[str, Any]) -> Any:
@@ -365,6 +376,7 @@ def is_ufunc(call: Call, xp: Any) -> bool:
         call.elementwise
         and isinstance(call.kernel, str)
         and not call.attrs
+        and not _gives_objects(call)
         and isinstance(
             getattr(xp, call.kernel, None), (numpy.ufunc, getattr(xp, "ufunc", numpy.ufunc))
         )

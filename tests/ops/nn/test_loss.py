@@ -36,6 +36,23 @@ def test_dense_cross_entropy(function):
     assert_allclose(sequences, wanted.reshape(2, 2), rtol=1e-10)
 
 
+@pytest.mark.parametrize("labels_shape", [(1, 4, 3), (4, 1, 3), (2, 2, 3), (4, 3)])
+@pytest.mark.parametrize("logits_shape", [(4, 3), (2, 2, 3), (1, 4, 3)])
+def test_rows_of_labels_may_be_arranged_otherwise(labels_shape, logits_shape):
+    """As in TensorFlow, which flattens both; the loss is arranged as the logits are."""
+    with dv.Graph().as_default(), dv.Session() as session:
+        labels = tf.placeholder(dv.float64, [None, *labels_shape[1:]])
+        logits = tf.placeholder(dv.float64, [None, *logits_shape[1:]])
+        loss = ops.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
+        fed = {labels: LABELS.reshape(labels_shape), logits: LOGITS.reshape(logits_shape)}
+        found = session.run([loss, *dv.gradients(loss, [labels, logits])], fed)
+    wanted = -(LABELS * log_softmax(LOGITS)).sum(-1)
+    slope = numpy.exp(log_softmax(LOGITS)) - LABELS
+    assert_allclose(found[0], wanted.reshape(logits_shape[:-1]), rtol=1e-10)
+    assert_allclose(found[1], -log_softmax(LOGITS).reshape(labels_shape), rtol=1e-9)
+    assert_allclose(found[2], slope.reshape(logits_shape), rtol=1e-9, atol=1e-12)
+
+
 def test_labels_have_a_gradient_in_v2_only():
     with dv.Graph().as_default(), dv.Session() as session:
         labels, logits = tf.constant(LABELS), tf.constant(LOGITS)
