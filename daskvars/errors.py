@@ -318,6 +318,8 @@ def did_you_mean(name: str, candidates: Collection[str]) -> str:
     >>> did_you_mean("chunk_byte", ["chunk_bytes", "scratch"])
     " (did you mean 'chunk_bytes'?)"
     """
+    if name.startswith("__"):  # Python's own: each import from a module asks it for `__path__`
+        return ""
     close = near_matches(name, candidates)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 

@@ -141,3 +141,4 @@ def test_restore_of_many_names_stays_quick():
 def test_near_matches():
     assert errors.near_matches("kernel", ["kernel", "kernels", "bias"]) == ["kernels"]
     assert errors.did_you_mean("zzz", ["kernel"]) == ""
+    assert errors.did_you_mean("__path__", ["__paths__"]) == "", "imports ask for it all the time"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+import scipy  # its linalg is imported where it is used, as in `products`
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy
-import scipy.optimize
+import scipy  # its optimize takes 0.1 s to import: it is imported where it is used
 from numpy.typing import NDArray
 
 from daskvars.backpropagation import gradients
