@@ -24,6 +24,10 @@ MEMORY, ROOM_BYTES = "/dev/shm", 4 << 30
 if os.path.isdir(MEMORY) and shutil.disk_usage(MEMORY).free > ROOM_BYTES:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 
+# Threads of OpenBLAS wait asleep. Of themselves they ask over and over for 50 ms after each product
+# that two of them made, in each process: cores that other tests have work for.
+os.environ["OPENBLAS_THREAD_TIMEOUT"] = "4"  # 2**4 cycles, the least there is
+
 # By how many objects there are more when the garbage collector looks for some that are gone. Tests
 # make graphs and drop them: with Python's 700 it goes in vain through those that are being made.
 YOUNG = 10_000

@@ -28,6 +28,9 @@ OF_ALL_PROCESSES = {
     # is a tenth of a core.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
+    # And each ten times whether its memory is full, and twice what else it uses: a fortieth.
+    "distributed.worker.memory.monitor-interval": "1s",  # not in `execution/cluster/test_memory.py`
+    "distributed.admin.system-monitor.interval": "2s",
 }
 dask.config.set(OF_ALL_PROCESSES)
 os.environ.update(

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import time
 
+import dask
 import numpy as np
 import psutil
 import pytest
@@ -28,8 +29,9 @@ SIZE = 5_000_000  # of float32: 20 MB
 
 @contextlib.contextmanager
 def workers_of(memory, count=1):
-    """A client of workers of so much memory, each a process with a nanny."""
+    """A client of workers of so much memory, each a process with a nanny, that look after it."""
     with (
+        dask.config.set({"distributed.worker.memory.monitor-interval": "100ms"}),  # Dask's own
         clusters.running(count, memory_limit=memory) as client,
         client.as_current(),
         dv.Graph().as_default(),
