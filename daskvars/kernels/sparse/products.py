@@ -14,7 +14,7 @@ import scipy.sparse
 
 from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule
 from daskvars.errors import invalid
-from daskvars.kernels.gather_scatter.rows import device_sums
+from daskvars.kernels.gather_scatter.rows import FEW_ELEMENTS, apply_rows, device_sums
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import total
 from daskvars.shapes import in_brackets
@@ -87,6 +87,11 @@ def _added_up(
         return xp.zeros((count, b.shape[1]), b.dtype)
     if xp is not np:
         return device_sums(xp, out, into, values, b, count)
+    if len(values) * b.shape[1] < FEW_ELEMENTS and b.dtype.kind != "c":
+        # Making a matrix of SciPy's takes longer (m: 60 us; 480 elements 8, 3200 24).
+        sums = xp.zeros((count, b.shape[1]), b.dtype)
+        apply_rows(xp, "add", sums, out, b.take(into, axis=0) * values[:, None])
+        return sums
     return scipy.sparse.coo_array((values, (out, into)), (count, len(b))) @ b
 
 
