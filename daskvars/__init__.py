@@ -58,8 +58,7 @@ from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 
 from daskvars.remote.main_guard import refuse_clusters_of_imports as _refuse_clusters_of_imports
-from daskvars.surface.loading import importing as _importing
-from daskvars.surface.loading import load_with as _load_with
+from daskvars.surface.loading import importing as _importing, load_with as _load_with
 
 __version__ = "0.1.0"
 

@@ -32,8 +32,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.ops.array.constant import ones_like, size, zeros_like
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import ones_like, shape as shape_of, size, zeros_like
 from daskvars.ops.array.joining import concat, stack, unstack
 from daskvars.ops.array.ranges import range as range_
 from daskvars.ops.array.reshaping import reshape

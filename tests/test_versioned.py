@@ -5,8 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from dask.sizeof import sizeof
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daskvars.versioned import Versioned, changed
 

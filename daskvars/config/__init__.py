@@ -19,8 +19,5 @@ them, ``chunk-bytes: 128 MiB`` and ``seal-every-s: 5 minutes``. What stands ther
 is in ``settings``.
 """
 
-from daskvars.config.defaults import CONSISTENCIES as CONSISTENCIES
-from daskvars.config.defaults import Config as Config
-from daskvars.config.settings import get as get
-from daskvars.config.settings import set as set
-from daskvars.config.settings import thread_count as thread_count
+from daskvars.config.defaults import CONSISTENCIES as CONSISTENCIES, Config as Config
+from daskvars.config.settings import get as get, set as set, thread_count as thread_count

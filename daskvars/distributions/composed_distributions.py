@@ -19,8 +19,7 @@ from daskvars.ops.array.reshaping import expand_dims
 from daskvars.ops.linalg.decompositions import cholesky, matrix_triangular_solve
 from daskvars.ops.linalg.matrix_parts import matrix_band_part, matrix_diag_part
 from daskvars.ops.linalg.products import matmul
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import square
+from daskvars.ops.math.arithmetic import abs as absolute, square
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.reduce import reduce_logsumexp, reduce_sum
 from daskvars.ops.math.transcendental import log

@@ -25,8 +25,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import ones_like, zeros_like
 from daskvars.ops.array.repeating import broadcast_to
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import floor, maximum, square
+from daskvars.ops.math.arithmetic import abs as absolute, floor, maximum, square
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import (
     greater,

@@ -11,8 +11,7 @@ from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import constant, zeros_like
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import constant, shape as shape_of, zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.control.dependencies import Assert, with_dependencies

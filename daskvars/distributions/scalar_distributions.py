@@ -10,8 +10,7 @@ from daskvars.dtypes import DType, DTypeLike, as_dtype, float64, int32
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import ones_like, zeros_like
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import floor, maximum, minimum, sign
+from daskvars.ops.math.arithmetic import abs as absolute, floor, maximum, minimum, sign
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import (
     greater,

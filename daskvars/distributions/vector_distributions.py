@@ -10,16 +10,14 @@ from daskvars.dtypes import DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import ones_like, size_along, zeros_like
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import ones_like, shape as shape_of, size_along, zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.ranges import range
 from daskvars.ops.array.reshaping import expand_dims, reshape
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.linalg.matrix_parts import matrix_diag, matrix_set_diag
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import floor
+from daskvars.ops.math.arithmetic import abs as absolute, floor
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater, greater_equal, less, logical_and, where_v2
 from daskvars.ops.math.reduce import argmax, reduce_all, reduce_max, reduce_prod, reduce_sum

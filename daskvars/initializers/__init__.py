@@ -1,57 +1,51 @@
 """Initializers of variables, the names of ``tf.initializers``, and the classes that they are."""
 
-from daskvars.variables.collections import global_variables_initializer as global_variables
-from daskvars.variables.collections import local_variables_initializer as local_variables
-from daskvars.variables.collections import variables_initializer as variables
+from daskvars.variables.collections import (
+    global_variables_initializer as global_variables,
+    local_variables_initializer as local_variables,
+    variables_initializer as variables,
+)
 from daskvars.variables.convolution_initializers import (
     ConvolutionDeltaOrthogonal,
-    ConvolutionOrthogonal1D,
-    ConvolutionOrthogonal2D,
-    ConvolutionOrthogonal3D,
-)
-from daskvars.variables.convolution_initializers import (
     ConvolutionDeltaOrthogonal as convolutional_delta_orthogonal,
-)
-from daskvars.variables.convolution_initializers import (
+    ConvolutionOrthogonal1D,
     ConvolutionOrthogonal1D as convolutional_orthogonal_1d,
-)
-from daskvars.variables.convolution_initializers import (
+    ConvolutionOrthogonal2D,
     ConvolutionOrthogonal2D as convolutional_orthogonal_2d,
-)
-from daskvars.variables.convolution_initializers import (
+    ConvolutionOrthogonal3D,
     ConvolutionOrthogonal3D as convolutional_orthogonal_3d,
 )
 from daskvars.variables.initializers import (
     Constant,
+    Constant as constant,
     GlorotNormal,
+    GlorotNormal as glorot_normal,
     GlorotUniform,
+    GlorotUniform as glorot_uniform,
     Identity,
+    Identity as identity,
     Initializer,
     Ones,
+    Ones as ones,
     Orthogonal,
+    Orthogonal as orthogonal,
     RandomNormal,
+    RandomNormal as random_normal,
     RandomUniform,
+    RandomUniform as random_uniform,
     TruncatedNormal,
+    TruncatedNormal as truncated_normal,
     UniformUnitScaling,
+    UniformUnitScaling as uniform_unit_scaling,
     VarianceScaling,
+    VarianceScaling as variance_scaling,
     Zeros,
+    Zeros as zeros,
     he_normal,
     he_uniform,
     lecun_normal,
     lecun_uniform,
 )
-from daskvars.variables.initializers import Constant as constant
-from daskvars.variables.initializers import GlorotNormal as glorot_normal
-from daskvars.variables.initializers import GlorotUniform as glorot_uniform
-from daskvars.variables.initializers import Identity as identity
-from daskvars.variables.initializers import Ones as ones
-from daskvars.variables.initializers import Orthogonal as orthogonal
-from daskvars.variables.initializers import RandomNormal as random_normal
-from daskvars.variables.initializers import RandomUniform as random_uniform
-from daskvars.variables.initializers import TruncatedNormal as truncated_normal
-from daskvars.variables.initializers import UniformUnitScaling as uniform_unit_scaling
-from daskvars.variables.initializers import VarianceScaling as variance_scaling
-from daskvars.variables.initializers import Zeros as zeros
 
 __all__ = [
     "Constant", "ConvolutionDeltaOrthogonal", "ConvolutionOrthogonal1D", "ConvolutionOrthogonal2D",

@@ -19,8 +19,7 @@ from daskvars.ops.math.clip import clip_by_value
 from daskvars.ops.math.comparison import greater_equal
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.math.transcendental import sqrt
-from daskvars.ops.nn import activation as nn_activation
-from daskvars.ops.nn import softmax as nn_softmax
+from daskvars.ops.nn import activation as nn_activation, softmax as nn_softmax
 from daskvars.variables import initializers
 
 # A function of a tensor, or its name.

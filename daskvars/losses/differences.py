@@ -13,8 +13,8 @@ from daskvars.losses.reduction import add_loss, present
 from daskvars.ops.array.constant import rank
 from daskvars.ops.array.ranges import range as indices
 from daskvars.ops.control.dependencies import control_dependencies
-from daskvars.ops.math.arithmetic import abs as absolute
 from daskvars.ops.math.arithmetic import (
+    abs as absolute,
     add,
     maximum,
     minimum,

@@ -9,8 +9,7 @@ from daskvars import dtypes
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.metrics.metric import Pair, metric, ratio
 from daskvars.metrics.thresholds import Counts, counts_at
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import add, maximum, minimum, multiply, subtract
+from daskvars.ops.math.arithmetic import abs as absolute, add, maximum, minimum, multiply, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater, logical_and, where_v2
 from daskvars.ops.math.division import div

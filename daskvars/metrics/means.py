@@ -21,8 +21,13 @@ from daskvars.metrics.metric import (
 )
 from daskvars.ops.array.constant import ones_like, size
 from daskvars.ops.control.dependencies import control_dependencies
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import multiply, number, squared_difference, subtract
+from daskvars.ops.math.arithmetic import (
+    abs as absolute,
+    multiply,
+    number,
+    squared_difference,
+    subtract,
+)
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, less, where_v2
 from daskvars.ops.math.division import realdiv

@@ -29,21 +29,29 @@ from functools import partial, wraps
 from typing import Any, ClassVar, TypeVar
 
 from dask._expr import Expr
-from dask._task_spec import DataNode as DataNode
-from dask._task_spec import Task, convert_legacy_graph
-from dask._task_spec import TaskRef as TaskRef
+from dask._task_spec import DataNode as DataNode, Task, TaskRef as TaskRef, convert_legacy_graph
 from dask.sizeof import sizeof
-from distributed import Client, Future, Scheduler, Status, Worker, WorkerPlugin, get_worker
-from distributed import Reschedule as Reschedule
+from distributed import (
+    Client,
+    Future,
+    Reschedule as Reschedule,
+    Scheduler,
+    Status,
+    Worker,
+    WorkerPlugin,
+    get_worker,
+)
 from distributed.client import _current_client, _get_global_client, _global_clients
 from distributed.metrics import context_meter
 from distributed.protocol import pickle, to_serialize
-from distributed.scheduler import KilledWorker as KilledWorker
-from distributed.scheduler import NoValidWorkerError
+from distributed.scheduler import KilledWorker as KilledWorker, NoValidWorkerError
 from distributed.spans import Span, SpansSchedulerExtension, SpansWorkerExtension
 from distributed.worker import thread_state
-from distributed.worker_state_machine import GatherDepSuccessEvent, RemoveReplicasEvent
-from distributed.worker_state_machine import TaskState as WorkerTask
+from distributed.worker_state_machine import (
+    GatherDepSuccessEvent,
+    RemoveReplicasEvent,
+    TaskState as WorkerTask,
+)
 
 logger = logging.getLogger("daskvars")
 T = TypeVar("T")

@@ -18,8 +18,7 @@ from daskvars.layers.recurrent.batch_and_time import (
     state_value,
 )
 from daskvars.layers.recurrent.cell import batch_zeros, check_is_cell
-from daskvars.ops.array.constant import constant, zeros
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import constant, shape as shape_of, zeros
 from daskvars.ops.array.joining import concat
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.control.while_loop import while_loop

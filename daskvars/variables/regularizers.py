@@ -14,8 +14,7 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant as constants
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import add_n, multiply, square
+from daskvars.ops.math.arithmetic import abs as absolute, add_n, multiply, square
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.surface.signatures import with_arguments_of
 from daskvars.variables.colocation import owner

@@ -8,10 +8,8 @@ import shutil
 import numpy as np
 import pytest
 import zarr
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from zarr.storage import LocalStore, StorePath
-from zarr.storage import MemoryStore as ZarrMemoryStore
+from hypothesis import HealthCheck, given, settings, strategies as st
+from zarr.storage import LocalStore, MemoryStore as ZarrMemoryStore, StorePath
 
 from daskvars.dtypes import as_dtype
 from daskvars.errors import CorruptChunkError, NotFoundError, RestoreError, StoreError

@@ -12,8 +12,7 @@ import numpy
 
 from daskvars.data.arguments import as_compression, path_text
 from daskvars.data.dataset import Dataset, TextLineDataset, TFRecordDataset, file_names
-from daskvars.data.experimental.transformations import Transformation
-from daskvars.data.experimental.transformations import ignore_errors as ignoring
+from daskvars.data.experimental.transformations import Transformation, ignore_errors as ignoring
 from daskvars.data.nodes.mapping import AUTOTUNE
 from daskvars.data.records.tfrecords import compression_of
 from daskvars.dtypes import DType, float32, float64, int32, int64, string

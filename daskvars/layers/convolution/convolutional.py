@@ -23,8 +23,10 @@ from daskvars.layers.input_spec import InputSpec
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.nn.bias import bias_add
 from daskvars.ops.nn.convolution.composed import convolution
-from daskvars.ops.nn.convolution.functions import conv2d_transpose as conv2d_transpose_op
-from daskvars.ops.nn.convolution.functions import conv3d_transpose as conv3d_transpose_op
+from daskvars.ops.nn.convolution.functions import (
+    conv2d_transpose as conv2d_transpose_op,
+    conv3d_transpose as conv3d_transpose_op,
+)
 from daskvars.shapes import ShapeLike, TensorShape
 
 

@@ -12,8 +12,7 @@ from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.normalization.moving_moments import Renormalization, moved
 from daskvars.layers.training_phase import chosen, known_phase
-from daskvars.ops.array.constant import ones, ones_like, zeros, zeros_like
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import ones, ones_like, shape as shape_of, zeros, zeros_like
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.math.arithmetic import add, multiply
 from daskvars.ops.math.moments import moments

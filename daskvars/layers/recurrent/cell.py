@@ -11,8 +11,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph, name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
-from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import zeros
+from daskvars.ops.array.constant import shape as shape_of, zeros
 from daskvars.shapes import ShapeLike, as_tuple, is_known, show
 from daskvars.surface.required import required
 from daskvars.variables.partitions.partitioned_variable import parts_of

@@ -22,8 +22,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.control.dependencies import Assert, no_op
 from daskvars.ops.math import comparison
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import add, multiply, number, subtract
+from daskvars.ops.math.arithmetic import abs as absolute, add, multiply, number, subtract
 from daskvars.ops.math.reduce import reduce_all
 from daskvars.ops.rules.families import same_dtype
 from daskvars.surface.signatures import Argument, Family

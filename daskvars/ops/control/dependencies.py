@@ -16,8 +16,7 @@ from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.scopes.context import device
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.control import checks as check_kernels
-from daskvars.kernels.control import flow as control_kernels
+from daskvars.kernels.control import checks as check_kernels, flow as control_kernels
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.rules.shapes import like_first
 from daskvars.surface.accepted import accepts

@@ -26,9 +26,7 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.gather_scatter import gather as kernels
-from daskvars.kernels.gather_scatter import row_shards
-from daskvars.kernels.gather_scatter import segments as segment
+from daskvars.kernels.gather_scatter import gather as kernels, row_shards, segments as segment
 from daskvars.ops.array import constant
 from daskvars.ops.array.joining import check_axis, concat, single_axis
 from daskvars.ops.array.reshaping import reshape

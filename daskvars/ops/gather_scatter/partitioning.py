@@ -15,8 +15,7 @@ from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.gather_scatter import gather as kernels
-from daskvars.kernels.gather_scatter import partitioning
+from daskvars.kernels.gather_scatter import gather as kernels, partitioning
 from daskvars.ops.gather_scatter.gather import gather
 
 # -- unique ------------------------------------------------------------------------------------

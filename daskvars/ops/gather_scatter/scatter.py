@@ -19,9 +19,7 @@ from daskvars.graph.definitions.patterns import (
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike
-from daskvars.kernels.gather_scatter import gather as kernels
-from daskvars.kernels.gather_scatter import part_writes
-from daskvars.kernels.gather_scatter import segments as segment
+from daskvars.kernels.gather_scatter import gather as kernels, part_writes, segments as segment
 from daskvars.ops.array import constant
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.math.arithmetic import negative

@@ -13,8 +13,7 @@ from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.gather_scatter import gather as gather_kernels
-from daskvars.kernels.gather_scatter import segments as segment
+from daskvars.kernels.gather_scatter import gather as gather_kernels, segments as segment
 from daskvars.ops.array import constant
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape

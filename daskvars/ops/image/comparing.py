@@ -14,8 +14,7 @@ from daskvars.dtypes import float32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import constant, size_along
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import constant, shape as shape_of, size_along
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.padding import pad
 from daskvars.ops.array.repeating import tile

@@ -20,8 +20,7 @@ from daskvars.ops.linalg.decompositions import (
     matrix_solve,
     matrix_triangular_solve,
 )
-from daskvars.ops.linalg.matrix_forms import adjoint as adjoint_of
-from daskvars.ops.linalg.matrix_forms import slogdet
+from daskvars.ops.linalg.matrix_forms import adjoint as adjoint_of, slogdet
 from daskvars.ops.linalg.matrix_parts import (
     matrix_band_part,
     matrix_diag,
@@ -29,8 +28,7 @@ from daskvars.ops.linalg.matrix_parts import (
     matrix_set_diag,
 )
 from daskvars.ops.linalg.products import matmul
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import add, multiply
+from daskvars.ops.math.arithmetic import abs as absolute, add, multiply
 from daskvars.ops.math.casting import conj
 from daskvars.ops.math.division import realdiv
 from daskvars.ops.math.reduce import reduce_prod, reduce_sum

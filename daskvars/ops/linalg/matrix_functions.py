@@ -20,8 +20,7 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import matrix_functions as kernels
-from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import size_along, zeros_like
+from daskvars.ops.array.constant import shape as shape_of, size_along, zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.ranges import eye

@@ -20,8 +20,7 @@ from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.linalg import matrix_parts as matrices
-from daskvars.kernels.linalg import products as kernels
+from daskvars.kernels.linalg import matrix_parts as matrices, products as kernels
 from daskvars.ops.array import constant, ranges
 from daskvars.ops.array.broadcasting import broadcast_gradients, may_broadcast, sum_to_shape
 from daskvars.ops.array.joining import concat, stack

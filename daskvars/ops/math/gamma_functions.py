@@ -7,8 +7,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.math import special
-from daskvars.kernels.math import without_ufunc as kernels
+from daskvars.kernels.math import special, without_ufunc as kernels
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.math import comparison
 from daskvars.ops.math.arithmetic import add, multiply, negative, number, subtract

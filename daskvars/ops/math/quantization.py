@@ -16,8 +16,15 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.reshaping import identity
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import floor, maximum, minimum, multiply, round, sign
+from daskvars.ops.math.arithmetic import (
+    abs as absolute,
+    floor,
+    maximum,
+    minimum,
+    multiply,
+    round,
+    sign,
+)
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, where_v2
 from daskvars.ops.math.division import realdiv

@@ -10,8 +10,7 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.math import nonlinearities, special
-from daskvars.kernels.math import without_ufunc as kernels
+from daskvars.kernels.math import nonlinearities, special, without_ufunc as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.math import casting, comparison

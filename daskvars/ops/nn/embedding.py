@@ -8,9 +8,7 @@ from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import constant
-from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import size as size_of
+from daskvars.ops.array.constant import constant, shape as shape_of, size as size_of
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.ranges import range as number_range
 from daskvars.ops.array.reshaping import reshape

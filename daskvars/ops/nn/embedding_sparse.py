@@ -22,8 +22,7 @@ from daskvars.ops.math.reduce import reduce_prod
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.ops.sparse import arranging
-from daskvars.ops.sparse.indices import SparseLike, as_sparse, parts
-from daskvars.ops.sparse.indices import reshape as sparse_reshape
+from daskvars.ops.sparse.indices import SparseLike, as_sparse, parts, reshape as sparse_reshape
 
 COMBINERS = ("mean", "sqrtn", "sum")
 

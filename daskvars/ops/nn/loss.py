@@ -20,8 +20,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import loss as kernels
-from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import zeros_like
+from daskvars.ops.array.constant import shape as shape_of, zeros_like
 from daskvars.ops.array.reshaping import expand_dims, reshape, stop_gradient
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.math.arithmetic import add, multiply, negative, number, subtract

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from daskvars import shapes
-from daskvars.dtypes import bool as bool_
-from daskvars.dtypes import int32
+from daskvars.dtypes import bool as bool_, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction

@@ -31,9 +31,7 @@ from daskvars.graph.tensor import Tensor, TensorLike, is_tensor_like
 from daskvars.ops.array import constant, joining, rearranging, repeating, reshaping, transposing
 from daskvars.ops.gather_scatter import searching, sorting, spreading
 from daskvars.ops.gather_scatter.gather import gather
-from daskvars.ops.linalg import decompositions, norms
-from daskvars.ops.linalg import einsum as contractions
-from daskvars.ops.linalg import products as linalg
+from daskvars.ops.linalg import decompositions, einsum as contractions, norms, products as linalg
 from daskvars.ops.math import (
     arithmetic,
     bitwise,

@@ -17,8 +17,7 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.signal import frames as kernels
-from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import size_along
+from daskvars.ops.array.constant import shape as shape_of, size_along
 from daskvars.ops.array.padding import pad
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.array.transposing import transpose

@@ -16,8 +16,7 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.signal import spectra as kernels
-from daskvars.ops.array.constant import constant, fill
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import constant, fill, shape as shape_of
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.padding import pad
 from daskvars.ops.array.ranges import range as range_of

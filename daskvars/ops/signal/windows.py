@@ -11,8 +11,7 @@ from daskvars.dtypes import DType, DTypeLike, as_dtype, float32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import constant, ones
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import constant, ones, shape as shape_of
 from daskvars.ops.array.ranges import range as range_of
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.math.arithmetic import multiply

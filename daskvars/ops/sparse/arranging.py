@@ -13,11 +13,9 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant, ranges
-from daskvars.ops.array.joining import concat as dense_concat
-from daskvars.ops.array.joining import stack
+from daskvars.ops.array.joining import concat as dense_concat, stack
 from daskvars.ops.array.repeating import broadcast_to
-from daskvars.ops.array.reshaping import ensure_shape
-from daskvars.ops.array.reshaping import reshape as dense_reshape
+from daskvars.ops.array.reshaping import ensure_shape, reshape as dense_reshape
 from daskvars.ops.array.slicing import size_along
 from daskvars.ops.checks.assertions import assert_equal, assert_less_equal
 from daskvars.ops.control.dependencies import Assert, control_dependencies

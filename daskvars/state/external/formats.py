@@ -18,15 +18,14 @@ import numpy as np
 
 from daskvars.errors import OpError, invalid
 from daskvars.state.external.numpy_files import open_npz, write_npz
-from daskvars.state.external.safetensors_files import DTYPES as SAFETENSORS_DTYPES
 from daskvars.state.external.safetensors_files import (
+    DTYPES as SAFETENSORS_DTYPES,
     check_installed,
     open_safetensors,
     write_safetensors,
 )
 from daskvars.state.external.tensorflow.reading import open_tensorflow
-from daskvars.state.external.tensorflow.writing import DTYPES as TENSORFLOW_DTYPES
-from daskvars.state.external.tensorflow.writing import write_tensorflow
+from daskvars.state.external.tensorflow.writing import DTYPES as TENSORFLOW_DTYPES, write_tensorflow
 from daskvars.state.failures import not_found, store_failure
 from daskvars.state.format.assembly import Load
 from daskvars.state.format.encoding import AS_NAMED

@@ -87,8 +87,13 @@ from daskvars.state.stores.objects import (
     in_parallel,
     join,
 )
-from daskvars.state.stores.root import ATTRIBUTE as ROOT_ATTRIBUTE
-from daskvars.state.stores.root import MAX_LOOKS, is_of_zarr_2, read_root, write_root
+from daskvars.state.stores.root import (
+    ATTRIBUTE as ROOT_ATTRIBUTE,
+    MAX_LOOKS,
+    is_of_zarr_2,
+    read_root,
+    write_root,
+)
 from daskvars.state.stores.store import Store, Writer, check_base
 
 SNAPSHOT = re.compile(r"v(\d{1,18})")

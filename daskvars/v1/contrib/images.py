@@ -24,8 +24,7 @@ from daskvars.ops.array.reshaping import expand_dims, reshape
 from daskvars.ops.array.slicing import size_along
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.linalg.products import matmul
-from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import floor, sign
+from daskvars.ops.math.arithmetic import abs as absolute, floor, sign
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.clip import clip_by_value
 from daskvars.ops.math.comparison import equal, logical_and, where_v2

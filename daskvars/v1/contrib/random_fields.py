@@ -20,8 +20,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.recurrent.rnn import dynamic_rnn
 from daskvars.layers.recurrent.rnn_cell import RNNCell
-from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import zeros_like
+from daskvars.ops.array.constant import shape as shape_of, zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.ranges import sequence_mask
 from daskvars.ops.array.rearranging import reverse_sequence

@@ -62,8 +62,7 @@ from daskvars.v1.contrib import (
     texts,
     transformations,
 )
-from daskvars.v1.contrib.nets import inception, residual
-from daskvars.v1.contrib.nets import plain as plain_nets
+from daskvars.v1.contrib.nets import inception, plain as plain_nets, residual
 from daskvars.v1.contrib.networks import (
     attention_cell,
     collected,
@@ -96,13 +95,15 @@ from daskvars.v1.contrib.trainings import (
     slim_queues,
     training_steps,
 )
-from daskvars.v1.estimator import early_stopping
-from daskvars.v1.estimator import tpu as tpu_estimators
+from daskvars.v1.estimator import early_stopping, tpu as tpu_estimators
 from daskvars.v1.estimator.specs import ModeKeys
 from daskvars.v1.graphs import tensor_protos, tensor_spec
-from daskvars.v1.lookup import buckets, vocabularies
-from daskvars.v1.lookup import initializers as table_initializers
-from daskvars.v1.lookup import tables as lookup_tables
+from daskvars.v1.lookup import (
+    buckets,
+    initializers as table_initializers,
+    tables as lookup_tables,
+    vocabularies,
+)
 from daskvars.v1.names import tpu
 from daskvars.v1.queues import buckets as queue_buckets
 from daskvars.v1.queues.staging import StagingArea

@@ -14,8 +14,7 @@ from daskvars.layers.dense import dense
 from daskvars.layers.dropout import dropout as dropped_out
 from daskvars.layers.normalization.batch_normalization import batch_normalization
 from daskvars.losses.reduction import Reduction
-from daskvars.ops.array.constant import ones
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import ones, shape as shape_of
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.control.dependencies import control_dependencies, group

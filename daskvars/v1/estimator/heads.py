@@ -14,8 +14,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.losses.classification import sigmoid_cross_entropy, sparse_softmax_cross_entropy
 from daskvars.losses.differences import mean_squared_error
 from daskvars.losses.reduction import Reduction, compute_weighted_loss
-from daskvars.ops.array.constant import constant
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import constant, shape as shape_of
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.repeating import tile
 from daskvars.ops.array.reshaping import expand_dims, identity, reshape

@@ -14,8 +14,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
-from daskvars.ops.sparse.arranging import merge
-from daskvars.ops.sparse.arranging import slice as slice_sparse
+from daskvars.ops.sparse.arranging import merge, slice as slice_sparse
 from daskvars.ops.sparse.dense import to_dense
 from daskvars.shapes import TensorShape
 from daskvars.surface.signatures import with_arguments_of

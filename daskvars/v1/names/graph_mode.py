@@ -51,8 +51,8 @@ from daskvars.v1.contrib import tables
 from daskvars.v1.graphs import graph_util, tensor_protos, tensor_spec
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
-from daskvars.v1.names import dtypes as dtype_names
 from daskvars.v1.names import (
+    dtypes as dtype_names,
     io,
     manip,
     not_here,

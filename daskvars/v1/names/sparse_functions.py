@@ -10,33 +10,45 @@ from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import TensorLike
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.gather_scatter.searching import setdiff1d
-from daskvars.ops.sparse.arithmetic import add as sparse_add
-from daskvars.ops.sparse.arithmetic import maximum as sparse_maximum
-from daskvars.ops.sparse.arithmetic import minimum as sparse_minimum
-from daskvars.ops.sparse.arithmetic import reduce_max as sparse_reduce_max
-from daskvars.ops.sparse.arithmetic import reduce_max_sparse as sparse_reduce_max_sparse
-from daskvars.ops.sparse.arithmetic import reduce_sum as sparse_reduce_sum
-from daskvars.ops.sparse.arithmetic import reduce_sum_sparse as sparse_reduce_sum_sparse
-from daskvars.ops.sparse.arithmetic import softmax as sparse_softmax
-from daskvars.ops.sparse.arranging import concat as sparse_concat
-from daskvars.ops.sparse.arranging import fill_empty_rows as sparse_fill_empty_rows
-from daskvars.ops.sparse.arranging import merge as sparse_merge
-from daskvars.ops.sparse.arranging import reset_shape as sparse_reset_shape
-from daskvars.ops.sparse.arranging import retain as sparse_retain
-from daskvars.ops.sparse.arranging import slice as sparse_slice
-from daskvars.ops.sparse.arranging import split as _split
-from daskvars.ops.sparse.arranging import transpose as sparse_transpose
-from daskvars.ops.sparse.dense import placeholder as sparse_placeholder
-from daskvars.ops.sparse.dense import to_dense as sparse_tensor_to_dense
-from daskvars.ops.sparse.dense import to_indicator as sparse_to_indicator
-from daskvars.ops.sparse.indices import SparseLike
-from daskvars.ops.sparse.indices import reorder as sparse_reorder
-from daskvars.ops.sparse.indices import reshape as sparse_reshape
-from daskvars.ops.sparse.products import sparse_dense_matmul as sparse_tensor_dense_matmul
-from daskvars.ops.sparse.products import sparse_matmul
-from daskvars.ops.sparse.segments import segment_mean as sparse_segment_mean
-from daskvars.ops.sparse.segments import segment_sqrt_n as sparse_segment_sqrt_n
-from daskvars.ops.sparse.segments import segment_sum as sparse_segment_sum
+from daskvars.ops.sparse.arithmetic import (
+    add as sparse_add,
+    maximum as sparse_maximum,
+    minimum as sparse_minimum,
+    reduce_max as sparse_reduce_max,
+    reduce_max_sparse as sparse_reduce_max_sparse,
+    reduce_sum as sparse_reduce_sum,
+    reduce_sum_sparse as sparse_reduce_sum_sparse,
+    softmax as sparse_softmax,
+)
+from daskvars.ops.sparse.arranging import (
+    concat as sparse_concat,
+    fill_empty_rows as sparse_fill_empty_rows,
+    merge as sparse_merge,
+    reset_shape as sparse_reset_shape,
+    retain as sparse_retain,
+    slice as sparse_slice,
+    split as _split,
+    transpose as sparse_transpose,
+)
+from daskvars.ops.sparse.dense import (
+    placeholder as sparse_placeholder,
+    to_dense as sparse_tensor_to_dense,
+    to_indicator as sparse_to_indicator,
+)
+from daskvars.ops.sparse.indices import (
+    SparseLike,
+    reorder as sparse_reorder,
+    reshape as sparse_reshape,
+)
+from daskvars.ops.sparse.products import (
+    sparse_dense_matmul as sparse_tensor_dense_matmul,
+    sparse_matmul,
+)
+from daskvars.ops.sparse.segments import (
+    segment_mean as sparse_segment_mean,
+    segment_sqrt_n as sparse_segment_sqrt_n,
+    segment_sum as sparse_segment_sum,
+)
 
 __all__ = [
     "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_matmul",

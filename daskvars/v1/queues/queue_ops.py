@@ -9,8 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy
 
-from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64, string
-from daskvars.dtypes import bool as bool_
+from daskvars.dtypes import DType, DTypeLike, as_dtype, bool as bool_, int32, int64, string
 from daskvars.errors import FailedPreconditionError, invalid
 from daskvars.execution.host_ops.resources import Call, host_op
 from daskvars.graph.convert import convert_to_tensor

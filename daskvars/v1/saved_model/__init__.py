@@ -23,10 +23,9 @@ from daskvars.v1.saved_model import (
     signature_constants,
     signature_def_utils,
     tag_constants,
+    tensor_infos as utils,
 )
-from daskvars.v1.saved_model import tensor_infos as utils
-from daskvars.v1.saved_model.builder import SavedModelBuilder
-from daskvars.v1.saved_model.builder import SavedModelBuilder as Builder
+from daskvars.v1.saved_model.builder import SavedModelBuilder, SavedModelBuilder as Builder
 from daskvars.v1.saved_model.constants import (
     ASSETS_DIRECTORY,
     ASSETS_KEY,

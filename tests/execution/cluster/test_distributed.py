@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from dask.utils import key_split
 from distributed.protocol.pickle import dumps
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import daskvars.v1 as tf
 from daskvars import config

@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daskvars import backend
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.gather_scatter import rows as row_kernels
-from daskvars.kernels.gather_scatter import segments as segment
+from daskvars.kernels.gather_scatter import rows as row_kernels, segments as segment
 from tests.kernels.numerical import frozen, normal
 
 COMBINE = {

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.math import special
-from daskvars.kernels.math import without_ufunc as kernels
+from daskvars.kernels.math import special, without_ufunc as kernels
 
 X = np.array([7, -7, 7, -7, 0, 6], np.int32)
 Y = np.array([2, 2, -2, -2, 3, 3], np.int32)

@@ -3,8 +3,7 @@
 import dask.array
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import daskvars.v1 as tf
 from daskvars import chunk_grid, config

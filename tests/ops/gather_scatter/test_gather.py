@@ -11,11 +11,9 @@ from daskvars.ops.array import one_hot
 from daskvars.ops.gather_scatter import (
     gather,
     partitioning,
+    scatter as scattering,
     segments,
     sorting,
-)
-from daskvars.ops.gather_scatter import (
-    scatter as scattering,
 )
 from tests.sessions import run
 

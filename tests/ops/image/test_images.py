@@ -15,8 +15,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.image import boxes as kernels
-from daskvars.kernels.image import png
+from daskvars.kernels.image import boxes as kernels, png
 from tests.ops.image import cases
 
 # -- resized -----------------------------------------------------------------------------------

@@ -6,14 +6,8 @@ import daskvars as dv
 from daskvars.graph.interpreter import apply, apply_op
 from daskvars.ops.control import (
     cond as branching,
-)
-from daskvars.ops.control import (
     dependencies as control,
-)
-from daskvars.ops.control import (
     subgraphs as bodies,
-)
-from daskvars.ops.control import (
     while_loop as looping,
 )
 from daskvars.ops.nn import weighting

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daskvars.shapes import Chunks, block_indices, block_slices
 from daskvars.state.format.grids import (

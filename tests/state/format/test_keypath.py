@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import zarr
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daskvars.errors import InvalidArgumentError
 from daskvars.state import check_key, decode_path, encode_keys

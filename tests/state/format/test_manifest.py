@@ -8,8 +8,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from zarr.storage import MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import CorruptChunkError, InvalidArgumentError, StoreError

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import zarr
 from zarr.core.array import Array
-from zarr.storage import LocalStore
-from zarr.storage import MemoryStore as ZarrMemoryStore
+from zarr.storage import LocalStore, MemoryStore as ZarrMemoryStore
 
 from daskvars.dtypes import as_dtype
 from daskvars.errors import (

@@ -8,8 +8,7 @@ import threading
 
 import pytest
 import zarr
-from zarr.storage import LocalStore
-from zarr.storage import MemoryStore as ZarrMemoryStore
+from zarr.storage import LocalStore, MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import StoreError
 from daskvars.state import ZarrStore

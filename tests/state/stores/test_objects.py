@@ -7,8 +7,7 @@ import threading
 import time
 
 import pytest
-from zarr.storage import LocalStore
-from zarr.storage import MemoryStore as ZarrMemoryStore
+from zarr.storage import LocalStore, MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import StoreError
 from daskvars.state.stores import objects

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
-from zarr.storage import LocalStore, StorePath
-from zarr.storage import MemoryStore as ZarrMemoryStore
+from zarr.storage import LocalStore, MemoryStore as ZarrMemoryStore, StorePath
 
 from daskvars import config
 from daskvars.errors import (

@@ -4,8 +4,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.v1.sampling import all_candidate_sampler
-from daskvars.v1.sampling import sampled_loss as ops
+from daskvars.v1.sampling import all_candidate_sampler, sampled_loss as ops
 
 generator = numpy.random.RandomState(0)
 WEIGHTS, BIASES, INPUTS = (generator.randn(*n) for n in ((6, 3), (6,), (2, 3)))

@@ -25,8 +25,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import batch_norm as batch_kernels
 from daskvars.kernels.nn.windows.sliding import channels
-from daskvars.ops.array.constant import size as size_of
-from daskvars.ops.array.constant import zeros_like
+from daskvars.ops.array.constant import size as size_of, zeros_like
 from daskvars.ops.math.arithmetic import add, maximum, multiply, negative, number, square, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import realdiv

@@ -28,244 +28,110 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy import e as e
-from numpy import inf as inf
-from numpy import nan as nan
-from numpy import newaxis as newaxis
-from numpy import pi as pi
+from numpy import e as e, inf as inf, nan as nan, newaxis as newaxis, pi as pi
 
-from daskvars.dtypes import DType
-from daskvars.dtypes import bool as bool
-from daskvars.dtypes import complex64 as complex64
-from daskvars.dtypes import complex128 as complex128
-from daskvars.dtypes import float32 as float32
-from daskvars.dtypes import float64 as float64
-from daskvars.dtypes import int8 as int8
-from daskvars.dtypes import int16 as int16
-from daskvars.dtypes import int32 as int32
-from daskvars.dtypes import int64 as int64
-from daskvars.dtypes import uint8 as uint8
-from daskvars.dtypes import uint16 as uint16
-from daskvars.dtypes import uint32 as uint32
-from daskvars.dtypes import uint64 as uint64
-from daskvars.ops.protocols.array_api import fft as fft
-from daskvars.ops.protocols.array_api import linalg as linalg
+from daskvars.dtypes import (
+    DType,
+    bool as bool,
+    complex64 as complex64,
+    complex128 as complex128,
+    float32 as float32,
+    float64 as float64,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
+)
+from daskvars.ops.protocols.array_api import fft as fft, linalg as linalg
 from daskvars.ops.protocols.array_api.creation import (
     arange as arange,
-)
-from daskvars.ops.protocols.array_api.creation import (
     asarray as asarray,
-)
-from daskvars.ops.protocols.array_api.creation import (
     empty as empty,
-)
-from daskvars.ops.protocols.array_api.creation import (
     empty_like as empty_like,
-)
-from daskvars.ops.protocols.array_api.creation import (
     eye as eye,
-)
-from daskvars.ops.protocols.array_api.creation import (
     from_dlpack as from_dlpack,
-)
-from daskvars.ops.protocols.array_api.creation import (
     full as full,
-)
-from daskvars.ops.protocols.array_api.creation import (
     full_like as full_like,
-)
-from daskvars.ops.protocols.array_api.creation import (
     linspace as linspace,
-)
-from daskvars.ops.protocols.array_api.creation import (
     meshgrid as meshgrid,
-)
-from daskvars.ops.protocols.array_api.creation import (
     ones as ones,
-)
-from daskvars.ops.protocols.array_api.creation import (
     ones_like as ones_like,
-)
-from daskvars.ops.protocols.array_api.creation import (
     tril as tril,
-)
-from daskvars.ops.protocols.array_api.creation import (
     triu as triu,
-)
-from daskvars.ops.protocols.array_api.creation import (
     zeros as zeros,
-)
-from daskvars.ops.protocols.array_api.creation import (
     zeros_like as zeros_like,
 )
-from daskvars.ops.protocols.array_api.elementwise import FUNCTIONS
 from daskvars.ops.protocols.array_api.elementwise import (
+    FUNCTIONS,
     clip as clip,
-)
-from daskvars.ops.protocols.array_api.elementwise import (
     copysign as copysign,
-)
-from daskvars.ops.protocols.array_api.elementwise import (
     hypot as hypot,
-)
-from daskvars.ops.protocols.array_api.elementwise import (
     logaddexp as logaddexp,
-)
-from daskvars.ops.protocols.array_api.elementwise import (
     nextafter as nextafter,
-)
-from daskvars.ops.protocols.array_api.elementwise import (
     signbit as signbit,
-)
-from daskvars.ops.protocols.array_api.elementwise import (
     trunc as trunc,
-)
-from daskvars.ops.protocols.array_api.elementwise import (
     where as where,
 )
 from daskvars.ops.protocols.array_api.linalg import (
     tensordot as tensordot,
-)
-from daskvars.ops.protocols.array_api.linalg import (
     vecdot as vecdot,
 )
 from daskvars.ops.protocols.array_api.movement import (
     broadcast_arrays as broadcast_arrays,
-)
-from daskvars.ops.protocols.array_api.movement import (
     broadcast_to as broadcast_to,
-)
-from daskvars.ops.protocols.array_api.movement import (
     concat as concat,
-)
-from daskvars.ops.protocols.array_api.movement import (
     expand_dims as expand_dims,
-)
-from daskvars.ops.protocols.array_api.movement import (
     flip as flip,
-)
-from daskvars.ops.protocols.array_api.movement import (
     matrix_transpose as matrix_transpose,
-)
-from daskvars.ops.protocols.array_api.movement import (
     moveaxis as moveaxis,
-)
-from daskvars.ops.protocols.array_api.movement import (
     permute_dims as permute_dims,
-)
-from daskvars.ops.protocols.array_api.movement import (
     repeat as repeat,
-)
-from daskvars.ops.protocols.array_api.movement import (
     reshape as reshape,
-)
-from daskvars.ops.protocols.array_api.movement import (
     roll as roll,
-)
-from daskvars.ops.protocols.array_api.movement import (
     squeeze as squeeze,
-)
-from daskvars.ops.protocols.array_api.movement import (
     stack as stack,
-)
-from daskvars.ops.protocols.array_api.movement import (
     take as take,
-)
-from daskvars.ops.protocols.array_api.movement import (
     take_along_axis as take_along_axis,
-)
-from daskvars.ops.protocols.array_api.movement import (
     tile as tile,
-)
-from daskvars.ops.protocols.array_api.movement import (
     unstack as unstack,
 )
-from daskvars.ops.protocols.array_api.promotion import DEVICE, check_device
 from daskvars.ops.protocols.array_api.promotion import (
+    DEVICE,
     astype as astype,
-)
-from daskvars.ops.protocols.array_api.promotion import (
     can_cast as can_cast,
-)
-from daskvars.ops.protocols.array_api.promotion import (
+    check_device,
     finfo as finfo,
-)
-from daskvars.ops.protocols.array_api.promotion import (
     iinfo as iinfo,
-)
-from daskvars.ops.protocols.array_api.promotion import (
     isdtype as isdtype,
-)
-from daskvars.ops.protocols.array_api.promotion import (
     result_type as result_type,
 )
 from daskvars.ops.protocols.array_api.statistics import (
     all as all,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     any as any,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     argmax as argmax,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     argmin as argmin,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     argsort as argsort,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     count_nonzero as count_nonzero,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     cumulative_prod as cumulative_prod,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     cumulative_sum as cumulative_sum,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     diff as diff,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     max as max,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     mean as mean,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     min as min,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     nonzero as nonzero,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     prod as prod,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     searchsorted as searchsorted,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     sort as sort,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     std as std,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     sum as sum,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     unique_all as unique_all,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     unique_counts as unique_counts,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     unique_inverse as unique_inverse,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     unique_values as unique_values,
-)
-from daskvars.ops.protocols.array_api.statistics import (
     var as var,
 )
 

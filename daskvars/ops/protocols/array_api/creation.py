@@ -11,8 +11,7 @@ import numpy
 from daskvars.device_array import brought_here
 from daskvars.dtypes import DTypeLike, as_dtype, float64
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array import constant as constants
-from daskvars.ops.array import repeating, reshaping
+from daskvars.ops.array import constant as constants, repeating, reshaping
 from daskvars.ops.math import comparison
 from daskvars.ops.protocols.array_api.promotion import (
     astype,

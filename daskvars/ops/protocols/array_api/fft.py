@@ -17,8 +17,7 @@ import numpy
 from daskvars.dtypes import DTypeLike, complex64, complex128, float32, float64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.array import constant as constants
-from daskvars.ops.array import joining, padding
+from daskvars.ops.array import constant as constants, joining, padding
 from daskvars.ops.math import casting
 from daskvars.ops.protocols.array_api.movement import moveaxis
 from daskvars.ops.protocols.array_api.promotion import (

@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from daskvars.dtypes import DTypeLike, int64
-from daskvars.dtypes import bool as bool_dtype
+from daskvars.dtypes import DTypeLike, bool as bool_dtype, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array import constant as constants
-from daskvars.ops.array import joining, reshaping
+from daskvars.ops.array import constant as constants, joining, reshaping
 from daskvars.ops.math import casting
 from daskvars.ops.protocols.array_api import creation
 from daskvars.ops.protocols.array_api.promotion import Axis, astype, sizes, summed, together

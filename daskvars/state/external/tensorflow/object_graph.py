@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from daskvars.state.external.tensorflow.messages import field as encoded
-from daskvars.state.external.tensorflow.messages import fields, message, signed
+from daskvars.state.external.tensorflow.messages import field as encoded, fields, message, signed
 from daskvars.state.format.manifest import shorten
 
 KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"

@@ -12,8 +12,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.normalization.batch_normalization import BatchNormalization
 from daskvars.layers.training_phase import chosen, in_phase, known_phase
-from daskvars.ops.array.constant import constant, ones_like
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import constant, ones_like, shape as shape_of
 from daskvars.ops.array.reshaping import identity, reshape
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.math.arithmetic import add, minimum, multiply, square

@@ -29,11 +29,12 @@ from daskvars.ops.math.comparison import not_equal, where
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.reduce import reduce_max, reduce_prod, reduce_sum
 from daskvars.ops.nn.softmax import softmax as softmax_of
-from daskvars.ops.nn.windows.pooling import avg_pool as op_avg_pool
-from daskvars.ops.nn.windows.pooling import max_pool as op_max_pool
-from daskvars.ops.nn.windows.pooling_by_rank import avg_pool3d as op_avg_pool3d
-from daskvars.ops.nn.windows.pooling_by_rank import max_pool3d as op_max_pool3d
-from daskvars.ops.nn.windows.pooling_by_rank import pool as pool_windows
+from daskvars.ops.nn.windows.pooling import avg_pool as op_avg_pool, max_pool as op_max_pool
+from daskvars.ops.nn.windows.pooling_by_rank import (
+    avg_pool3d as op_avg_pool3d,
+    max_pool3d as op_max_pool3d,
+    pool as pool_windows,
+)
 from daskvars.ops.sparse.indices import reshape as sparse_reshape
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.v1.contrib.model_variables import model_variable

@@ -21,9 +21,7 @@ from daskvars.layers.convolution.separable import SeparableConv2D
 from daskvars.layers.convolution.sizes import op_format
 from daskvars.layers.dense import Dense
 from daskvars.ops.array.repeating import tile
-from daskvars.ops.nn.activation import elu as elu_of
-from daskvars.ops.nn.activation import relu as relu_of
-from daskvars.ops.nn.activation import relu6 as relu6_of
+from daskvars.ops.nn.activation import elu as elu_of, relu as relu_of, relu6 as relu6_of
 from daskvars.ops.nn.bias import bias_add as add_bias
 from daskvars.ops.nn.convolution.composed import depthwise_conv2d
 from daskvars.v1.contrib.arg_scopes import add_arg_scope

@@ -6,8 +6,7 @@ import math
 import warnings
 from typing import Any, NamedTuple
 
-from daskvars.dtypes import bool as bool_
-from daskvars.dtypes import int32, int64
+from daskvars.dtypes import bool as bool_, int32, int64
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
@@ -15,13 +14,10 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
 from daskvars.layers.recurrent.batch_and_time import map_sizes
 from daskvars.layers.recurrent.cell import check_is_cell
-from daskvars.ops.array.constant import fill, zeros
-from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import size as num_elements
+from daskvars.ops.array.constant import fill, shape as shape_of, size as num_elements, zeros
 from daskvars.ops.array.joining import stack
 from daskvars.ops.array.one_hot import one_hot
-from daskvars.ops.array.ranges import range as range_
-from daskvars.ops.array.ranges import sequence_mask
+from daskvars.ops.array.ranges import range as range_, sequence_mask
 from daskvars.ops.array.repeating import tile
 from daskvars.ops.array.reshaping import expand_dims, reshape
 from daskvars.ops.array.transposing import transpose

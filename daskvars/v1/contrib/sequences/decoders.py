@@ -13,8 +13,7 @@ from daskvars.graph.tensor import TensorLike
 from daskvars.layers.layer import Layer
 from daskvars.layers.recurrent.batch_and_time import copied_through, map_sizes, shaped_as, swapped
 from daskvars.layers.recurrent.cell import check_is_cell
-from daskvars.ops.array.constant import constant, fill, zeros_like
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import constant, fill, shape as shape_of, zeros_like
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.control.while_loop import while_loop
 from daskvars.ops.math.comparison import greater_equal, logical_not, logical_or, where

@@ -7,15 +7,12 @@ from typing import Any
 
 from daskvars.distributions.scalar_distributions import Bernoulli
 from daskvars.distributions.vector_distributions import Categorical
-from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
-from daskvars.dtypes import bool as bool_
+from daskvars.dtypes import DType, DTypeLike, as_dtype, bool as bool_, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.recurrent.batch_and_time import swapped
-from daskvars.ops.array.constant import fill, zeros_like
-from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import size as num_elements
+from daskvars.ops.array.constant import fill, shape as shape_of, size as num_elements, zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.control.cond import cond
 from daskvars.ops.control.tensor_array import TensorArray

@@ -8,8 +8,7 @@ from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.layer import Layer
 from daskvars.layers.recurrent.batch_and_time import map_sizes
-from daskvars.ops.array.constant import shape as shape_of
-from daskvars.ops.array.constant import zeros
+from daskvars.ops.array.constant import shape as shape_of, zeros
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape
 from daskvars.shapes import TensorShape

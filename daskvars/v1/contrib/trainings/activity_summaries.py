@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from daskvars import summary
-from daskvars.dtypes import bool as bool_dtype
-from daskvars.dtypes import float32, string
+from daskvars.dtypes import bool as bool_dtype, float32, string
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.control.dependencies import Print

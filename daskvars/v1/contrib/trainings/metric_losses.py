@@ -5,8 +5,7 @@ from __future__ import annotations
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import ones_like, zeros_like
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import ones_like, shape as shape_of, zeros_like
 from daskvars.ops.array.reshaping import expand_dims, reshape
 from daskvars.ops.control.dependencies import Print
 from daskvars.ops.gather_scatter.gather import gather

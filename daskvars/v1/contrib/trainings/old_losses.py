@@ -16,8 +16,7 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.losses import classification, differences, reduction
-from daskvars.ops.array.constant import ones_like
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import ones_like, shape as shape_of
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.math.arithmetic import add_n, multiply, square, subtract
 from daskvars.ops.math.casting import cast

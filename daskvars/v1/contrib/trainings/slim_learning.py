@@ -17,8 +17,7 @@ from daskvars.ops.control.dependencies import no_op
 from daskvars.ops.math.comparison import equal, greater_equal
 from daskvars.ops.math.division import mod
 from daskvars.surface.accepted import accepts
-from daskvars.train.training_step import get_or_create_global_step
-from daskvars.train.training_step import global_step as value_of_step
+from daskvars.train.training_step import get_or_create_global_step, global_step as value_of_step
 from daskvars.v1 import logging
 from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.optimizers.sync_replicas import SyncReplicasOptimizer

@@ -2,8 +2,7 @@ import numpy
 
 import daskvars as dv
 from daskvars.graph.interpreter import apply
-from daskvars.v1.sampling import candidates as ops
-from daskvars.v1.sampling import sampled_loss as losses
+from daskvars.v1.sampling import candidates as ops, sampled_loss as losses
 from tests.ops.sample import Sample
 
 rng = numpy.random.default_rng(0)

@@ -8,8 +8,7 @@ import shutil
 import google_crc32c
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from zarr.storage import MemoryStore
 
 import daskvars.v1 as tf
