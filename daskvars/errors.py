@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 OK = 0
 CANCELLED = 1
@@ -87,6 +87,15 @@ class OpError(Exception):
         self.op = op
         self.message = message
         self.error_code = self.code if error_code is None else error_code
+
+    @classmethod
+    def saying(cls, message: str) -> Self:
+        """Make the error of a message alone, where no operation is known.
+
+        >>> NotFoundError.saying("Key w not found in checkpoint").op is None
+        True
+        """
+        return cls(None, None, message)
 
     def __str__(self) -> str:
         return self.message
@@ -279,7 +288,7 @@ class MismatchError(RestoreError, InvalidArgumentError):
 
 def invalid(message: str) -> InvalidArgumentError:
     """Make an `InvalidArgumentError` of a message alone, where no operation is known."""
-    return InvalidArgumentError(None, None, message)
+    return InvalidArgumentError.saying(message)
 
 
 def near_matches(name: str, candidates: Collection[str], count: int = 3) -> list[str]:

@@ -379,12 +379,10 @@ class Session(ShownInNotebooks):
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         """Raise UnimplementedError: a run is a transaction, and cannot be done in parts."""
-        raise UnimplementedError(
-            None,
-            None,
+        raise UnimplementedError.saying(
             "partial_run needs a run that goes on where it stopped, but a run here is "
             "a transaction that commits at its end. Fetch all that is needed in one run, or run "
-            "twice and feed the second run the tensors that the first one gave.",
+            "twice and feed the second run the tensors that the first one gave."
         )
 
     @accepts("handle")

@@ -18,12 +18,13 @@ from daskvars.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
     NotFoundError,
+    OpError,
     PermissionDeniedError,
     UnknownError,
 )
 
 PathName: TypeAlias = str | bytes | PathLike[str]
-_ERRORS: list[tuple[type[OSError], type[Exception]]] = [
+_ERRORS: list[tuple[type[OSError], type[OpError]]] = [
     (FileExistsError, AlreadyExistsError),
     (FileNotFoundError, NotFoundError),
     (PermissionError, PermissionDeniedError),
@@ -39,7 +40,7 @@ def as_errors(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         kind = next((ours for theirs, ours in _ERRORS if isinstance(error, theirs)), UnknownError)
-        raise kind(None, None, f"{path}; {error.strerror or error}") from error
+        raise kind.saying(f"{path}; {error.strerror or error}") from error
 
 
 def opened(path: PathName, mode: str = "rb") -> Any:

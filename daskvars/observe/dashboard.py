@@ -42,8 +42,8 @@ def dashboard_root(address: str) -> str:
         with Client(address, timeout=TIMEOUT_S, set_as_default=False) as client:
             return client.dashboard_link.rstrip("/").removesuffix(STATUS_PATH)
     except (OSError, TimeoutError) as error:
-        raise UnavailableError(
-            None, None, f"no scheduler answers at {address!r}: {error or 'in time'}"
+        raise UnavailableError.saying(
+            f"no scheduler answers at {address!r}: {error or 'in time'}"
         ) from None
     except ValueError as error:
         raise invalid(f"{address!r} is no address: {error}") from None
@@ -87,7 +87,7 @@ def dashboard_state(root: str) -> dict[str, Any]:
     try:
         return json.loads(text)
     except ValueError:
-        raise UnavailableError(None, None, f"{root} is no dashboard of Dask's") from None
+        raise UnavailableError.saying(f"{root} is no dashboard of Dask's") from None
 
 
 def answered(root: str, path: str, absent: str) -> bytes:
@@ -97,8 +97,8 @@ def answered(root: str, path: str, absent: str) -> bytes:
             return answer.read()
     except HTTPError as error:
         if error.code == 404:
-            raise NotFoundError(None, None, f"{root}: {absent}") from None
-        raise UnavailableError(None, None, f"{root} answers {error.code} {error.reason}") from None
+            raise NotFoundError.saying(f"{root}: {absent}") from None
+        raise UnavailableError.saying(f"{root} answers {error.code} {error.reason}") from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
-        raise UnavailableError(None, None, f"{root} does not answer: {reason}") from None
+        raise UnavailableError.saying(f"{root} does not answer: {reason}") from None

@@ -11,19 +11,19 @@ class ConflictError(AbortedError):
 
 def not_found(message: str) -> NotFoundError:
     """Make the error of something that is not there."""
-    return NotFoundError(None, None, message)
+    return NotFoundError.saying(message)
 
 
 def already_exists(message: str) -> AlreadyExistsError:
     """Make the error of something that is there already."""
-    return AlreadyExistsError(None, None, message)
+    return AlreadyExistsError.saying(message)
 
 
 def conflict(message: str) -> ConflictError:
     """Make the error of a lost race."""
-    return ConflictError(None, None, message)
+    return ConflictError.saying(message)
 
 
 def store_failure(message: str) -> StoreError:
     """Make the error of a store that does not do or hold what it should."""
-    return StoreError(None, None, message)
+    return StoreError.saying(message)

@@ -92,8 +92,8 @@ def summary_iterator(path: str) -> Iterator[Event]:
         file.seek(0)
         is_tfevents = len(head) == 8 and not any(head[4:])  # a length below 4 GiB; no text has it
         if is_tfevents and not has_tensorboard():
-            raise UnimplementedError(
-                None, None, f"{path} is in TensorBoard's format, which is read by it: {INSTALL}"
+            raise UnimplementedError.saying(
+                f"{path} is in TensorBoard's format, which is read by it: {INSTALL}"
             )
         read = _tfevents().read_tfevents if is_tfevents else read_json_lines
         try:

@@ -66,8 +66,8 @@ def _elsewhere(path: PathName) -> tuple[fsspec.AbstractFileSystem, str] | None:
     try:
         return fsspec.core.url_to_fs(text)
     except (ImportError, ValueError) as error:
-        raise UnimplementedError(
-            None, None, f"{text} is not on this machine, and fsspec cannot reach it: {error}"
+        raise UnimplementedError.saying(
+            f"{text} is not on this machine, and fsspec cannot reach it: {error}"
         ) from error
 
 
@@ -98,15 +98,15 @@ def _as_errors(path: PathName) -> Iterator[None]:
                 yield
             except io.UnsupportedOperation as error:
                 why = f"{os.fsdecode(path)}; the mode that it was opened in does not {error}"
-                raise PermissionDeniedError(None, None, why) from error
+                raise PermissionDeniedError.saying(why) from error
     except NotImplementedError as error:
-        raise UnimplementedError(None, None, f"{os.fsdecode(path)}; {error}") from error
+        raise UnimplementedError.saying(f"{os.fsdecode(path)}; {error}") from error
 
 
 def _check_there(path: PathName) -> None:
     """Raise NotFoundError where there is no such file; file systems elsewhere may not say so."""
     if not Exists(path):
-        raise NotFoundError(None, None, f"{os.fsdecode(path)}; No such file or directory")
+        raise NotFoundError.saying(f"{os.fsdecode(path)}; No such file or directory")
 
 
 class GFile(ShownByArguments):
@@ -280,8 +280,8 @@ def MakeDirs(dirname: PathName) -> None:
             try:
                 os.makedirs(_local(dirname), exist_ok=True)
             except FileExistsError:
-                raise FailedPreconditionError(
-                    None, None, f"{os.fsdecode(dirname)}; it is a file, no folder"
+                raise FailedPreconditionError.saying(
+                    f"{os.fsdecode(dirname)}; it is a file, no folder"
                 ) from None
 
 
@@ -380,7 +380,7 @@ def ListDirectory(dirname: PathName) -> list[str]:
     """
     there = _elsewhere(dirname)
     if not IsDirectory(dirname):
-        raise NotFoundError(None, None, f"Could not find directory {os.fsdecode(dirname)}")
+        raise NotFoundError.saying(f"Could not find directory {os.fsdecode(dirname)}")
     with _as_errors(dirname):
         if there is None:
             return sorted(os.listdir(_local(dirname)))
@@ -471,11 +471,9 @@ def Rename(oldname: PathName, newname: PathName, overwrite: bool = False) -> Non
         if not (old or new):
             os.replace(_local(oldname), _local(newname))
         elif not (old and new and old[0] is new[0]):
-            raise UnimplementedError(
-                None,
-                None,
+            raise UnimplementedError.saying(
                 f"{os.fsdecode(oldname)}; {os.fsdecode(newname)} is elsewhere: copy it, and remove "
-                "this",
+                "this"
             )
         else:
             _check_there(oldname)
@@ -484,7 +482,7 @@ def Rename(oldname: PathName, newname: PathName, overwrite: bool = False) -> Non
 
 def _check_free(path: Any, overwrite: bool) -> None:
     if not overwrite and Exists(path):
-        raise AlreadyExistsError(None, None, f"file already exists: {path}. Pass overwrite=True.")
+        raise AlreadyExistsError.saying(f"file already exists: {path}. Pass overwrite=True.")
 
 
 def Stat(filename: PathName) -> FileStatistics:

@@ -422,14 +422,12 @@ class Iterator(Trackable):
         body = builder_for(())
         branch = body.chosen_by if isinstance(body, FuncGraph) else None
         if isinstance(body, FuncGraph) and (branch is None or isinstance(body.outer, FuncGraph)):
-            raise UnimplementedError(
-                None,
-                None,
+            raise UnimplementedError.saying(
                 "get_next() is called in the body of a loop or function, or of a branch in another "
                 "body, but a run takes its elements before it begins, as long as it can tell which "
                 "branch it will take: call it around the body and use the element in it. "
                 "To choose between datasets, feed the handle of an iterator (from_string_handle), "
-                "or initialize one iterator from either (from_structure)",
+                "or initialize one iterator from either (from_structure)"
             )
         if self._key:
             self._iterated.num_next += 1

@@ -49,11 +49,9 @@ def single_element(node: Node, caches: dict[Node, Any]) -> Any:
         for output, part in zip(outputs, parts, strict=True):
             output.set_shape(part.shape)
     elif graph.is_body:
-        raise UnimplementedError(
-            None,
-            None,
+        raise UnimplementedError.saying(
             "a dataset is reduced in the body of a loop, branch or function, which may run on a "
-            "worker: reduce it around the body, and use the result in it",
+            "worker: reduce it around the body, and use the result in it"
         )
     else:
         number = next(_NUMBERS)

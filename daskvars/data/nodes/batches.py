@@ -220,11 +220,9 @@ def _fill_up(parts: Sequence[numpy.ndarray], shape: Shape, value: Any) -> numpy.
     largest = [max(sizes) for sizes in zip(*[part.shape for part in parts], strict=True)]
     sizes = tuple(m if n is None else n for n, m in zip(shape, largest, strict=True))
     if any(m > n for n, m in zip(sizes, largest, strict=True)):
-        raise DataLossError(
-            None,
-            None,
+        raise DataLossError.saying(
             f"Attempted to pad to a smaller size than the input element: {list(largest)} is larger "
-            f"than the padded shape {list(sizes)}",
+            f"than the padded shape {list(sizes)}"
         )
     value = value[()] if isinstance(value, numpy.ndarray) else value
     found = numpy.full((len(parts), *sizes), value, parts[0].dtype)
@@ -271,11 +269,9 @@ class SparseBatched(Batched):
             largest = numpy.max([part.shape for part in parts], axis=0)
             sizes = numpy.where(wanted < 0, largest, wanted)
             if (largest > sizes).any():
-                raise DataLossError(
-                    None,
-                    None,
+                raise DataLossError.saying(
                     f"dense_to_sparse_batch(): an element of shape {largest.tolist()} does not fit "
-                    f"into rows of shape {sizes.tolist()}",
+                    f"into rows of shape {sizes.tolist()}"
                 )
             indices = [_places(number, part.shape) for number, part in enumerate(parts)]
             value = SparseTensorValue(

@@ -80,12 +80,10 @@ class _FileCache(Elements):
         try:
             opened(self._lock, "xb").close()
         except AlreadyExistsError:
-            raise AlreadyExistsError(
-                None,
-                None,
+            raise AlreadyExistsError.saying(
                 "There appears to be a concurrent caching iterator running - cache lockfile "
                 f"already exists ('{self._lock}'). If you are sure no other running program is "
-                "using this cache prefix, delete the lockfile and re-initialize the iterator.",
+                "using this cache prefix, delete the lockfile and re-initialize the iterator."
             ) from None
 
     def __next__(self) -> Element:

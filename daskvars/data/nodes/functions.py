@@ -167,11 +167,9 @@ class Given(Node):
         """
         windows: list[Window] | None = getattr(self._here, "windows", None)
         if windows is None:
-            raise UnimplementedError(
-                None,
-                None,
+            raise UnimplementedError.saying(
                 "a window is gone through in a function inside of the one that was given it: "
-                "reduce it before, and use the result",
+                "reduce it before, and use the result"
             )
         return windows[self._place]
 
@@ -225,12 +223,10 @@ class Traced:
         for op in graph.get_operations():
             for tensor in op.inputs:
                 if tensor.spec.dtype.is_ref:
-                    raise UnimplementedError(
-                        None,
-                        None,
+                    raise UnimplementedError.saying(
                         f"the function of {graph.name} uses the variable {tensor.op.name!r}, which "
                         "may change while elements are prepared: use it where the elements are, or "
-                        "give the function its value as an array",
+                        "give the function its value as an array"
                     )
         parameters = set(map(id, self._parameters))
         pairs = [(o, i) for o, i in graph.captures.items() if id(i) not in parameters]

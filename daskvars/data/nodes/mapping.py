@@ -114,11 +114,9 @@ class _MappedRows:
         """Return several elements as one batch."""
         client = active_client()
         if client is None:
-            raise FailedPreconditionError(
-                None,
-                None,
+            raise FailedPreconditionError.saying(
                 "the Dask client with which this iterator was begun is closed; its elements were "
-                "made by workers: begin another one, and restore its position there",
+                "made by workers: begin another one, and restore its position there"
             )
         if self._on_workers is None:
             self._on_workers = MappedOnWorkers(client, self._programs)

@@ -145,7 +145,7 @@ class TFRecordWriter:
         if not isinstance(record, bytes | bytearray | memoryview):
             raise TypeError(f"a record is bytes, not {type(record).__name__}")
         if self._is_closed:
-            raise FailedPreconditionError(None, None, "Writer is closed.")
+            raise FailedPreconditionError.saying("Writer is closed.")
         record = bytes(record)
         length = LENGTH.pack(len(record))
         data = length + SUM.pack(masked(length)) + record + SUM.pack(masked(record))

@@ -66,8 +66,8 @@ def unavailable(
     message = f"{what} cannot be finished: {names} cannot be rebuilt ({reason}); {last}"
     message = f"{message}. {why}" if why else message
     if isinstance(error, KilledWorker):  # what has killed several workers kills the next
-        return permanent(UnavailableError(None, None, message))
-    return LostError(None, None, message)
+        return permanent(UnavailableError.saying(message))
+    return LostError.saying(message)
 
 
 def with_run_note(error: Exception, run: int) -> Exception:

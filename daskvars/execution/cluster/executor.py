@@ -224,12 +224,10 @@ class ClusterExecutor:
             else f"The last durable version is {durable}, {num_runs} runs ago: "
             "recover() goes back to it"
         )
-        return UnavailableError(
-            None,
-            None,
+        return UnavailableError.saying(
             f"the Dask cluster with {self.description} ({enumerated(names) or 'none yet'}) cannot "
             f"be reached: its client is {self.client.status}. {num_runs} runs are lost. {last}; or "
-            "restore a checkpoint, or open a new session",
+            "restore a checkpoint, or open a new session"
         )
 
     def call_scheduler(self, what: str, **arguments: Any) -> Any:
@@ -311,12 +309,10 @@ class ClusterExecutor:
                 refused = error
                 self.refresh()
         raise permanent(
-            AbortedError(
-                None,
-                None,
+            AbortedError.saying(
                 f"a run was given up after {MAX_ATTEMPTS} attempts, and changed nothing. "
                 f"At last: {refused.message}. Clients of one state must agree on their variables' "
-                "dtypes and chunks: give all of them the same chunks=",
+                "dtypes and chunks: give all of them the same chunks="
             )
         )
 
@@ -673,7 +669,7 @@ class ClusterExecutor:
         try:
             seal()
         except ConflictError as error:
-            raise ConflictError(None, None, f"{error.message}. {REMEDY}") from None
+            raise ConflictError.saying(f"{error.message}. {REMEDY}") from None
         except GONE as error:
             self.check_connected()
             raise self._unavailable(error, "a seal", self.values.capture()[1]) from error
@@ -791,11 +787,9 @@ class ClusterExecutor:
         nbytes, room = sum(r.nbytes for r in records.values()), psutil.virtual_memory().available
         if nbytes > RETRIEVED_SHARE * room:
             self.seal()
-            raise UnavailableError(
-                None,
-                None,
+            raise UnavailableError.saying(
                 f"{nbytes:,} bytes of variables do not fit into this process, which has"
-                f" {room:,} free; version {self.sealer.version} of them is durable",
+                f" {room:,} free; version {self.sealer.version} of them is durable"
             )
         self.local.put(dict(zip(keys, self._brought(self.read(keys)), strict=True)), records)
 

@@ -139,7 +139,7 @@ class Engine:
     def _opened(self) -> LocalExecutor | ClusterExecutor:
         with self._lock:
             if self._is_aborted:
-                raise AbortedError(None, None, _ABORTED.format(self.name))
+                raise AbortedError.saying(_ABORTED.format(self.name))
             self._note_loss()
             if self._executor is None:
                 if self.loss is not None and self.store is not None:
@@ -538,11 +538,9 @@ def forget_state(name: str, containers: Collection[str] = ()) -> None:
     if containers:
         if client is not None or is_location(name):
             place = "in a store" if client is None else "on a cluster"
-            raise UnimplementedError(
-                None,
-                None,
+            raise UnimplementedError.saying(
                 f"the variables of {given!r} are {place}, where containers are not reset one by "
-                "one: reset the whole target, or run the initializers of some variables",
+                "one: reset the whole target, or run the initializers of some variables"
             )
         _forget_containers(given, name, {"", *default_containers(given)}, set(containers))
     else:
@@ -558,8 +556,8 @@ def forget_state(name: str, containers: Collection[str] = ()) -> None:
 def _forget_containers(given: str, name: str, default: set[str], wanted: set[str]) -> None:
     values = known_values(name)
     if values is None:
-        raise NotFoundError(
-            None, None, f"no session has shared variables under {given!r}: nothing is reset"
+        raise NotFoundError.saying(
+            f"no session has shared variables under {given!r}: nothing is reset"
         )
     if default & wanted:
         wanted = wanted | {""}

@@ -114,8 +114,8 @@ def active_client() -> Client | None:
     if client is None or client.status != "running":
         return None  # what was on its cluster is lost, and its engine says so
     if client.asynchronous:
-        raise UnimplementedError(
-            None, None, "runs need a synchronous Dask client: make it with asynchronous=False"
+        raise UnimplementedError.saying(
+            "runs need a synchronous Dask client: make it with asynchronous=False"
         )
     return client
 

@@ -167,11 +167,11 @@ class Waiting:
         try:
             while not is_so():
                 if self._cancelled_by:
-                    raise CancelledError(None, None, f"{what} was cancelled: {self._cancelled_by}")
+                    raise CancelledError.saying(f"{what} was cancelled: {self._cancelled_by}")
                 left = None if self._end is None else self._end - time.monotonic()
                 if left is not None and left <= 0:
-                    raise DeadlineExceededError(
-                        None, None, f"Timed out waiting for notification: {what}"
+                    raise DeadlineExceededError.saying(
+                        f"Timed out waiting for notification: {what}"
                     )
                 condition.wait(left)
         finally:

@@ -110,12 +110,10 @@ class LocalExecutor:
                 self._pool = ThreadPoolExecutor(self.num_workers, thread_name_prefix="daskvars")
                 self._process = os.getpid()
             elif self._process != os.getpid():
-                raise FailedPreconditionError(
-                    None,
-                    None,
+                raise FailedPreconditionError.saying(
                     "this process was forked from one that had used daskvars already, "
                     "whose threads are not here, so nothing in chunks can run: start the process "
-                    "by multiprocessing's 'spawn' or 'forkserver', or fork before the first run",
+                    "by multiprocessing's 'spawn' or 'forkserver', or fork before the first run"
                 )
             return self._pool
 

@@ -72,12 +72,10 @@ class Unavailable:
         self.name = name
 
     def __call__(self, *args: Any) -> NoReturn:
-        raise FailedPreconditionError(
-            None,
-            None,
+        raise FailedPreconditionError.saying(
             f"the Python function {self.name!r} of a py_func is not in the file that "
             "the graph was read from: files hold no code. Build that part of the graph again, or "
-            "replace its result with input_map= when importing.",
+            "replace its result with input_map= when importing."
         )
 
 

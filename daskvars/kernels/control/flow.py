@@ -218,7 +218,7 @@ def call_python(xp: ArrayModule, *args: Any, function: Callable, dtypes: Sequenc
     except Exception as error:
         trace = error.__traceback__ and error.__traceback__.tb_next  # from the function on
         lines = "".join(traceback.format_exception(type(error), error, trace))
-        raise kind_of(error)(None, None, f"{type(error).__name__}: {error}\n{lines}") from error
+        raise kind_of(error).saying(f"{type(error).__name__}: {error}\n{lines}") from error
     if results is None:
         results = ()
     elif not isinstance(results, list | tuple):
@@ -266,16 +266,14 @@ def _result(result: Any, dtype: DType) -> Array:
     """Return a result of a Python function as an array; text becomes bytes."""
     array = numpy.asarray(result)
     if array.dtype.kind == "V":
-        raise UnimplementedError(
-            None, None, f"Unsupported numpy type {array.dtype}: py_func returned it"
+        raise UnimplementedError.saying(
+            f"Unsupported numpy type {array.dtype}: py_func returned it"
         )
     if array.dtype.kind in "USO":
         items = [item.encode() if isinstance(item, str) else item for item in array.flat]
         other = next((type(item).__name__ for item in items if not isinstance(item, bytes)), None)
         if other is not None:
-            raise UnimplementedError(
-                None, None, f"Unsupported object type {other}: py_func returned it"
-            )
+            raise UnimplementedError.saying(f"Unsupported object type {other}: py_func returned it")
         texts = numpy.empty(len(items), dtype=object)
         texts[:] = items
         array = texts.reshape(array.shape)

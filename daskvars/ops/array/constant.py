@@ -111,11 +111,9 @@ def _from_elsewhere(value: Any, chunks: Any, shape: Any, name: Any) -> tuple[Any
     except (TypeError, ValueError):
         raise
     except Exception as error:
-        raise kind_of(error)(
-            None,
-            None,
+        raise kind_of(error).saying(
             f"the value given for the constant {label!r} cannot be had: "
-            f"{type(error).__name__}: {error}",
+            f"{type(error).__name__}: {error}"
         ) from error
 
 

@@ -126,13 +126,11 @@ class PausedWorkers(SchedulerPlugin):
     def _error(self, worker: Any) -> ResourceExhaustedError:
         found = sorted(self._variables(worker).items(), key=lambda item: (-item[1], item[0]))
         listed = enumerated([f"{name} ({size:,} bytes)" for name, size in found])
-        return ResourceExhaustedError(
-            None,
-            None,
+        return ResourceExhaustedError.saying(
             f"worker {worker.name} at {worker.address} is paused, and nothing has moved"
             f" for {STALLED_S:.0f} s: {self.memory_of(worker)}. Variables there: "
             f"{listed or 'none'}. The run was given up and changed nothing. Free what else "
-            f"the worker's process holds, {MORE_ROOM}",
+            f"the worker's process holds, {MORE_ROOM}"
         )
 
     def _variables(self, worker: Any) -> dict[str, int]:

@@ -69,12 +69,10 @@ def _said_by_worker(function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
     except OpError as error:
-        raise type(error)(
-            None,
-            None,
+        raise type(error).saying(
             f"{error.message} [read by the worker at {get_worker().address}: the workers of a "
             "cluster read the records that they use, so each must see the file under this path; "
-            "give a path of a shared disk, or a URL]",
+            "give a path of a shared disk, or a URL]"
         ) from error
 
 

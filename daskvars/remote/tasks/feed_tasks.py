@@ -83,10 +83,8 @@ def _cast(value: Any, dtype: DType, name: str, error: Exception) -> numpy.ndarra
 
 def failure(name: str, error: Exception, what: str = "") -> Exception:
     """Return the error of a feed whose values cannot be had."""
-    return kind_of(error)(
-        None,
-        None,
-        f"the value fed for {name!r}{what} cannot be had: {type(error).__name__}: {error}",
+    return kind_of(error).saying(
+        f"the value fed for {name!r}{what} cannot be had: {type(error).__name__}: {error}"
     )
 
 

@@ -185,10 +185,8 @@ def records_of(block: RecordBlock) -> list[bytes]:
             lines = data.removesuffix(b"\n").split(b"\n")
             found = [line.removesuffix(b"\r") for line in lines] if b"\r" in data else lines
     if len(found) != count:
-        raise DataLossError(
-            None,
-            None,
+        raise DataLossError.saying(
             f"{path}: {count} records were between its bytes {start} and {stop}, now there are "
-            f"{len(found)}: a file must not change while it is read",
+            f"{len(found)}: a file must not change while it is read"
         )
     return found

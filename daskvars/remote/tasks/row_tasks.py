@@ -78,10 +78,8 @@ def read_rows(array: Any, start: int, stop: int) -> numpy.ndarray:
     try:
         return numpy.asarray(array[start:stop])
     except Exception as error:
-        raise kind_of(error)(
-            None,
-            None,
-            f"rows {start} to {stop} of {array!r} cannot be read: {type(error).__name__}: {error}",
+        raise kind_of(error).saying(
+            f"rows {start} to {stop} of {array!r} cannot be read: {type(error).__name__}: {error}"
         ) from error
 
 

@@ -385,7 +385,7 @@ class StageRun:
                 elif self.groups:
                     self._ask(True)
                 elif self.num_left and not self.ready:
-                    raise InternalError(None, None, "a stage waits for what nobody gives")
+                    raise InternalError.saying("a stage waits for what nobody gives")
         finally:
             self._stop()
         program = self.stage.program

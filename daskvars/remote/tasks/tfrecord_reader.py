@@ -96,11 +96,9 @@ class RecordReader:
             raise self._damaged(f"cannot be decompressed ({error})") from error
 
     def _damaged(self, what: str) -> DataLossError:
-        return DataLossError(
-            None,
-            None,
+        return DataLossError.saying(
             f"corrupted record at {self._at}: {self._path}: record {self._at} {what}; the file is "
-            "damaged, not a TFRecord file, or compressed (see compression_type)",
+            "damaged, not a TFRecord file, or compressed (see compression_type)"
         )
 
     def pass_by(self) -> None:

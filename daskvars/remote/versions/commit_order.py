@@ -202,11 +202,9 @@ class SharedVersions:
         (`refuse`) would take the session back to an epoch that it has left.
         """
         if self.epochs.get(header.session) != header.epoch:
-            raise StaleEpochError(
-                None,
-                None,
+            raise StaleEpochError.saying(
                 f"run {header.number} was sent before it was known "
-                "that runs before it were undone; send it again",
+                "that runs before it were undone; send it again"
             )
 
     def refuse(self, header: RunHeader) -> dict[str, Any]:
@@ -241,11 +239,9 @@ class SharedVersions:
             header.exact,
             self.version,
         ):
-            raise StaleViewError(
-                None,
-                None,
+            raise StaleViewError.saying(
                 f"another client has changed variables of the state {header.name!r} "
-                f"while run {header.number} computed the shapes of its results",
+                f"while run {header.number} computed the shapes of its results"
             )
         found = {ref: self._find(before[ref.stale], ref) for ref in refs}
         writes: Variables = {
@@ -285,14 +281,14 @@ class SharedVersions:
 
     def _record(self, key: str) -> VariableRecord:
         if key not in self.newest:
-            raise StaleViewError(None, None, f"variable {key!r} has no value any more")
+            raise StaleViewError.saying(f"variable {key!r} has no value any more")
         return self.newest[key][0]
 
     def _find(self, variables: Variables, ref: BlockRef) -> BlockLocation:
         found = variables.get(ref.variable) or self.newest.get(ref.variable)
         if found is None or ref.block not in found[1]:
-            raise StaleViewError(
-                None, None, f"variable {ref.variable!r} has no block {ref.block} any more"
+            raise StaleViewError.saying(
+                f"variable {ref.variable!r} has no block {ref.block} any more"
             )
         return found[1][ref.block]
 
@@ -419,11 +415,9 @@ def check_layouts(header: RunHeader, found: Variables) -> None:
         have = found[key][0] if key in found else None
         if have is None or (have.dtype, have.chunks) != (record.dtype, record.chunks):
             is_now = f"{have.dtype} in chunks {have.chunks}" if have else "without a value"
-            raise StaleViewError(
-                None,
-                None,
+            raise StaleViewError.saying(
                 f"variable {key!r} is {is_now} in the state {header.name!r}, but run "
-                f"{header.number} expects it to be {record.dtype} in chunks {record.chunks}",
+                f"{header.number} expects it to be {record.dtype} in chunks {record.chunks}"
             )
 
 
@@ -434,6 +428,6 @@ def lost_state(keys: Iterable[str], what: str, durable: VersionId) -> LostStateE
         if durable == NO_VERSION
         else f"the last durable version is {durable}: recover() goes back to it"
     )
-    return LostStateError(
-        None, None, f"{what} cannot be finished: {', '.join(keys)} cannot be rebuilt; {last}"
+    return LostStateError.saying(
+        f"{what} cannot be finished: {', '.join(keys)} cannot be rebuilt; {last}"
     )

@@ -97,8 +97,8 @@ class CheckpointReader(ShownInNotebooks, Mapping[str, Any]):
         """
         if tensor_str not in self.records:
             hint = did_you_mean(tensor_str, self.records)
-            raise NotFoundError(
-                None, None, f"Key {tensor_str} not found in checkpoint {self.path}{hint}"
+            raise NotFoundError.saying(
+                f"Key {tensor_str} not found in checkpoint {self.path}{hint}"
             )
         found = state.load_variable(self.path, tensor_str)
         return found[()] if found.ndim == 0 else found
@@ -134,11 +134,9 @@ def NewCheckpointReader(filepattern: str) -> CheckpointReader:
     try:
         return CheckpointReader(path)
     except NotFoundError as error:
-        raise NotFoundError(
-            None,
-            None,
+        raise NotFoundError.saying(
             "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
-            f"files for {path}: {error}",
+            f"files for {path}: {error}"
         ) from None
 
 

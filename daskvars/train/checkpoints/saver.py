@@ -284,11 +284,9 @@ class Saver:
     def _run(self, sess: Any, operation: str, path: str) -> None:
         """Run an operation of the saver, which takes arrays whole."""
         if sess is None or self._ops is None:
-            raise FailedPreconditionError(
-                None,
-                None,
+            raise FailedPreconditionError.saying(
                 "eager variables of other layouts than what is stored can only be "
-                "saved and restored in a graph: give the parts equal chunks",
+                "saved and restored in a graph: give the parts equal chunks"
             )
         sess.run(getattr(self._ops, operation), {self._ops.filename: path})
 

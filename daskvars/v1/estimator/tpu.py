@@ -108,7 +108,7 @@ class RunConfig(EstimatorRunConfig):
         if self.tpu_config is None:
             object.__setattr__(self, "tpu_config", TPUConfig())
         if self.master or self.evaluation_master or self.cluster is not None:
-            raise UnimplementedError(None, None, f"{_NO_TPUS}; leave master and cluster out")
+            raise UnimplementedError.saying(f"{_NO_TPUS}; leave master and cluster out")
 
 
 _NO_TPUS = "there are no TPUs here: a program for them runs with use_tpu=False"
@@ -260,7 +260,7 @@ class TPUEstimator(Estimator):
         if reserved:
             raise ValueError(f"{sorted(reserved)} are reserved keys but existed in params {params}")
         if use_tpu:
-            raise UnimplementedError(None, None, _NO_TPUS)
+            raise UnimplementedError.saying(_NO_TPUS)
         super().__init__(model_fn, model_dir, config, params, warm_start_from)
         if "params" not in self._names:
             raise ValueError(_without_params("model_fn", model_fn))

@@ -54,15 +54,13 @@ class Table:
         for key, value in zip(keys, values, strict=True):
             had = pairs.setdefault(key, value)
             if had != value:
-                raise FailedPreconditionError(
-                    None,
-                    None,
+                raise FailedPreconditionError.saying(
                     "HashTable has different value for same key. Key "
-                    f"{_shown(key)} has {_shown(had)} and trying to add value {_shown(value)}",
+                    f"{_shown(key)} has {_shown(had)} and trying to add value {_shown(value)}"
                 )
         with self._lock:
             if self._is_filled and pairs != self._pairs:
-                raise FailedPreconditionError(None, None, "Table already initialized.")
+                raise FailedPreconditionError.saying("Table already initialized.")
             self._pairs, self._is_filled = pairs, True
 
     def put(self, keys: _Array, values: _Array) -> None:
@@ -99,11 +97,9 @@ class Table:
     def filled(self) -> Mapping[Any, Any]:
         """Return the pairs. Raises FailedPreconditionError before the table has them."""
         if not self._is_filled:
-            raise FailedPreconditionError(
-                None,
-                None,
+            raise FailedPreconditionError.saying(
                 "Table not initialized. Run `session.run(tables_initializer())`, or its own "
-                "initializer, first.",
+                "initializer, first."
             )
         return self._pairs
 
@@ -137,11 +133,9 @@ def table_of(handle: _Array) -> Table:
     found = _tables.get(handle.item())
     if found is None:
         name = handle.item().decode().partition(" ")[0]
-        raise FailedPreconditionError(
-            None,
-            None,
+        raise FailedPreconditionError.saying(
             f"the table {name!r} is not in this process: tables are in that of their session. On a "
-            "cluster look keys up outside of branches, loops and datasets' functions.",
+            "cluster look keys up outside of branches, loops and datasets' functions."
         )
     return found
 

@@ -40,7 +40,7 @@ def pairs_of_lines(
         lines.pop()
     name = filename.decode()
     if not lines:
-        raise OutOfRangeError(None, None, f"{name} is empty: there is nothing to fill a table with")
+        raise OutOfRangeError.saying(f"{name} is empty: there is nothing to fill a table with")
     if vocab_size > len(lines):
         raise invalid(f"Invalid vocab_size in {name}: expected {vocab_size} but got {len(lines)}")
     lines = [line.removesuffix(b"\r") for line in lines[: vocab_size if vocab_size > 0 else None]]

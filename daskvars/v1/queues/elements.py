@@ -148,7 +148,7 @@ class Queue:
 
         def step() -> bool:
             if self.is_closed:
-                raise CancelledError(None, None, f"{self.kind} '{self.name}' is closed.")
+                raise CancelledError.saying(f"{self.kind} '{self.name}' is closed.")
             while left and self._has_room(left[0]):
                 self._put(left.popleft())
                 self._moved = True
@@ -196,11 +196,9 @@ class Queue:
                     self._put_back(taken)
                     requested = wanted - len(taken)
                     taken.clear()
-                    raise OutOfRangeError(
-                        None,
-                        None,
+                    raise OutOfRangeError.saying(
                         f"{self.kind} '{self.name}' is closed and has insufficient elements "
-                        f"(requested {requested}, current size {size})",
+                        f"(requested {requested}, current size {size})"
                     )
             while len(taken) < wanted and self._num_free() > 0:
                 taken.append(self._take())
@@ -224,14 +222,14 @@ class Queue:
 
         def step() -> bool:
             if self.is_closed:
-                raise CancelledError(None, None, f"Queue '{self.name}' is already closed.")
+                raise CancelledError.saying(f"Queue '{self.name}' is already closed.")
             self.is_closed = True
             return True
 
         with self.changed:
             if cancel_pending_enqueues:
                 for pending in self._enqueues:
-                    pending.error = CancelledError(None, None, "Enqueue operation was cancelled")
+                    pending.error = CancelledError.saying("Enqueue operation was cancelled")
                     pending.is_over = True
                 self._enqueues.clear()
             attempt = Attempt(step)
@@ -381,11 +379,9 @@ class StagedElements(Queue):
         """
         largest = max(map(_bytes_of, elements), default=0)
         if self.memory_limit and largest > self.memory_limit:
-            raise ResourceExhaustedError(
-                None,
-                None,
+            raise ResourceExhaustedError.saying(
                 f"Attempted to insert tensors with combined size of '{largest}' bytes into Staging "
-                f"Area '{self.name}' with a memory limit of '{self.memory_limit}'.",
+                f"Area '{self.name}' with a memory limit of '{self.memory_limit}'."
             )
         super().enqueue(elements, waiting)
 

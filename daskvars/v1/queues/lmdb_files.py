@@ -101,11 +101,9 @@ class _Tree:
         self, page: bytes, place: int, key_bytes: int, value_bytes: int, flags: int
     ) -> tuple[bytes, bytes]:
         if flags & (_TREE_OF_NAME | _MORE):
-            raise UnimplementedError(
-                None,
-                None,
+            raise UnimplementedError.saying(
                 f"{self._name} has databases by name, or several values of a key: copy what is "
-                "wanted to a file of its own",
+                "wanted to a file of its own"
             )
         start = place + key_bytes
         stop = start + (8 if flags & _ELSEWHERE else value_bytes)
@@ -131,4 +129,4 @@ class _Tree:
         return data
 
     def _damaged(self, what: str) -> DataLossError:
-        return DataLossError(None, None, f"{self._name} is damaged, or no LMDB file: it {what}")
+        return DataLossError.saying(f"{self._name} is damaged, or no LMDB file: it {what}")

@@ -50,7 +50,7 @@ def object_of(call: Call, handle: numpy.ndarray, kind: type, what: str) -> Any:
     name = handle.item().decode()
     found = call.resources.find(name)
     if not isinstance(found, kind):
-        raise FailedPreconditionError(None, None, f"there is no {what} {name!r} in this session")
+        raise FailedPreconditionError.saying(f"there is no {what} {name!r} in this session")
     return found
 
 

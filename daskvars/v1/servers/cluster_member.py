@@ -121,11 +121,9 @@ class ClusterMember:
 
     def _unreachable(self, what: str) -> UnavailableError:
         reason = f": {self._error}" if self._error is not None else ""
-        return UnavailableError(
-            None,
-            None,
+        return UnavailableError.saying(
             f"/job:{self.job}/task:{self.task} cannot reach {what}, at "
-            f"{self.scheduler_address}{reason}. Start the program of each task of {self.cluster}",
+            f"{self.scheduler_address}{reason}. Start the program of each task of {self.cluster}"
         )
 
     def close(self) -> None:

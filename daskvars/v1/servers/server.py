@@ -192,13 +192,13 @@ def _address_of(server: ServerDef) -> str:
     cluster = ClusterSpec(server.cluster)
     job, task = server.job_name, server.task_index
     if server.protocol.partition("+")[0] != "grpc":
-        raise NotFoundError(
-            None, None, f"No server is known for the protocol {server.protocol!r}; use 'grpc'."
+        raise NotFoundError.saying(
+            f"No server is known for the protocol {server.protocol!r}; use 'grpc'."
         )
     if job not in cluster.jobs:
-        raise InternalError(None, None, f'Job "{job}" was not defined in cluster: {cluster}')
+        raise InternalError.saying(f'Job "{job}" was not defined in cluster: {cluster}')
     if task not in cluster.task_indices(job):
-        raise InternalError(None, None, f'Task {task} was not defined in job "{job}": {cluster}')
+        raise InternalError.saying(f'Task {task} was not defined in job "{job}": {cluster}')
     return cluster.task_address(job, task)
 
 
@@ -212,8 +212,8 @@ def _taken_port(address: str) -> tuple[socket.socket, int]:
         _bind(taken, int(port))
     except (OSError, OverflowError) as error:
         taken.close()
-        raise UnknownError(
-            None, None, f"Could not start a server at {address}: {error}. Port 0 takes a free one."
+        raise UnknownError.saying(
+            f"Could not start a server at {address}: {error}. Port 0 takes a free one."
         ) from None
     _taken.append(taken)  # stays bound until the process ends, as a server lives
     return taken, taken.getsockname()[1]

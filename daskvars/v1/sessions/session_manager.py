@@ -194,11 +194,9 @@ class SessionManager(ShownByArguments):
             session.close()
             left = end - time.monotonic() - pause_s
             if left < 0:
-                raise DeadlineExceededError(
-                    None,
-                    None,
+                raise DeadlineExceededError.saying(
                     f"Session was not ready after waiting {max_wait_secs} secs: "
-                    f"{reason or local_reason}",
+                    f"{reason or local_reason}"
                 )
             logging.info("Waiting for model to be ready: %s", reason or local_reason)
             time.sleep(pause_s)

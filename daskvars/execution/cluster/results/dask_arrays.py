@@ -91,9 +91,7 @@ class ValueOnWorkers(NamedTuple):
                     return numpy.asarray(self.array.compute())
             except GONE as error:
                 lost = f"{type(error).__name__}: {error}"
-        raise UnavailableError(
-            None,
-            None,
+        raise UnavailableError.saying(
             f"the value of {self.label} was left on a Dask cluster by to_dask(), and is lost "
-            f"({lost}): compute it again",
+            f"({lost}): compute it again"
         )

@@ -177,7 +177,7 @@ class BoundPlan:
                 executor.sync()  # a run of this client that has not arrived may initialize some
                 executor.refresh()
             if any((key in values) != found for key, found in plan.presence.items()):
-                raise StaleViewError(None, None, "variables were initialized by another client")
+                raise StaleViewError.saying("variables were initialized by another client")
             values.read(self.state_keys)  # or an error that names those without a value
         run = executor.submit(self, feeds, random_keys, is_awaited)
         if self.doing and is_shown():  # who looks at a bar waits for its end

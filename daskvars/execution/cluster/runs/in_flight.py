@@ -137,12 +137,10 @@ class InFlight:
         run.is_done = False
         executor = self.executor
         if run.attempts > MAX_ATTEMPTS:
-            run.error = AbortedError(
-                None,
-                None,
+            run.error = AbortedError.saying(
                 f"a run was given up after {MAX_ATTEMPTS} attempts, each undone by a loss of data "
                 f"or the failure of another client's run on {executor.description}; it changed "
-                "nothing. Run it again once the cluster is in order",
+                "nothing. Run it again once the cluster is in order"
             )
             return
         while True:
@@ -458,7 +456,7 @@ class InFlight:
         wait(self.executor.client, failed.dispatch.futures)
         future = failed.dispatch.failed
         if future is None:
-            return AbortedError(None, None, f"run {number} was undone; run it again")
+            return AbortedError.saying(f"run {number} was undone; run it again")
         return self._error_of(future, failed.dispatch)
 
     def _error_of(self, future: Future, dispatch: Dispatch) -> Exception:
@@ -477,7 +475,7 @@ class InFlight:
         with self.changed:
             self.epoch = epoch
             for run in self.runs.values():
-                run.error = AbortedError(None, None, "the variables were set back meanwhile")
+                run.error = AbortedError.saying("the variables were set back meanwhile")
             self.runs = {}
             self.lost_runs.abandon()
 
@@ -487,11 +485,9 @@ def reported_error(error: Exception, number: int) -> Exception:
     if isinstance(error, UnavailableError):
         return error
     if isinstance(error, StaleViewError):  # which means something else where it is raised
-        return AbortedError(
-            None,
-            None,
+        return AbortedError.saying(
             f"{error.message}: run {number}, dispatched before, and those after it "
-            "changed nothing; run them again",
+            "changed nothing; run them again"
         )
     found = with_run_note(error, number)
     if found is not error:

@@ -179,11 +179,9 @@ class LostRuns:
                 self.add(number, run)
             self.repeat()
         else:
-            raise LostError(
-                None,
-                None,
+            raise LostError.saying(
                 f"run {number} was committed, but what it returned is lost with a "
-                "worker; read the variables",
+                "worker; read the variables"
             )
 
     def _collect(self) -> None:

@@ -114,7 +114,7 @@ def open_state(where: Any, load: bool = True) -> tuple[str, Values, ZarrStore | 
         check_writable(store.storage, store.path)
     except ConflictError as error:
         close_values(name, values)
-        raise ConflictError(None, None, f"{error.message}. {OPEN_ELSEWHERE}") from None
+        raise ConflictError.saying(f"{error.message}. {OPEN_ELSEWHERE}") from None
     except BaseException:
         close_values(name, values)
         raise
@@ -160,7 +160,7 @@ class Durable:
                 if not write_version(self.values, self.store):
                     load_if_changed(self.values, self.store)
             except ConflictError as error:
-                raise ConflictError(None, None, f"{error.message}. {REMEDY}") from None
+                raise ConflictError.saying(f"{error.message}. {REMEDY}") from None
             finally:
                 self._next_s = time.monotonic() + config.get().seal_every_s
 
@@ -250,11 +250,9 @@ class Durable:
                         return self._attempt(run)
                     except ConflictError as error:
                         lost = error
-        raise AbortedError(
-            None,
-            None,
+        raise AbortedError.saying(
             f"a run was given up after {MAX_ATTEMPTS} attempts, in each of which "
-            f"another writer was faster; it changed nothing. At last: {lost.message}",
+            f"another writer was faster; it changed nothing. At last: {lost.message}"
         )
 
     def _attempt(self, run: Callable[[], Any]) -> Any:
@@ -364,10 +362,8 @@ def newest_values(store: ZarrStore, head: Manifest) -> tuple[Manifest, Any]:
 
 def no_durable_version() -> FailedPreconditionError:
     """Return the error of going back where there is nothing to go back to."""
-    return FailedPreconditionError(
-        None,
-        None,
-        "no version of the variables is durable yet; run the initializers, or restore a checkpoint",
+    return FailedPreconditionError.saying(
+        "no version of the variables is durable yet; run the initializers, or restore a checkpoint"
     )
 
 

@@ -71,12 +71,10 @@ def served_by(name: str) -> str:
     if not name.startswith(PREFIX):
         return name
     raise permanent(
-        UnavailableError(
-            None,
-            None,
+        UnavailableError.saying(
             f"no server at {name}: a target is that of a tf.train.Server running in this "
             f"process ({', '.join(sorted(_served)) or 'there is none'}). To run on a cluster, "
-            "connect a dask.distributed.Client and open a session without a target.",
+            "connect a dask.distributed.Client and open a session without a target."
         )
     )
 

@@ -72,7 +72,7 @@ def _windows_of_channels(ksize: Any, strides: Any, data_format: str) -> dict[str
 
 def _unimplemented(problem: str, found: dict[str, Any], data_format: str) -> UnimplementedError:
     given = ", ".join(f"{name}={list(sizes)}" for name, sizes in found.items())
-    return UnimplementedError(None, None, f"{problem}: found {given} ({data_format})")
+    return UnimplementedError.saying(f"{problem}: found {given} ({data_format})")
 
 
 def _options(op: Operation) -> dict[str, Any]:

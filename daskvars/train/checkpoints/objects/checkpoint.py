@@ -197,11 +197,9 @@ class Checkpoint(Trackable):
         path = os.fspath(file_prefix)
         constants = {**found.states, KEY: numpy.array(serialized(found.nodes), object)}
         if not engine.save(parts, path, constants=constants):
-            raise FailedPreconditionError(
-                None,
-                None,
+            raise FailedPreconditionError.saying(
                 "the chunks of parts of one array do not line up, and objects are saved chunk by "
-                "chunk: give the parts equal chunks, or save with a Saver",
+                "chunk: give the parts equal chunks, or save with a Saver"
             )
         return path
 
@@ -249,11 +247,9 @@ class Checkpoint(Trackable):
         if self._graph is None:
             EAGER_CONTEXT.engine.saves.wait()
         if not is_announced(path):
-            raise NotFoundError(
-                None,
-                None,
+            raise NotFoundError.saying(
                 "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
-                f"for {path}{instead_of(path)}",
+                f"for {path}{instead_of(path)}"
             )
         names = frozenset(NewCheckpointReader(path).records)
         if KEY not in names:
@@ -261,6 +257,6 @@ class Checkpoint(Trackable):
         try:
             nodes = parse(load_variable(path, KEY).item())
         except (ValueError, TypeError) as error:
-            raise StoreError(None, None, f"{path}: {KEY} is no graph of objects: {error}") from None
+            raise StoreError.saying(f"{path}: {KEY} is no graph of objects: {error}") from None
         status = CheckpointLoadStatus(self, ObjectRestore(self, path, nodes))
         return status

@@ -100,11 +100,9 @@ class Restore:
         tensors = saved_tensors(dict(variables))
         unknown = [tensor.name for tensor in tensors if not is_known(tensor.handle.spec.shape)]
         if unknown:
-            raise FailedPreconditionError(
-                None,
-                None,
+            raise FailedPreconditionError.saying(
                 f"the shape of {enumerated(unknown, 4)} is not known: objects are restored into "
-                "variables of fixed shapes; use a Saver for these",
+                "variables of fixed shapes; use a Saver for these"
             )
         engine.saves.wait()
         restore(engine, tensors, self.path)
