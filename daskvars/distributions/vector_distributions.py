@@ -113,8 +113,7 @@ class OfClasses(Distribution):
 
     def _num_classes(self) -> int | Tensor:
         """Return how many classes there are; a scalar tensor where only the run knows."""
-        known = self._known_classes()
-        return shape_of(self.logits)[-1] if known is None else known
+        return size_along(self.logits, -1)
 
     def _classes(self, shape: Tensor, logits: Tensor, each: Any, seed: int | None) -> Tensor:
         """Return [*shape, *batch, each] classes."""

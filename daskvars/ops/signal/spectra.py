@@ -16,7 +16,7 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.signal import spectra as kernels
-from daskvars.ops.array.constant import constant, fill, shape as shape_of
+from daskvars.ops.array.constant import constant, fill, shape as shape_of, size_along
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.padding import pad
 from daskvars.ops.array.ranges import range as range_of
@@ -402,10 +402,9 @@ def dct(
         if n is not None:
             x = _of_length(x, n)
         kind = x.dtype.base_dtype
-        known = None if x.spec.shape is None else x.spec.shape[-1]
-        count: Any = shape_of(x)[-1] if known is None else known
+        count = size_along(x, -1)
         if type == 1:
-            if known is not None and known < 2:
+            if isinstance(count, int) and count < 2:
                 raise ValueError("dimension 0 of dct1 input should be greater than 1")
             return real(rfft(concat([x, x[..., -2:0:-1]], -1)), name=scope)
         root = cast(count, kind) ** 0.5

@@ -11,7 +11,7 @@ from daskvars.dtypes import DType, DTypeLike, as_dtype, float32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import constant, ones, shape as shape_of
+from daskvars.ops.array.constant import constant, ones, size_along
 from daskvars.ops.array.ranges import range as range_of
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.math.arithmetic import multiply
@@ -190,6 +190,5 @@ def mfccs_from_log_mel_spectrograms(
         known = x.spec.shape[-1] if x.spec.shape else None
         if known == 0:
             raise ValueError("num_mel_bins must be positive. Got: 0")
-        count: Any = shape_of(x)[-1] if known is None else known
-        scale = rsqrt(cast(count, x.dtype) * 2.0)
+        scale = rsqrt(cast(size_along(x, -1), x.dtype) * 2.0)
         return multiply(dct(x, type=2), scale, name=scope)

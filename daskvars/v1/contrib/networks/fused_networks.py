@@ -10,7 +10,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.recurrent.cell import RNNCell
 from daskvars.layers.recurrent.rnn import dynamic_rnn, static_rnn
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.joining import stack, unstack
 from daskvars.ops.array.rearranging import reverse, reverse_sequence
 from daskvars.ops.math.casting import cast
@@ -81,7 +81,7 @@ class LSTMBlockFusedCell:
         if initial_state is None:
             if dtype is None:
                 raise ValueError("Either initial_state or dtype needs to be specified")
-            initial_state = self._cell.zero_state(_batch_size(steps), as_dtype(dtype))
+            initial_state = self._cell.zero_state(size_along(steps, 1), as_dtype(dtype))
         self._cell(steps[0], initial_state)  # its variables are of no loop's scope
         outputs, state = dynamic_rnn(
             self._cell, steps, sequence_length, initial_state, time_major=True
@@ -185,11 +185,6 @@ def _stacked(inputs: Any) -> Tensor:
 def _like(inputs: Any, outputs: Tensor) -> Any:
     """Return outputs as a list where the inputs are one."""
     return unstack(outputs, len(inputs)) if isinstance(inputs, list) else outputs
-
-
-def _batch_size(steps: Tensor) -> Any:
-    known = steps.shape[1].value
-    return shape_of(steps)[1] if known is None else known
 
 
 def _reversed(steps: Tensor, lengths: Any) -> Tensor:
