@@ -19,7 +19,8 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import chain, count
 from typing import Any
 
@@ -43,6 +44,7 @@ from daskvars.execution.eager_records import (
 )
 from daskvars.execution.engine.engine import Engine, random_key
 from daskvars.execution.engine.executors import Bound
+from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.plans.exact_keys import exactly
 from daskvars.execution.engine.plans.executables import Executable
 from daskvars.execution.engine.plans.sizes_met import OpenShapes
@@ -279,6 +281,28 @@ class _ThreadLocal(threading.local):
         self.state = _ThreadState()
 
 
+class _NameScope:
+    """The block of `EagerContext.name_scope`.
+
+    No generator: one whose end is broken off by Ctrl-C would end later, with its scope set again.
+    """
+
+    __slots__ = ("_name", "_outer", "_thread")
+
+    def __init__(self, context: EagerContext, name: str) -> None:
+        self._name, self._thread = name, context._thread
+
+    def __enter__(self) -> str:
+        self._outer = outer = self._thread.name_scope
+        plain = self._name.rstrip("/")
+        is_inside = plain and outer and not self._name.endswith("/")
+        self._thread.name_scope = scope = f"{outer}/{plain}" if is_inside else plain
+        return f"{scope}/" if plain else ""
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._thread.name_scope = self._outer
+
+
 class EagerContext(Graph):
     """The recorder: operations that have not run yet, in order."""
 
@@ -363,18 +387,9 @@ class EagerContext(Graph):
             items[:] = [item for item, value in pairs if value is not None]
         return [value for value in found if value is not None]
 
-    @contextmanager
-    def name_scope(self, name: str | None) -> Iterator[str]:
+    def name_scope(self, name: str | None) -> AbstractContextManager[str]:
         """Prefix names in the block; a scope of the same name may be entered again and again."""
-        saved = self._thread.name_scope
-        name = name or ""
-        plain = name.rstrip("/")
-        inside = bool(plain and saved and not name.endswith("/"))
-        self._thread.name_scope = f"{saved}/{plain}" if inside else plain
-        try:
-            yield f"{self._thread.name_scope}/" if plain else ""
-        finally:
-            self._thread.name_scope = saved
+        return _NameScope(self, name or "")
 
     def create(
         self,
@@ -430,9 +445,10 @@ class EagerContext(Graph):
         while True:
             with self._lock:
                 record = here.record
-                if record is None:
-                    record = here.record = Record(here)
+                if record is None or record.runner is not None:
+                    record = Record(here)
                     self._records.append(record)
+                    here.record = record
                 first = []
                 if len(self._records) > 1:
                     needed = op.needed()
@@ -536,20 +552,28 @@ class EagerContext(Graph):
         With `as_futures` nobody looks at its values yet: on a cluster they may be on their way.
         """
         me = threading.get_ident()
-        with self._lock:
-            is_mine = record.runner is None
+        is_mine = False
+        try:
+            with self._lock:
+                is_mine = record.runner is None
+                if is_mine:
+                    record.runner = me
+                    record.gate.acquire()
             if is_mine:
-                record.runner = me
-                record.gate.acquire()
-                if record.owner.record is record:
-                    record.owner.record = None
-        if is_mine:
-            self._run(record, as_dask, as_futures)
-        elif record.runner != me and not record.is_done:
+                self._run(record, as_dask, as_futures)
+        finally:
+            if is_mine:  # others would wait for ever, and what comes then would not be run
+                shielded(partial(self._let_go, record))
+        if is_mine or record.is_done:
+            return
+        if record.runner != me:
             with record.gate:
                 pass
+        elif not self.here.depth:
+            self._let_go(record)  # that was broken off as well
 
     def _run(self, record: Record, as_dask: bool, as_futures: bool) -> None:
+        version = self.engine.values.version
         try:
             self._forget_dropped()
             self._compute(record.ops, as_dask, as_futures)
@@ -557,17 +581,23 @@ class EagerContext(Graph):
                 op.leave()
         except BaseException as error:
             record.error = error
-            if isinstance(error, Exception):
+            # An interrupt may come when all is done.
+            if isinstance(error, Exception) or self.engine.values.version == version:
                 self._undone(record.ops, error)
             raise
-        finally:
-            record.ops = []
-            with self._lock:
-                record.is_done = True
+
+    def _let_go(self, record: Record) -> None:
+        record.ops = []
+        with self._lock:
+            record.is_done = True
+            if record.owner.record is record:
+                record.owner.record = None
+            if record in self._records:
                 self._records.remove(record)
+        if record.gate.locked():
             record.gate.release()
 
-    def _undone(self, ops: list[EagerOperation], error: Exception) -> None:
+    def _undone(self, ops: list[EagerOperation], error: BaseException) -> None:
         """Leave variables as they were before a record that failed, and say which it was to change.
 
         Those that it was to begin get their initial values, where these need nothing that is

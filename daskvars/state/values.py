@@ -14,6 +14,7 @@ one longer than a lease copies it.
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 from collections.abc import Collection, Iterable, Mapping
@@ -386,6 +387,7 @@ def opened_values(place: str) -> Values:
     """Give the values that all sessions on one store share in this process, to one session more.
 
     They are kept as long as a session has them open, and after that are read from the store.
+    Paths that lead to one directory, by links, are one store.
 
     Args:
         place: the store's path or URL.
@@ -394,30 +396,36 @@ def opened_values(place: str) -> Values:
     >>> opened_values("model.zarr") is values
     True
     >>> for _ in range(2):
-    ...     close_values("model.zarr", values)
+    ...     close_values(values)
     >>> opened_values("model.zarr") is values
     False
     >>> forget_values("model.zarr")
     """
     with registry_lock:
-        values = registry.setdefault(place, Values())
+        values = registry.setdefault(_real(place), Values())
         values.num_sessions += 1
         return values
 
 
-def close_values(place: str, values: Values) -> None:
+def _real(place: str) -> str:
+    return os.path.realpath(place) if os.path.isabs(place) else place
+
+
+def close_values(values: Values) -> None:
     """Take note that a session does not use a store's values any more; the last one releases them.
 
     Args:
-        place, values: as of `opened_values`.
+        values: as `opened_values` gave them.
     """
     with registry_lock:
         values.num_sessions -= 1
-        if not values.num_sessions and registry.get(place) is values:
-            del registry[place]
+        if not values.num_sessions:
+            # Looked for, as a link may lead elsewhere by now.
+            for found in [name for name, each in registry.items() if each is values]:
+                del registry[found]
 
 
 def forget_values(name: str) -> None:
     """Release the values of a name: sessions that hold them keep them, later ones start anew."""
     with registry_lock:
-        registry.pop(name, None)
+        registry.pop(_real(name), None)

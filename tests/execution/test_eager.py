@@ -14,6 +14,7 @@ from daskvars.execution import eager_records
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.eager_records import LARGE_BYTES, TURN_OPS
 from daskvars.execution.engine import events
+from tests.interrupted import interrupted_at
 
 
 def test_values_appear_when_looked_at():
@@ -346,3 +347,51 @@ def test_eager_tensors_forget_so_a_tape_is_asked_for():
     assert float(y) == 9.0
     assert float(tape.gradient(y, w)) == 6.0
     assert float(dv.function(lambda: dv.gradients(w * w, w)[0])()) == 6.0
+
+
+def test_ctrl_c_leaves_an_eager_program_that_goes_on():
+    total, scope = dv.Variable(1.0), EAGER_CONTEXT.get_name_scope()
+
+    def step():
+        with dv.name_scope("outer"):
+            with dv.GradientTape() as tape:
+                loss = total * 2.0
+            total.assign_add(tape.gradient(loss, total))
+        return total.numpy()
+
+    step()  # lowered once
+    known = step()
+    for place in range(1, 50_000, 17):
+        with interrupted_at(place) as is_done:
+            step()
+        assert EAGER_CONTEXT.get_name_scope() == scope, place
+        assert total.numpy() in (known, known + 2.0), place
+        known = total.numpy()
+        if is_done():
+            break
+    assert is_done() and place > 100
+    assert not EAGER_CONTEXT._records
+
+
+@pytest.mark.parametrize("place", [100, 500, 1000])
+def test_variables_that_a_run_was_to_begin_when_ctrl_c_came_have_their_initial_values(place):
+    v = dv.Variable(5.0)
+    v.assign_add(1.0)
+    with interrupted_at(place):
+        v.numpy()
+    assert v.numpy() in (5.0, 6.0)
+
+
+def test_ctrl_c_says_what_is_undone(monkeypatch):
+    v = dv.Variable(1.0, name="interrupted_variable")
+    v.numpy()
+    v.assign_add(1.0)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt) as raised:
+        patched.setattr(EAGER_CONTEXT.engine, "acquire", interrupt)
+        v.numpy()
+    assert "variables are as they were before: interrupted_variable" in raised.value.__notes__[0]
+    assert v.numpy() == 1.0

@@ -29,6 +29,7 @@ from daskvars.errors import (
 )
 from daskvars.execution.cluster.executor import ClusterExecutor, cluster_executor, drop_state
 from daskvars.execution.engine.executors import active_client, forget_closed
+from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.plans.cache import PlanCache
 from daskvars.execution.engine.plans.executables import Executable, SharedExecutable
 from daskvars.execution.engine.saving.local_seals import (
@@ -478,7 +479,7 @@ class Engine:
                 if executor is not None:
                     executor.close()
             finally:
-                self._release_all()
+                shielded(self._release_all)  # half of it done, nobody would do the rest
 
     def _release_all(self) -> None:
         self.is_closed = True

@@ -56,7 +56,7 @@ from daskvars.errors import (
     StoreError,
 )
 from daskvars.execution.engine import events
-from daskvars.execution.engine.interrupts import before_threads_end
+from daskvars.execution.engine.interrupts import before_threads_end, shielded
 from daskvars.execution.engine.saving.targets import PREFIX, served_by
 from daskvars.state import (
     NO_VERSION,
@@ -70,6 +70,7 @@ from daskvars.state import (
     named_values,
     opened_values,
 )
+from daskvars.state.stores.addresses import local_path
 from daskvars.state.stores.objects import check_writable
 from daskvars.state.stores.store import Digests, Writer
 
@@ -113,10 +114,10 @@ def open_state(where: Any, load: bool = True) -> tuple[str, Values, ZarrStore | 
         # Now, or training would go on until the first seal; nothing is touched of what is refused.
         check_writable(store.storage, store.path)
     except ConflictError as error:
-        close_values(name, values)
+        close_values(values)
         raise ConflictError.saying(f"{error.message}. {OPEN_ELSEWHERE}") from None
     except BaseException:
-        close_values(name, values)
+        close_values(values)
         raise
     return name, values, store
 
@@ -125,10 +126,11 @@ def state_name(where: Any) -> str:
     """Return the name under which sessions share variables: a path whole, a URL or name as it is.
 
     Raises:
+      InvalidArgumentError: `where` is neither a path nor a URL nor a name.
       UnavailableError: `where` is the target of a server that does not run in this process.
     """
     name = served_by(os.fspath(where) if not isinstance(where, bytes) else where.decode())
-    return os.path.abspath(name) if is_location(name) and "://" not in name else name
+    return local_path(name) if is_location(name) else name
 
 
 class Durable:
@@ -167,11 +169,14 @@ class Durable:
     def seal_if_due(self) -> None:
         """Do so if the last time was `config.seal_every_s` ago."""
         if self._watcher is None:
-            self._watcher = threading.Thread(target=self._watch, name="daskvars-seal", daemon=True)
-            self._watcher.start()
-            _watched.add(self)
+            shielded(self._begin_watching)
         if time.monotonic() >= self._next_s:
             self.seal()
+
+    def _begin_watching(self) -> None:
+        self._watcher = threading.Thread(target=self._watch, name="daskvars-seal", daemon=True)
+        self._watcher.start()
+        _watched.add(self)
 
     def seal_changes(self) -> None:
         """Write what changed, if anything did; raises as `seal`."""
@@ -221,7 +226,7 @@ class Durable:
         """Let go of the variables, which other sessions of this process may still use."""
         self._released.set()
         _watched.discard(self)
-        close_values(self.name, self.values)
+        close_values(self.values)
 
     def abandon(self) -> None:
         """Let go of what was not closed; a session opened before it is sealed shares its values.

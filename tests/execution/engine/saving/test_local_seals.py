@@ -31,6 +31,7 @@ from daskvars.state.stores.disk import list_files
 from daskvars.state.stores.store import Writer
 from daskvars.state.values import registry
 from tests import fresh
+from tests.interrupted import interrupted_at
 from tests.waiting import wait_until
 
 processes = multiprocessing.get_context("forkserver")
@@ -93,6 +94,53 @@ def test_a_store_that_was_deleted_is_empty_when_it_is_opened_again(tmp_path):
         session.seal()
     with tf.Session(store=place) as session:
         assert session.run(v) == 5.0
+
+
+@pytest.mark.parametrize("seal_every_s", [0, 10])
+@pytest.mark.parametrize("name", ["url", "URL", "localhost", "home", "link", "link of a folder"])
+def test_one_store_by_several_addresses_is_one(tmp_path, monkeypatch, name, seal_every_s):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "s.zarr")
+    (tmp_path / "linked").symlink_to(tmp_path, target_is_directory=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    address = {
+        "url": f"file://{tmp_path}/s.zarr",
+        "URL": f"FILE://{tmp_path}/s.zarr",
+        "localhost": f"file://localhost{tmp_path}/s.zarr",
+        "home": "~/s.zarr",
+        "link": tmp_path / "link",
+        "link of a folder": f"{tmp_path}/linked/s.zarr",
+    }[name]
+    write(tmp_path / "s.zarr", 1.0)
+    v, _, add = variables()
+    with config.set(seal_every_s=seal_every_s):
+        one, other = tf.Session(store=tmp_path / "s.zarr"), tf.Session(store=address)
+        one.run(add)
+        other.run(add)
+        assert one.run(v) == other.run(v) == 3.0
+        one.close()
+        other.close()
+    assert stored(tmp_path / "s.zarr") == 3.0
+    assert not registry
+
+
+def test_a_session_whose_closing_is_broken_off_lets_go_all_the_same(tmp_path):
+    write(tmp_path, 1.0)
+    _, _, add = variables()
+    for place in range(1, 5000, 7):
+        session = tf.Session(store=tmp_path)
+        session.run(add)
+        with interrupted_at(place) as is_done:
+            session.close()
+        session.close()
+        assert not registry, f"what it shares is kept, broken off at call {place} of daskvars"
+        if is_done():
+            break
+    assert is_done() and place > 50
+    wait_until(
+        lambda: not any(t.name == "daskvars-seal" for t in threading.enumerate()),
+        "the threads that seal end",
+    )
 
 
 @pytest.mark.slow
