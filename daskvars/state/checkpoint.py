@@ -23,7 +23,7 @@ from daskvars.errors import CorruptChunkError, OpError, restore_error
 from daskvars.shapes import Chunks, block_indices, block_slices
 from daskvars.state.external.reading import external_variables
 from daskvars.state.external.tensorflow.reading import is_tensorflow, open_tensorflow
-from daskvars.state.failures import not_found
+from daskvars.state.failures import RefusedError, not_found
 from daskvars.state.format.assembly import Load, Run, assemble_selection, assemble_values
 from daskvars.state.format.chunks import read_chunk
 from daskvars.state.format.documents import DOCUMENT, get_document
@@ -285,6 +285,9 @@ def is_announced(where: Any) -> bool:
     """Return whether a checkpoint, complete or not, a Zarr group, or a file for one, is there.
 
     TensorFlow's are complete once they have an index.
+
+    Raises:
+        RefusedError: one may not look, or the store cannot be reached.
     """
     try:
         archive = archive_path(where)
@@ -293,6 +296,8 @@ def is_announced(where: Any) -> bool:
         store, path = open_zarr_store(where, "r")
         is_node = exists(store, join(path, DOCUMENT)) or exists(store, join(path, ".zgroup"))
         return is_node or store_at(store, path, None) is not None or is_tensorflow(store, path)
+    except RefusedError:
+        raise
     except OpError:
         return False
 
@@ -302,6 +307,9 @@ def is_complete(where: Any) -> bool:
 
     One document is read, and of a checkpoint's only the field that says so: whether its records
     are sound is for `restore` to find.
+
+    Raises:
+        RefusedError: one may not look, or the store cannot be reached.
     """
     try:
         store, path = open_zarr_store(where, "r")
@@ -316,6 +324,8 @@ def is_complete(where: Any) -> bool:
         manifest = document.get("attributes", {}).get(ATTRIBUTE)
         if manifest is None:
             return True
+    except RefusedError:
+        raise
     except OpError:
         return False
     return isinstance(manifest, dict) and manifest.get("complete") is True

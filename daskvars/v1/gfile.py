@@ -28,6 +28,7 @@ from daskvars.errors import (
     invalid,
 )
 from daskvars.kernels.opened_files import PathName, as_errors
+from daskvars.state.stores.addresses import without_file_scheme
 from daskvars.surface.one_line import ShownByArguments
 
 __all__ = [
@@ -81,7 +82,7 @@ def _url(given: PathName, there: tuple[fsspec.AbstractFileSystem, str], path: st
 
 def _local(path: PathName) -> str:
     """Return a path of this machine as a string."""
-    return os.fsdecode(path).removeprefix("file://")
+    return without_file_scheme(os.fsdecode(path))
 
 
 def _opened(path: PathName, mode: str) -> Any:

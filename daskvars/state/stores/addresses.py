@@ -16,15 +16,16 @@ before their array's document.
 from __future__ import annotations
 
 import os
+import re
 from urllib.parse import urlsplit
 
 from zarr.abc.store import Store
-from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, ObjectStore, StorePath
 
 from daskvars.errors import invalid
-from daskvars.state.failures import not_found, store_failure
+from daskvars.state.failures import not_found, reason_of, refused, store_failure
 from daskvars.state.stores.archive import ArchiveStore
+from daskvars.state.stores.objects import exists
 
 try:
     import obstore
@@ -42,6 +43,10 @@ Such a prefix is a path in the directory, or under the URL, that they are in."""
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 """URLs that obstore opens, where it is installed; all others are fsspec's. Credentials, selections
 and endpoints are those of the environment (``AWS_ENDPOINT_URL``), on the workers theirs."""
+
+
+_FILE_URL = re.compile(r"file://(?:localhost(?=/))?", re.IGNORECASE)
+_ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/(?!/)")  # a drive of Windows is one letter
 
 
 def open_zarr_store(
@@ -117,7 +122,7 @@ def tensorflow_prefix(address: str) -> str | None:
     if not name or directory.endswith("/"):  # the root of a bucket is no prefix
         return None
     store = open_directory(directory, "r")
-    if not sync(store.exists(name + INDEX_SUFFIX)) or sync(store.exists(f"{name}/zarr.json")):
+    if not exists(store, name + INDEX_SUFFIX) or exists(store, f"{name}/zarr.json"):
         return None
     return prefix
 
@@ -148,24 +153,56 @@ def archive_path(where: object) -> str | None:
 
 
 def local_path(address: str) -> str:
-    """Give the absolute path of what is on a disk; another URL as it is."""
-    address = address.removeprefix("file://")
-    return address if "://" in address else os.path.abspath(os.path.expanduser(address))
+    """Give the absolute path of what is on a disk; another URL as it is.
+
+    Raises:
+        InvalidArgumentError: it is no path and no URL.
+    """
+    address = without_file_scheme(address)
+    if "://" in address:
+        return address
+    if "\0" in address:
+        raise invalid(f"{address!r} is no path: it has a null character; leave that out")
+    if _ONE_SLASH.match(address):
+        raise invalid(
+            f"{address!r} is no URL, which has two slashes, and would be a folder"
+            f" {address.partition('/')[0]!r} here. Give URLs as text: pathlib.Path takes one slash"
+            " away. If you mean the folder, begin with './'"
+        )
+    return os.path.abspath(os.path.expanduser(address))
+
+
+def without_file_scheme(address: str) -> str:
+    """Give the path that a URL of a file means; any other address as it is.
+
+    >>> without_file_scheme("FILE://localhost/data/run"), without_file_scheme("s3://data/run")
+    ('/data/run', 's3://data/run')
+    """
+    found = _FILE_URL.match(address)
+    return address if found is None else address[found.end() :]
+
+
+def is_elsewhere(address: str) -> bool:
+    """Tell whether an address is a URL of another place than this machine's disks."""
+    return "://" in without_file_scheme(address)
 
 
 def open_directory(address: str, mode: str) -> Store:
     """Open a local path or a URL as a directory of objects."""
-    scheme = urlsplit(address).scheme if "://" in address else ""
+    scheme = urlsplit(address).scheme if is_elsewhere(address) else ""
     if scheme in OBSTORE_SCHEMES and obstore is not None:
         try:
             return ObjectStore(obstore.store.from_url(address), read_only=mode == "r")
         except (ValueError, obstore.exceptions.BaseError) as error:
-            raise store_failure(f"cannot open {address!r}: {error}") from error
-    if scheme and scheme != "file":
+            raise refused(
+                f"cannot open {address!r}: {reason_of(error)}; check the address, and what the"
+                " environment says of the account"
+            ) from error
+    if scheme:
         try:
             return FsspecStore.from_url(address, read_only=mode == "r")
         except (ImportError, ValueError) as error:
-            raise store_failure(
+            raise refused(
                 f"cannot open {address!r}: {error}; install daskvars[object-stores], or fsspec"
                 " with that filesystem, or pass a Zarr store"
             ) from error

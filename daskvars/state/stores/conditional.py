@@ -17,11 +17,16 @@ from zarr.storage import ObjectStore
 
 from daskvars.state.failures import conflict, store_failure
 from daskvars.state.format.documents import DOCUMENT, ENCODER, parse_document
-from daskvars.state.stores.objects import join
+from daskvars.state.stores.objects import failed, join
 
 try:
     import obstore
-    from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
+    from obstore.exceptions import (
+        AlreadyExistsError,
+        BaseError,
+        NotFoundError,
+        PreconditionError,
+    )
 except ImportError:  # it is an extra; then no store is an ObjectStore
     obstore = None  # type: ignore[assignment]
 
@@ -38,12 +43,15 @@ def get_tagged(store: Any, path: str) -> tuple[dict[str, Any], str] | None:
     """Read the metadata document of a node, and the tag of that state; None where there is none.
 
     Raises:
-        StoreError: it is no JSON object.
+        StoreError: it is no JSON object, or the store cannot be reached.
     """
+    name = join(path, DOCUMENT)
     try:
-        found = obstore.get(store.store, join(path, DOCUMENT))
+        found = obstore.get(store.store, name)
     except FileNotFoundError:
         return None
+    except BaseError as error:
+        raise failed(store, f"read {name!r}", error) from error
     data = np.frombuffer(bytes(found.bytes()), np.uint8)
     return parse_document(data, f"{store}/{path}"), _tag(found.meta["e_tag"], store)
 
@@ -62,17 +70,18 @@ def put_tagged(store: Any, path: str, document: Mapping[str, Any], tag: str | No
 
     Raises:
         ConflictError: something else is there; nothing was written.
-        StoreError: the store is open for reading only.
+        StoreError: the store is open for reading only, or cannot be reached.
     """
     if store.read_only:
         raise store_failure(f"cannot write {path!r}: {store} is open for reading only")
     mode: Any = "create" if tag is None else {"e_tag": tag}
+    name = join(path, DOCUMENT)
     try:
-        found = obstore.put(
-            store.store, join(path, DOCUMENT), ENCODER.encode(document).encode(), mode=mode
-        )
+        found = obstore.put(store.store, name, ENCODER.encode(document).encode(), mode=mode)
     except (AlreadyExistsError, NotFoundError, PreconditionError, FileNotFoundError):
         raise conflict(f"{store}/{path}: another writer was faster; read it again") from None
+    except BaseError as error:
+        raise failed(store, f"write {name!r}", error) from error
     return _tag(found["e_tag"], store)
 
 

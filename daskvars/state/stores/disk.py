@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from daskvars.state.failures import store_failure
+from daskvars.state.failures import refused, store_failure
 from daskvars.state.stores.local_files import OWN_BYTES, checked_size, open_plain, refuse_link
 
 STEP_BYTES = 1 << 18
@@ -121,7 +121,7 @@ def _read_from(path: str, read: Callable[[int, int], Result]) -> Result | None:
         return None
     except OSError as error:
         refuse_link(path)
-        raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
+        raise refused(f"cannot read {path!r}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager
@@ -178,7 +178,7 @@ def file_size(path: str) -> int | None:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as error:
-        raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
+        raise refused(f"cannot read {path!r}: {error.strerror or error}") from error
 
 
 def read_each(file: int, parts: Sequence[memoryview]) -> int:
@@ -278,7 +278,7 @@ def listing(directory: str) -> Iterator[None]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise store_failure(f"cannot list {directory!r}: {error.strerror or error}") from error
+        raise refused(f"cannot list {directory!r}: {error.strerror or error}") from error
 
 
 def check_writable_directory(directory: str) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -28,7 +28,8 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import LocalStore
 
-from daskvars.state.failures import store_failure
+from daskvars.errors import OpError
+from daskvars.state.failures import RefusedError, reason_of, refused, store_failure
 from daskvars.state.stores.archive import ArchiveStore
 from daskvars.state.stores.disk import (
     STEP_BYTES,
@@ -67,6 +68,33 @@ def join(path: str, name: str) -> str:
     return f"{path}/{name}" if path and name else path or name
 
 
+def asked(store: Store, doing: str, request: Coroutine[Any, Any, Result]) -> Result:
+    """Wait for what a store that is no local directory was asked for, and return it.
+
+    Args:
+        store: the store.
+        doing: what it was asked to do.
+        request: the coroutine that does it.
+
+    Raises:
+        RefusedError: it refuses, or cannot be reached, with its reason.
+    """
+    try:
+        return sync(request)
+    except OpError:
+        raise
+    except Exception as error:  # each library has errors of its own
+        raise failed(store, doing, error) from error
+
+
+def failed(store: Store, doing: str, error: Exception) -> RefusedError:
+    """Make the error of a store that did not do what it was asked to."""
+    return refused(
+        f"cannot {doing} in {store}: {reason_of(error)}. Check the address, the credentials and the"
+        " network"
+    )
+
+
 def put(store: Store, name: str, parts: Iterable[Any], synced: bool = False) -> None:
     """Write one object, whole or not at all.
 
@@ -86,10 +114,7 @@ def put(store: Store, name: str, parts: Iterable[Any], synced: bool = False) -> 
         put_file(path_in(store, name), parts, synced)
     else:
         buffer = default_buffer_prototype().buffer.from_bytes(b"".join(parts))
-        try:
-            sync(store.set(name, buffer))
-        except OSError as error:
-            raise store_failure(f"cannot write {name!r}: {error.strerror or error}") from error
+        asked(store, f"write {name!r}", store.set(name, buffer))
 
 
 def get(store: Store, name: str, most_bytes: int = MAX_BYTES) -> np.ndarray | None:
@@ -138,7 +163,8 @@ def get_into(store: Store, name: str, memory: Memory) -> bool:
         return get_file(path_in(store, name), memory)
     if type(store) is ArchiveStore:
         return store.get_into(name, memory)
-    buffer = sync(store.get(name, prototype=default_buffer_prototype()))
+    request = store.get(name, prototype=default_buffer_prototype())
+    buffer = asked(store, f"read {name!r}", request)
     if buffer is None:
         return False
     data, start = buffer.as_numpy_array(), 0
@@ -171,7 +197,8 @@ def get_range(store: Store, name: str, start: int, stop: int) -> np.ndarray | No
     if start == stop:
         return np.empty(0, np.uint8)
     wanted = RangeByteRequest(start, stop)
-    buffer = sync(store.get(name, default_buffer_prototype(), wanted))
+    request = store.get(name, default_buffer_prototype(), wanted)
+    buffer = asked(store, f"read {name!r}", request)
     if buffer is None or len(buffer) != stop - start:
         return None
     return np.array(buffer.as_numpy_array().view(np.uint8))
@@ -185,8 +212,12 @@ def object_size(store: Store, name: str) -> int | None:
     """
     if type(store) is LocalStore:
         return file_size(path_in(store, name))
+    return asked(store, f"read {name!r}", _size(store, name))
+
+
+async def _size(store: Store, name: str) -> int | None:
     try:
-        return sync(store.getsize(name))
+        return await store.getsize(name)
     except FileNotFoundError:
         return None
 
@@ -226,7 +257,7 @@ def exists(store: Store, name: str) -> bool:
     """Return whether there is an object of this name."""
     if type(store) is LocalStore:
         return os.path.exists(f"{store.root}/{name}")
-    return sync(store.exists(name))
+    return asked(store, f"look for {name!r}", store.exists(name))
 
 
 def check_writable(store: Store, path: str) -> None:
@@ -244,8 +275,8 @@ def check_writable(store: Store, path: str) -> None:
     try:
         put(store, name, [b""])
         delete(store, [name])
-    except Exception as error:
-        raise store_failure(f"cannot write in {join(str(store), path)}: {error}") from error
+    except RefusedError as error:
+        raise refused(f"cannot write in {join(str(store), path)}: {error.message}") from error
 
 
 def in_parallel(
@@ -332,7 +363,7 @@ def object_names(store: Store, path: str) -> list[str]:
     if type(store) is LocalStore:
         return list_files(path_in(store, f"{path}/"))
     prefix = f"{path}/" if path else ""
-    below = sync(collect(store.list_prefix, prefix))
+    below = asked(store, f"list {path!r}", collect(store.list_prefix, prefix))
     return [name for name in (full[len(prefix) :] for full in below) if "/" not in name]
 
 
@@ -340,7 +371,7 @@ def child_names(store: Store, path: str) -> list[str]:
     """List the objects and groups directly under a path, by their last name."""
     if type(store) is LocalStore:
         return list_names(path_in(store, f"{path}/"))
-    return sync(collect(store.list_dir, path))
+    return asked(store, f"list {path!r}", collect(store.list_dir, path))
 
 
 async def collect(listing: Callable[[str], AsyncIterator[str]], path: str) -> list[str]:
@@ -356,7 +387,7 @@ def delete(store: Store, names: Iterable[str]) -> None:
             path_in(store, name)
             delete_file(str(store.root), name)
     else:
-        in_parallel(store, lambda name: sync(store.delete(name)), names)
+        in_parallel(store, lambda name: asked(store, f"delete {name!r}", store.delete(name)), names)
 
 
 def delete_tree(store: Store, path: str) -> None:
@@ -364,4 +395,4 @@ def delete_tree(store: Store, path: str) -> None:
     if type(store) is LocalStore:
         shutil.rmtree(path_in(store, path), ignore_errors=True)
     else:
-        sync(store.delete_dir(path))
+        asked(store, f"delete {path!r}", store.delete_dir(path))

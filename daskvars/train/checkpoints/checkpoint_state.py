@@ -21,8 +21,10 @@ from daskvars.state.external.tensorflow.reading import object_names_of
 from daskvars.state.stores.addresses import (
     INDEX_SUFFIX,
     archive_path,
+    is_elsewhere,
     local_path,
     tensorflow_prefix,
+    without_file_scheme,
 )
 from daskvars.state.stores.files import read_file, remove_file, write_file
 from daskvars.state.stores.objects import delete
@@ -187,7 +189,9 @@ def update_checkpoint_state(
 
 
 def _relative(path: str, directory: str) -> str:
-    return path if "://" in path else os.path.relpath(path, directory or ".")
+    if is_elsewhere(path):
+        return path
+    return os.path.relpath(without_file_scheme(path), without_file_scheme(directory) or ".")
 
 
 _LINE = re.compile(r"(\w+)\s*:\s*(\"(?:[^\"\\]|\\.)*\"|[-+.\w]+)\s*")
@@ -263,7 +267,7 @@ def get_checkpoint_state(
         )
 
     for p in (found.model_checkpoint_path, *found.all_model_checkpoint_paths):
-        if "://" in p and "://" not in directory:
+        if is_elsewhere(p) and not is_elsewhere(directory):
             raise ValueError(
                 f"Invalid checkpoint state loaded from {directory}: {path} names {p}, but a "
                 "directory's checkpoints are on a disk. Remove it, or give that path yourself"

@@ -21,6 +21,7 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.shapes import is_known
 from daskvars.state import is_announced
 from daskvars.state.format.sharding import codec_name, parsed
+from daskvars.state.stores.addresses import is_elsewhere, local_path
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.signatures import with_arguments_of
 from daskvars.train.checkpoints import ops as saver_ops
@@ -383,15 +384,16 @@ def _turn_at(path: str) -> threading.RLock:
 
     A `Supervisor` saves in a thread of its own, and programs save beside it, as in TensorFlow.
     """
-    where = path if "://" in path else os.path.abspath(path)
+    where = local_path(path)
     with _changing_turns:
         return _turns.setdefault(where, threading.RLock())
 
 
 def instead_of(path: str) -> str:
     """Say what there is in place of a checkpoint that is not there."""
-    directory, name = os.path.split(os.path.abspath(path))
-    if "://" in path:
+    path = local_path(path)
+    directory, name = os.path.split(path)
+    if is_elsewhere(path):
         return "; check the address"
     if not os.path.isdir(directory):
         return f"; there is no directory {directory!r}"

@@ -6,11 +6,14 @@ import os
 import threading
 import time
 
+import numpy as np
 import pytest
-from zarr.storage import LocalStore, MemoryStore as ZarrMemoryStore
+from zarr.storage import LocalStore, MemoryStore as ZarrMemoryStore, ObjectStore
 
 from daskvars.errors import StoreError
-from daskvars.state.stores import objects
+from daskvars.state import VariableRecord, ZarrStore, is_announced, is_complete, save
+from daskvars.state.checkpoint import list_variables
+from daskvars.state.stores import disk, objects
 
 
 class PlainStore(LocalStore):
@@ -104,3 +107,42 @@ def test_an_error_ends_the_rest(store) -> None:
     with pytest.raises(StoreError, match="three"):
         objects.in_parallel(store, fail, range(1000))
     assert len(calls) < 100
+
+
+def test_an_object_store_out_of_reach_is_a_store_error_that_says_so() -> None:
+    obstore = pytest.importorskip("obstore")
+    remote = obstore.store.S3Store(
+        "bucket",
+        endpoint="http://127.0.0.1:9",  # nobody listens
+        access_key_id="x",
+        secret_access_key="y",
+        region="z",
+        client_options={"allow_http": True},
+        retry_config={"max_retries": 0},
+    )
+    store, root = ObjectStore(remote), VariableRecord("a", "float32", (1,), ((1,),))
+    for call in (
+        lambda: objects.put(store, "a", [b"x"]),
+        lambda: objects.get(store, "a"),
+        lambda: objects.get_range(store, "a", 0, 1),
+        lambda: objects.object_size(store, "a"),
+        lambda: objects.exists(store, "a"),
+        lambda: objects.object_names(store, "a"),
+        lambda: objects.delete(store, ["a"]),
+        lambda: objects.delete_tree(store, "a"),
+        lambda: objects.check_writable(store, "a"),
+        lambda: ZarrStore(store).head(),
+        lambda: ZarrStore(store).begin([root]),
+        lambda: is_complete(store),
+        lambda: is_announced(store),
+        lambda: list_variables(store),
+        lambda: save({"a": (root, {(0,): np.ones(1, "f4")})}, store),
+    ):
+        with pytest.raises(StoreError, match=r"^cannot .* in object_store://.*Check the") as raised:
+            call()
+        assert "Debug" not in str(raised.value)
+
+
+def test_a_directory_without_anything_above_it_is_refused() -> None:
+    with pytest.raises(StoreError, match="cannot write in"):
+        disk.check_writable_directory("no/such:/folder")
