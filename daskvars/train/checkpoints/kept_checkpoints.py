@@ -13,6 +13,7 @@ import time
 import warnings
 
 from daskvars.errors import OpError
+from daskvars.state.stores.addresses import without_file_scheme
 from daskvars.train.checkpoints.checkpoint_state import remove_checkpoint, update_checkpoint_state
 
 
@@ -59,8 +60,10 @@ class KeptCheckpoints:
         """Add a checkpoint; over the number, the oldest one becomes outdated."""
         if not self.max_to_keep:
             return
+        now = time.time()
+        self.next_kept = min(self.next_kept, now + self.every_s)  # where the clock was set back
         self.entries = [entry for entry in self.entries if entry[0] != path]
-        self.entries.append((path, time.time()))
+        self.entries.append((path, now))
         if len(self.entries) > self.max_to_keep:
             self.outdated.append(self.entries.pop(0))
 
@@ -79,6 +82,8 @@ class KeptCheckpoints:
 
 def check_place(path: str, latest_filename: str) -> None:
     """Raise ValueError where a checkpoint and its directory's record cannot both be."""
+    if not path:
+        raise ValueError("save_path is empty: give a checkpoint's path, as 'checkpoints/model'")
     if os.path.split(latest_filename)[0]:
         raise ValueError("'latest_filename' must not contain path components")
     directory, name = os.path.split(path)
@@ -86,5 +91,6 @@ def check_place(path: str, latest_filename: str) -> None:
         raise ValueError(
             f"'latest_filename' collides with 'save_path': '{latest_filename}' and '{path}'"
         )
+    directory = without_file_scheme(directory)
     if os.path.exists(directory) and not os.path.isdir(directory):
         raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")

@@ -49,7 +49,8 @@ class SecondOrStepTimer(ShownByArguments):
         if step == self._last_step:
             return False
         if self._every_secs is not None:
-            return time.time() >= self._last_time + self._every_secs
+            elapsed_s = time.time() - self._last_time
+            return elapsed_s >= self._every_secs or elapsed_s < 0  # a clock that was set back
         return step >= self._last_step + self._every_steps
 
     def update_last_triggered_step(self, step: int) -> tuple[Any, Any]:

@@ -241,7 +241,7 @@ class StepCounterHook(StepHook):
         step = run_values.results
         if self._timer.should_trigger_for_step(step):
             elapsed_s, steps = self._timer.update_last_triggered_step(step)
-            if elapsed_s is not None:
+            if elapsed_s is not None and elapsed_s > 0:  # else the clock was set back
                 self._log_and_record(steps, elapsed_s, step)
         self._stale_runs = self._stale_runs + 1 if step == self._last else 0
         if self._stale_runs and self._stale_runs % _STALE_RUNS == 0:

@@ -1,9 +1,13 @@
 """Saving and restoring: what is saved under which name, strictly, in any layout and dtype."""
 
+import errno
 import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +15,8 @@ import zarr
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.errors import RestoreError
+from daskvars.errors import InvalidArgumentError, RestoreError, StoreError
+from daskvars.state.stores import disk
 
 pytestmark = pytest.mark.usefixtures("both_thresholds")
 
@@ -328,6 +333,19 @@ def test_one_is_kept_for_ever_each_so_many_hours(tmp_path):
     assert all(map(tf.train.checkpoint_exists, paths))
 
 
+def test_hours_go_on_when_the_clock_is_set_back(tmp_path, monkeypatch):
+    tf.Variable(1.0)
+    clock = SimpleNamespace(hours=1000.0)
+    monkeypatch.setattr("time.time", lambda: clock.hours * 3600)
+    saver = tf.train.Saver(max_to_keep=1, keep_checkpoint_every_n_hours=2.0)
+    paths = []
+    with session() as sess:
+        for clock.hours in (1001.0, 10.0, 11.0, 12.5, 14.0, 15.0):
+            paths.append(saver.save(sess, str(tmp_path / "m"), len(paths)))
+    kept = [tf.train.checkpoint_exists(path) for path in paths]
+    assert kept == [True, False, False, False, True, True]
+
+
 def test_a_copied_directory_is_used_on_its_own(tmp_path):
     v = tf.Variable(1.0, name="v")
     run, copy = str(tmp_path / "run"), str(tmp_path / "copy")
@@ -365,6 +383,60 @@ def test_paths_may_be_urls(tmp_path, monkeypatch, scheme):
         with pytest.raises(OSError, match="does not exist"):
             tf.train.import_meta_graph(paths[0] + ".meta")
     assert {p.name for p in tmp_path.iterdir()} <= {"run"}, "nothing beside it"
+
+
+def test_a_file_by_its_url_is_found_by_its_path(tmp_path):
+    tf.Variable(1.0, name="v")
+    with session() as sess:
+        for relative in (False, True):
+            run = tmp_path / f"run {relative}"
+            saver = tf.train.Saver(save_relative_paths=relative)
+            saver.save(sess, f"FILE://localhost{run}/m", 1)
+            saver.restore(sess, tf.train.latest_checkpoint(str(run)))
+            saver.restore(sess, tf.train.latest_checkpoint(f"file://{run}"))
+            assert relative == (b"localhost" not in (run / "checkpoint").read_bytes())
+
+
+@pytest.mark.parametrize("path", [Path("s3://bucket/run"), "file:/run", "memory:/run/m"])
+def test_what_pathlib_made_of_a_url_is_no_folder(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    tf.Variable(1.0, name="v")
+    with session() as sess:
+        saver = tf.train.Saver()
+        calls = partial(saver.save, sess, path), partial(tf.train.latest_checkpoint, path)
+        for call in (*calls, partial(saver.restore, sess, path), partial(tf.Session, store=path)):
+            with pytest.raises(InvalidArgumentError, match=r"is no URL.*Give URLs as text"):
+                call()
+        saver.save(sess, f"./{path}")  # it is meant
+    assert [p.name for p in tmp_path.iterdir()] == [str(path).partition("/")[0]]
+
+
+def test_a_path_that_is_none_is_said_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tf.Variable(1.0, name="v")
+    with session() as sess:
+        with pytest.raises(ValueError, match="save_path is empty"):
+            tf.train.Saver().save(sess, "")
+        with pytest.raises(InvalidArgumentError, match="null character"):
+            tf.train.Saver().save(sess, "a\0b")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_that_may_not_be_read_is_not_a_fresh_start(tmp_path, monkeypatch):
+    tf.Variable(1.0, name="v")
+    with session() as sess:
+        saver = tf.train.Saver()
+        path = saver.save(sess, str(tmp_path / "m"), 1)
+
+        def refuse(place, *_):
+            raise PermissionError(errno.EACCES, "Permission denied", place)
+
+        monkeypatch.setattr(disk, "open_plain", refuse)
+        latest = partial(tf.train.latest_checkpoint, str(tmp_path))
+        there = partial(tf.train.checkpoint_exists, path)
+        for call in latest, there, partial(saver.restore, sess, path):
+            with pytest.raises(StoreError, match=r"cannot read '.*': Permission denied"):
+                call()
 
 
 def test_saving_adds_no_operations_and_works_on_a_finalized_graph(tmp_path):

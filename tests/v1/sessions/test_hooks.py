@@ -2,6 +2,7 @@
 
 import json
 import logging
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -66,6 +67,25 @@ def test_timers():
     assert not seconds.should_trigger_for_step(1)
     assert seconds.should_trigger_for_step(2)
     assert not tf.train.NeverTriggerTimer().should_trigger_for_step(1)
+
+
+def test_timers_go_on_when_the_clock_is_set_back(monkeypatch, caplog):
+    clock = SimpleNamespace(now=1e9)
+    monkeypatch.setattr("time.time", lambda: clock.now)
+    timer = tf.train.SecondOrStepTimer(every_secs=60)
+    with tf.Graph().as_default(), caplog.at_level(logging.INFO, "tensorflow"):
+        step = tf.train.get_or_create_global_step()
+        counter = tf.train.StepCounterHook(every_n_steps=1)
+        with tf.train.MonitoredSession(hooks=[counter]) as sess:
+            for number, (clock.now, is_time) in enumerate(
+                [(1e9, True), (1e9 + 59, False), (1e9 - 3600, True), (1e9 - 3541, False)]
+            ):
+                assert timer.should_trigger_for_step(number) == is_time
+                if is_time:
+                    timer.update_last_triggered_step(number)
+                sess.run(step.assign_add(1))
+    rates = [float(m.rpartition(": ")[2]) for m in caplog.messages if "global_step/sec" in m]
+    assert len(rates) == 2 and all(rate > 0 for rate in rates)
 
 
 @pytest.mark.parametrize(

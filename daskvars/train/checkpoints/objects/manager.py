@@ -145,7 +145,8 @@ class CheckpointManager(ShownByArguments):
         self._last_step = step
         self._latest = path
         self._times.pop(path, None)
-        self._times[path] = time.time()
+        self._times[path] = now = time.time()
+        self._preserved = min(self._preserved, now)  # where the clock was set back
         self._record()  # before anything is deleted: nobody finds the name of what is gone
         num_listed = len(self._times)
         for old in self._outdated():

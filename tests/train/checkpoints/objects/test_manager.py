@@ -101,6 +101,15 @@ def test_in_a_graph_the_session_is_the_default_one(tmp_path):
         assert names([manager.save(session=sess), manager.save(step)]) == ["ckpt-1", "ckpt-41"]
 
 
+def test_hours_go_on_when_the_clock_is_set_back(tmp_path, clock):
+    checkpoint = dv.train.Checkpoint(x=dv.Variable(1.0))
+    manager = dv.train.CheckpointManager(checkpoint, str(tmp_path), 1, 2.0)
+    paths = []
+    for clock.hours in (10.0, 11.0, 12.5, 13.0):
+        paths.append(manager.save())
+    assert [os.path.exists(path) for path in paths] == [False, False, True, True]
+
+
 @pytest.mark.parametrize(("hours", "num_kept"), [(None, 1), (0, 1), (1e-9, 3)])
 def test_zero_hours_keep_none_for_ever(hours, num_kept, tmp_path):
     """As in TensorFlow; each is later than the last by more than a billionth of an hour."""
