@@ -337,9 +337,26 @@ array.filled(0.0), or leave them out.
         )
 
 
+def _check_parts_unmasked(value: Any, name: str | None) -> None:
+    """Refuse masked arrays in lists; a list that begins with a number has none."""
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            if isinstance(part, (list, tuple)):
+                _check_parts_unmasked(part, name)
+            elif isinstance(part, np.ndarray):
+                check_unmasked(part, name)
+            else:
+                break
+
+
 def _cast(array: np.ndarray, dtype: DType | None, name: str | None) -> np.ndarray:
     """A numpy array as another dtype: any number to any number, except complex to real."""
     found = _NUMPY.get(array.dtype.type) or _QUANTIZED.get(array.dtype)
+    if found is None and array.dtype.names:
+        raise TypeError(
+            f"Expected numbers or text{_for(name)}, got an array with fields {array.dtype.names}. "
+            f"Give one of them, as in array[{array.dtype.names[0]!r}]."
+        )
     if found is None:
         raise TypeError(f"Expected numbers or text{_for(name)}, got an array of {array.dtype}.")
     wanted = found if dtype is None else dtype
@@ -368,11 +385,14 @@ def _from_python(value: Any, dtype: DType | None, name: str | None) -> tuple[np.
     if hasattr(value, "__array__"):
         array = _cast(np.asarray(value), dtype, name)
         return array, dtype or as_dtype(array.dtype)
+    _check_parts_unmasked(value, name)
     if dtype is string or (dtype is None and isinstance(next(_leaves(value), 0), (str, bytes))):
         return _as_bytes(_array(value, object, name), name), string
     array = _array(value, None, name)
     if array.dtype == object:
         array = _from_indices(array, value, dtype, name)
+    elif array.dtype == np.float64 and isinstance(next(_leaves(value), 0.0), (int, np.integer)):
+        array = _wide_integers(array, value, dtype, name)
     found = as_dtype(array.dtype)
     wanted = dtype or _preferred(array, found)
     if array.size and not _fits_kind(found, wanted):
@@ -438,6 +458,22 @@ def _from_indices(
         raise _refusal(value, dtype or float32, name) from None
     except OverflowError:
         raise _too_wide(max(indices, key=abs), dtype or storage, name) from None
+
+
+def _wide_integers(
+    array: np.ndarray, value: Any, dtype: DType | None, name: str | None
+) -> np.ndarray:
+    """Integers that numpy made floats of, as some of them need uint64, as such."""
+    leaves = list(_leaves(value))
+    if array.max() < 2**63 or not all(isinstance(leaf, (int, np.integer)) for leaf in leaves):
+        return array
+    if min(leaves) < 0 or max(leaves) >= 2**64:
+        wanted = dtype or uint64
+        if wanted.np.kind not in "iu":
+            return array
+        is_negative = wanted.np.kind == "u" and min(leaves) < 0
+        raise _too_wide(min(leaves) if is_negative else max(leaves), wanted, name)
+    return np.array(leaves, np.uint64).reshape(array.shape)
 
 
 def _as_bytes(array: np.ndarray, name: str | None, advice: str = "") -> np.ndarray:

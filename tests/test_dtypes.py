@@ -191,6 +191,9 @@ def test_sets():
         ([np.float16(1.5)], "float16"),
         ([ml_dtypes.bfloat16(1)], "bfloat16"),
         (range(3), "int32"),
+        ([2**63, 1], "uint64"),
+        ([1, np.uint64(2**64 - 1)], "uint64"),
+        ([1.0, 2**63], "float32"),
     ],
 )
 def test_inference(value, name):
@@ -228,6 +231,13 @@ def test_inference(value, name):
         (np.array([1j]), "float32"),
         (np.array([1, "a"], object), None),
         (np.array([0], "M8[s]"), None),
+        (np.zeros(1, [("a", "f4"), ("b", "f4")]), "float32"),
+        ([2**63, -1], "uint64"),
+        ([2**63, -1], "int64"),
+        ([2**63, -1], None),
+        ([2**64, 1.5], "uint64"),
+        ([np.ma.array([1, 2], mask=[0, 1])], None),
+        (([np.ma.array([1.0, 2.0], mask=[0, 1])],), "float32"),
         (1, "resource"),
         (object(), None),
         ([object()], "int32"),
@@ -274,6 +284,17 @@ def test_values_that_fit(value, dtype, wanted):
     array = to_numpy(value, as_dtype(dtype))
     assert array.dtype == as_dtype(dtype).np
     np.testing.assert_array_equal(array, wanted)
+
+
+def test_integers_that_need_64_bits_keep_them():
+    for value in ([2**64 - 1, 1], [[0], [2**63 + 1]], [5, 2**63]):
+        for dtype in (None, dtypes.uint64):
+            assert to_numpy(value, dtype).tolist() == value
+    assert to_numpy([2**64, -1], dtypes.float32).tolist() == [2.0**64, -1.0]
+    with pytest.raises(TypeError, match=r"^-1 does not fit uint64 for 'x'"):
+        to_numpy([2**63, -1], dtypes.uint64, "x")
+    with pytest.raises(TypeError, match=rf"^{2**63} does not fit int64 for 'x'"):
+        to_numpy([2**63, -1], dtypes.int64, "x")
 
 
 def test_strings_are_bytes():

@@ -35,6 +35,15 @@ _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
 @lru_cache(maxsize=4096)  # a program gives the same few names in many scopes
+def _text(name: Any) -> str:
+    """Return a name as text. Raises TypeError if it is none."""
+    if isinstance(name, bytes):
+        return name.decode()
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a string, but got {name!r} of type {type(name).__name__!r}")
+    return name
+
+
 def _is_legal(name: str, inside_scope: bool) -> bool:
     return bool((_SCOPE_NAME if inside_scope else OP_NAME).match(name))
 
@@ -275,12 +284,13 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
         A name ending in "/" is taken as it is: the scope of an enclosing `name_scope`.
 
         Raises:
+          TypeError: it is no string.
           ValueError: it has characters that names do not have.
         """
         if not name:
             return self.unique_name(default)
-        if isinstance(name, bytes):
-            name = name.decode()
+        if type(name) is not str:
+            name = _text(name)
         if name[-1] == "/":
             return name[:-1]
         if not _is_legal(name, self._thread.name_scope != ""):
@@ -292,7 +302,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
 
     def name_scope(self, name: str | None) -> AbstractContextManager[str]:
         """Prefix the names of ops made in the block; its value is the scope, ending in "/"."""
-        return NameScope(self, name)
+        return NameScope(self, name if not name or type(name) is str else _text(name))
 
     def _scope_called(self, name: str) -> str:
         if not _is_legal(name, self._thread.name_scope != ""):

@@ -321,3 +321,19 @@ def test_a_variable_found_by_its_name_is_its_value_to_operations():
         assert [x.tolist() for x in sess.run([plus, product, v])] == [[[3, 2]], [[4]], [[2, 1]]]
         sess.run(tf.assign_add(v, [[1, 1]]))
         assert sess.run(plus).tolist() == [[4, 3]]
+
+
+@pytest.mark.parametrize("name", [5, 1.5, object()])
+def test_a_name_is_a_string(name):
+    with tf.Graph().as_default() as graph:
+        calls = (
+            lambda: tf.placeholder(tf.float32, name=name),
+            lambda: tf.get_variable(name, [2]),
+            lambda: graph.name_scope(name).__enter__(),
+        )
+        for call in calls:
+            with pytest.raises(TypeError, match="a name is a string, but got"):
+                call()
+        assert tf.placeholder(tf.float32, name=b"bytes").name == "bytes:0"
+        with tf.name_scope(b"scope") as scope:
+            assert scope == "scope/"

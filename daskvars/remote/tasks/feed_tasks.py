@@ -64,7 +64,8 @@ def _converted(value: Any, dtype: DType, name: str) -> numpy.ndarray:
 def _cast(value: Any, dtype: DType, name: str, error: Exception) -> numpy.ndarray:
     """Cast an array as TensorFlow casts those fed; 0 and 1 may stand for bool."""
     if isinstance(value, numpy.ndarray | numpy.generic):
-        if value.dtype.kind not in _NO_NUMBERS and dtype.np.kind != "O":
+        is_number = value.dtype.kind not in _NO_NUMBERS and len(value.dtype.names or ()) < 2
+        if is_number and dtype.np.kind != "O":
             return numpy.asarray(value).astype(dtype.np)
         if value.dtype.kind == "O" and dtype.np.kind != "O":
             error = TypeError(

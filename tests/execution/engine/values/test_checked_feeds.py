@@ -376,6 +376,25 @@ def test_masked_elements_are_no_values(chunks, dtype):
         np.testing.assert_array_equal(session.run(x + 0.0, {x: fed[1]}), VALUES)
 
 
+def test_masked_elements_in_lists_are_no_values():
+    rows = [np.ma.array(row, mask=row > 5) for row in VALUES]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        for value in (rows, tuple(rows)):
+            with pytest.raises(TypeError, match=r"'x:0': 1 of 3 elements are masked"):
+                session.run(x + 0.0, {x: value})
+        np.testing.assert_array_equal(session.run(x + 0.0, {x: rows[:1]}), VALUES[:1])
+
+
+def test_of_an_array_with_fields_one_is_fed():
+    table = np.array([(1.0, 2.0), (3.0, 4.0)], [("a", "f4"), ("b", "f4")])
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None], name="x")
+        with pytest.raises(TypeError, match=r"'x:0': .* fields \('a', 'b'\)\. Give one"):
+            session.run(x + 0.0, {x: table})
+        assert session.run(x + 0.0, {x: table["b"]}).tolist() == [2.0, 4.0]
+
+
 def test_masked_elements_are_no_constants():
     with pytest.raises(TypeError, match="1 of 2 elements are masked"):
         dv.constant(np.ma.array([1.0, 2.0], mask=[False, True]))
