@@ -304,6 +304,7 @@ def existing_above(directory: str) -> str:
     Raises:
         OSError: that is no directory, or one may not look.
     """
+    directory = os.path.abspath(directory)  # what is above it ends at the root
     while True:
         try:
             is_directory = stat.S_ISDIR(os.stat(directory).st_mode)
