@@ -166,7 +166,8 @@ def apply_in_rounds(
         order: [ids] int64.
         starts: [segments] int64, the places in ``order`` where segments begin.
     """
-    if xp is not np and changed.dtype == matrix.dtype and changed.dtype.kind == "f":
+    kinds = "f" if apply == "divide" else "fiu"
+    if xp is not np and changed.dtype == matrix.dtype and changed.dtype.kind in kinds:
         _fold_on_device(xp, apply, changed, matrix, order, starts)
         return
     function = getattr(xp, apply)

@@ -48,6 +48,8 @@ ERF_SINGLE = (
         -1.42647390514189e-02,
     ),
 )
+# From here on ten terms of a Bessel function's asymptotics are as good as a float64 (1e-15).
+FAR, FAR_TERMS = 50.0, 10
 # From here on erfc is computed from its scaled kin, erfcx(x) = exp(x^2) erfc(x).
 SCALED = 0.5
 
@@ -269,15 +271,37 @@ ndtri = _of_library(
 _FIRST_KIND = "Return the modified Bessel function of the first kind and order"
 bessel_i0 = _of_library("bessel_i0", "i0", f"{_FIRST_KIND} 0.")
 bessel_i1 = _of_library("bessel_i1", "i1", f"{_FIRST_KIND} 1.")
-bessel_i0e = _of_library(
-    "bessel_i0e", "i0e", "Return `bessel_i0` times exp(-abs(x)), which does not overflow."
-)
 
 
-def bessel_i1e(xp: ArrayModule, x: Array) -> Array:
-    """Return `bessel_i1` times exp(-abs(x)), which does not overflow."""
-    value = _by_library(xp, "i1e", x)
-    return value if xp is np else xp.where(xp.isinf(x), x.dtype.type(0), value)  # CuPy's is NaN
+def _scaled(order: int) -> Callable[[ArrayModule, Array], Array]:
+    """Return the kernel of a Bessel function times exp(-abs(x)); CuPy's overflows far out."""
+
+    def kernel(xp: ArrayModule, x: Array) -> Array:
+        value = _by_library(xp, f"i{order}e", x)
+        if xp is np:
+            return value
+        return xp.where(xp.abs(x) > FAR, far_out(xp, order, x), value).astype(x.dtype, copy=False)
+
+    doc = f"Return `bessel_i{order}` times exp(-abs(x)), which does not overflow."
+    return named(kernel, f"bessel_i{order}e", doc)
+
+
+def far_out(xp: ArrayModule, order: int, x: Array) -> Array:
+    """Return a Bessel function times exp(-abs(x)) where that is above `FAR`, by its asymptotics.
+
+    Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 9.7.1.
+    """
+    size = xp.abs(x.astype(float_work(x.dtype), copy=False))
+    inverse = xp.reciprocal(xp.maximum(size, size.dtype.type(FAR)))
+    coefficients = [1.0]
+    for k in range(1, FAR_TERMS):
+        coefficients.append(coefficients[-1] * ((2 * k - 1) ** 2 - 4 * order**2) / (8 * k))
+    found = horner(xp, coefficients[::-1], inverse)
+    found *= xp.sqrt(inverse * inverse.dtype.type(0.5 / np.pi))
+    return xp.where(x < 0, -found, found) if order else found
+
+
+bessel_i0e, bessel_i1e = _scaled(0), _scaled(1)
 
 
 # -- how they are computed ---------------------------------------------------------------------

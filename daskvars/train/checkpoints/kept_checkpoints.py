@@ -28,7 +28,7 @@ class KeptCheckpoints:
       entries: paths, and when each was saved (seconds since 1970), oldest first.
     """
 
-    def __init__(self, max_to_keep: float, every_hours: float) -> None:
+    def __init__(self, max_to_keep: int, every_hours: float) -> None:
         self.max_to_keep = max_to_keep
         self.every_s = every_hours * 3600
         self.next_kept = time.time() + self.every_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 import threading
 import time
@@ -69,7 +70,7 @@ class Saver:
 
     Raises:
       ValueError: there is nothing to save, or two variables have one name.
-      TypeError: something in `var_list` is no variable.
+      TypeError: something in `var_list` is no variable, or `max_to_keep` no whole number.
       InvalidArgumentError: there is no such compressor, or `shards` is no number of bytes.
 
     >>> import tempfile, daskvars.v1 as tf
@@ -107,7 +108,9 @@ class Saver:
         self._allow_empty, self._filename = allow_empty, filename
         self._pad, self._relative = pad_step_number, save_relative_paths
         self._is_async, self._codec = async_save, codec_name(compressor, shards)
-        self._kept = KeptCheckpoints(max_to_keep or 0, keep_checkpoint_every_n_hours)
+        self._kept = KeptCheckpoints(
+            operator.index(max_to_keep or 0), keep_checkpoint_every_n_hours
+        )
         self._tensors: list[SavedTensor] = []
         self._takes_all = False
         self._graph: Any = None

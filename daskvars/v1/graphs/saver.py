@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -84,8 +85,8 @@ class Saver(saver.Saver):
         self.saver_def = saver_def
         self._settings = SaverDef(
             sharded=sharded,
-            max_to_keep=max_to_keep or 0,
-            keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
+            max_to_keep=operator.index(max_to_keep or 0),
+            keep_checkpoint_every_n_hours=float(keep_checkpoint_every_n_hours),
             version=write_version or SaverDef.V2,
         )
         super().__init__(

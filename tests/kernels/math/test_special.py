@@ -3,6 +3,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.special
 
 from daskvars.kernels.math import special
 from daskvars.kernels.math.special import digamma, erf, erfc, lgamma
@@ -129,3 +130,14 @@ def test_one_number_is_as_many(name):
     one = function(np, *(np.array(values[7]) for values in FUNCTIONS[name]))
     assert one.shape == () and one.dtype == whole.dtype
     np.testing.assert_allclose(one, whole[7], rtol=1e-15)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_bessel_functions_far_out(order):
+    x = np.array([50.5, 88.0, 700.0, 1e30, np.inf])
+    x = np.concatenate([x, -x])
+    wanted = getattr(scipy.special, f"i{order}e")(x)
+    np.testing.assert_allclose(special.far_out(np, order, x), wanted, rtol=1e-14)
+    found = special.far_out(np, order, x.astype("f4"))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

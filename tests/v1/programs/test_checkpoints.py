@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import pytest
 
 import daskvars.v1 as tf
@@ -100,7 +101,7 @@ def test_the_record_of_checkpoints(tmp_path, initialized):
         assert session.run(v) == value
 
 
-@pytest.mark.parametrize(("most", "kept"), [(5, 5), (2, 2), (None, 7), (0, 7)])
+@pytest.mark.parametrize(("most", "kept"), [(5, 5), (np.int64(2), 2), (None, 7), (0, 7)])
 def test_old_checkpoints_go(most, kept, tmp_path, initialized):
     tf.Variable(0)
     saver = tf.train.Saver(max_to_keep=most)
