@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from daskvars.errors import OpError, UnimplementedError
 from daskvars.execution.config_proto import ConfigProto, RunMetadata, RunOptions
-from daskvars.execution.engine.engine import Engine, forget_state
+from daskvars.execution.engine.engine import CLOSED, Engine, forget_state
 from daskvars.execution.engine.run_records import (
     DeviceAttributes,
     devices_of,
@@ -30,10 +30,6 @@ from daskvars.graph.tensor import Operation, Tensor, WithOperators
 from daskvars.surface.accepted import accepts
 from daskvars.surface.notebooks import ShownInNotebooks
 
-CLOSED = (
-    "Attempted to use a closed Session. Make another, and restore or initialize its variables: "
-    "those of a session without a store end with it."
-)
 # What is fed: tensors, or what stands for one, to values.
 Feeds: TypeAlias = Mapping[Any, Any]
 F = TypeVar("F", bound=WithOperators)

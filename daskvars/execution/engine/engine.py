@@ -72,6 +72,12 @@ class Loss(NamedTuple):
     store: ZarrStore | None
 
 
+CLOSED = (
+    "Attempted to use a closed Session. Make another, and restore or initialize its variables: "
+    "those of a session without a store end with it."
+)
+
+
 class Engine:
     """Runs programs on one set of variables.
 
@@ -472,14 +478,21 @@ class Engine:
             self.saves.wait()
         finally:
             self._note_loss()
-            executor = self._executor
-            if executor is not None:
-                executor.seal_changes()
-            try:
+            # A run of another thread would come after the last seal, and what it does be lost.
+            with contextlib.nullcontext() if self.durable is None else self.values.run_lock:
+                executor = self._executor
                 if executor is not None:
-                    executor.close()
-            finally:
-                shielded(self._release_all)  # half of it done, nobody would do the rest
+                    executor.seal_changes()
+                try:
+                    if executor is not None:
+                        executor.close()
+                finally:
+                    shielded(self._release_all)  # half of it done, nobody would do the rest
+
+    def check_open(self) -> None:
+        """Raise RuntimeError if the session of these values was closed."""
+        if self.is_closed:
+            raise RuntimeError(CLOSED)
 
     def _release_all(self) -> None:
         self.is_closed = True

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from daskvars import config
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import FailedPreconditionError, InvalidArgumentError
 from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import FUTURES, VALUES, Binder, Bound, Form
 from daskvars.execution.engine.plans.sizes_met import OpenShapes, SizesMet, is_for_several
@@ -116,11 +116,16 @@ class Executable:
         """
         executor = self.engine.acquire()
         is_there = executor.placement is not None and (as_dask or may_stay)
-        bound = self._bound(executor, values, is_there)
+        try:
+            bound = self._bound(executor, values, is_there)
+        except FailedPreconditionError:
+            self.engine.check_open()  # else variables have no value, as it says
+            raise
         form = FUTURES if as_futures else VALUES
         if as_dask or is_there:
             form = self._dask_form(bound.plan, as_dask) or form
         with bound.lock:
+            self.engine.check_open()  # another thread may have closed it meanwhile
             try:
                 ran = bound.run(values, self.key_of, form)
             except InvalidArgumentError:
