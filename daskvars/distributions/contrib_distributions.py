@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution
-from daskvars.distributions.scalar_distributions import (
-    Gamma,
-    OfTwo,
-    Placed,
-    check_one_given,
-    is_between,
-    least_normal,
-    log_odds,
-    second,
-)
-from daskvars.distributions.vector_distributions import (
+from daskvars.distributions.distribution import (
+    NOT_REPARAMETERIZED,
+    Distribution,
     is_not_negative,
     is_whole,
-    multiply_no_nan,
 )
+from daskvars.distributions.scalar_distributions import (
+    Gamma,
+    OfChance,
+    OfRate,
+    Placed,
+    least_normal,
+    second,
+)
+from daskvars.distributions.vector_distributions import multiply_no_nan
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import ones_like, zeros_like
@@ -57,30 +56,7 @@ from daskvars.surface.signatures import with_arguments_of_method
 # -- counts ----------------------------------------------------------------------------------------
 
 
-class _OfTrials(Distribution):
-    """A distribution of trials, each of which succeeds with the same probability."""
-
-    reparameterization_type = NOT_REPARAMETERIZED
-    logits: Tensor
-    probs: Tensor
-
-    def _take_chance(self, logits: TensorLike | None, probs: TensorLike | None) -> None:
-        check_one_given(logits, probs)
-        if probs is None:
-            (self.logits,) = self._take(logits=logits)
-            self.probs = sigmoid(self.logits)
-        else:
-            (given,) = self._take(probs=probs)
-            self.probs = self._checked(given, is_between, "probs must be between 0 and 1")
-            self.logits = log_odds(self.probs)
-
-    def _counts(self, x: Tensor) -> Tensor:
-        """Return numbers that raise if they are no counts, where arguments are checked."""
-        x = self._checked(x, is_not_negative, "counts must be non-negative")
-        return self._checked(x, is_whole, "counts cannot contain fractional components.")
-
-
-class _OfTotal(_OfTrials):
+class _OfTotal(OfChance):
     """A distribution of trials and a number of them."""
 
     total_count: Tensor
@@ -137,7 +113,7 @@ class Binomial(_OfTotal):
     def _counts(self, x: Tensor) -> Tensor:
         is_possible = "counts are not less than or equal to n."
         return self._checked(
-            super()._counts(x), lambda x: less_equal(x, self.total_count), is_possible
+            self._whole(x, "counts"), lambda x: less_equal(x, self.total_count), is_possible
         )
 
     def _log_prob(self, x: Tensor) -> Tensor:
@@ -195,12 +171,12 @@ class NegativeBinomial(_OfTotal):
         return random_poisson(rates, [], self.dtype, seed)
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        x, n = self._counts(x), self.total_count
+        x, n = self._whole(x, "counts"), self.total_count
         ways = lgamma(n + x) - lgamma(x + 1) - lgamma(n)
         return n * log_sigmoid(-self.logits) + x * log_sigmoid(self.logits) + ways
 
     def _cdf(self, x: Tensor) -> Tensor:
-        x = self._counts(x) + zeros_like(self.logits) + zeros_like(self.total_count)
+        x = self._whole(x, "counts") + zeros_like(self.logits) + zeros_like(self.total_count)
         return betainc(self.total_count + zeros_like(x), x + 1, sigmoid(-self.logits - 0 * x))
 
     def _mean(self) -> Tensor:
@@ -214,7 +190,7 @@ class NegativeBinomial(_OfTotal):
         return floor(above_one * exp(self.logits))
 
 
-class Geometric(_OfTrials):
+class Geometric(OfChance):
     """How many trials fail before the first that succeeds.
 
     Args:
@@ -247,9 +223,9 @@ class Geometric(_OfTrials):
     def _batch_tensors(self) -> list[Tensor]:
         return [self.probs]
 
-    def _whole(self, x: Tensor) -> Tensor:
+    def _counts(self, x: Tensor) -> Tensor:
         """Return counts in the shape of results: rounded down, unless they are checked."""
-        x = self._counts(x) if self.validate_args else floor(x)
+        x = self._whole(x, "counts") if self.validate_args else floor(x)
         return x + zeros_like(self.probs)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
@@ -257,10 +233,10 @@ class Geometric(_OfTrials):
         return floor(log(drawn) / log1p(-self.probs))
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        return multiply_no_nan(log1p(-self.probs), self._whole(x)) + log(self.probs)
+        return multiply_no_nan(log1p(-self.probs), self._counts(x)) + log(self.probs)
 
     def _cdf(self, x: Tensor) -> Tensor:
-        x = self._whole(x)
+        x = self._counts(x)
         found = -expm1((1 + x) * log1p(-self.probs))
         return where_v2(less(x, zeros_like(x)), zeros_like(x), found)
 
@@ -395,7 +371,7 @@ class HalfNormal(Distribution):
         return zeros_like(self.scale)
 
 
-class InverseGamma(OfTwo):
+class InverseGamma(OfRate):
     """The distribution of 1 over what a gamma distribution draws.
 
     Args:
@@ -411,18 +387,9 @@ class InverseGamma(OfTwo):
     (1.0, 1.0, 0.5)
     """
 
-    def __init__(
-        self,
-        concentration: TensorLike,
-        rate: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "InverseGamma",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
-        found = self._take(concentration=concentration, rate=rate)
-        self.concentration, self.rate = (self._positive(v, "concentration and rate") for v in found)
-        self._first, self._second = self.concentration, self.rate
+    @with_arguments_of_method(OfRate.__init__, name="InverseGamma")
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         alpha, beta = self._spread(self.concentration), self._spread(self.rate)

@@ -15,11 +15,22 @@ from daskvars.ops.array.constant import constant, shape as shape_of, zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.control.dependencies import Assert, with_dependencies
-from daskvars.ops.math.comparison import greater, where
+from daskvars.ops.math.arithmetic import floor
+from daskvars.ops.math.comparison import equal, greater, greater_equal, where
 from daskvars.ops.math.reduce import reduce_all, reduce_sum
 from daskvars.ops.math.transcendental import exp, log, sqrt
 from daskvars.ops.rules.static_shapes import broadcast_dynamic_shape, broadcast_static_shape
 from daskvars.shapes import TensorShape
+
+
+def is_not_negative(x: Tensor) -> Tensor:
+    """Return where numbers are 0 or more."""
+    return greater_equal(x, zeros_like(x))
+
+
+def is_whole(x: Tensor) -> Tensor:
+    """Return where numbers have no fraction."""
+    return equal(x, floor(x))
 
 
 class ReparameterizationType:
@@ -99,6 +110,11 @@ class Distribution:
         """Return a tensor that raises if a number of it is not positive, where that is checked."""
         message = f"{what} must be positive: Condition x > 0 did not hold element-wise"
         return self._checked(tensor, lambda x: greater(x, zeros_like(x)), message)
+
+    def _whole(self, x: Tensor, what: str) -> Tensor:
+        """Return numbers that raise if they are no counts, where arguments are checked."""
+        x = self._checked(x, is_not_negative, f"{what} must be non-negative")
+        return self._checked(x, is_whole, f"{what} cannot contain fractional components.")
 
     def _after(self, checked: Tensor, tensor: Tensor) -> Tensor:
         """Return a tensor that raises as `checked` does, of which a statistic may need nothing."""

@@ -40,8 +40,7 @@ from daskvars.ops.random.gamma_poisson import random_gamma, random_poisson
 from daskvars.surface.signatures import with_arguments_of_method
 
 
-def is_between(x: Tensor) -> Tensor:
-    """Return where numbers are probabilities."""
+def _is_between(x: Tensor) -> Tensor:
     return logical_and(greater_equal(x, zeros_like(x)), less_equal(x, ones_like(x)))
 
 
@@ -346,7 +345,27 @@ class Uniform(OfTwo):
         return self.range() * self.range() / 12
 
 
-class Gamma(OfTwo):
+class OfRate(OfTwo):
+    """A distribution of a concentration and a rate."""
+
+    concentration: Tensor
+    rate: Tensor
+
+    def __init__(
+        self,
+        concentration: TensorLike,
+        rate: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        found = self._take(concentration=concentration, rate=rate)
+        self.concentration, self.rate = (self._positive(v, "concentration and rate") for v in found)
+        self._first, self._second = self.concentration, self.rate
+
+
+class Gamma(OfRate):
     """The gamma distribution.
 
     Args:
@@ -360,18 +379,9 @@ class Gamma(OfTwo):
     (1.5, 0.75, 1.0)
     """
 
-    def __init__(
-        self,
-        concentration: TensorLike,
-        rate: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Gamma",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
-        found = self._take(concentration=concentration, rate=rate)
-        self.concentration, self.rate = (self._positive(v, "concentration and rate") for v in found)
-        self._first, self._second = self.concentration, self.rate
+    @with_arguments_of_method(OfRate.__init__, name="Gamma")
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         alpha, beta = self._spread(self.concentration), self._spread(self.rate)
@@ -592,7 +602,25 @@ class StudentT(Distribution):
         return self._spread(self.loc)
 
 
-class Bernoulli(Distribution):
+class OfChance(Distribution):
+    """A distribution of what happens with a probability, or does not."""
+
+    reparameterization_type = NOT_REPARAMETERIZED
+    logits: Tensor
+    probs: Tensor
+
+    def _take_chance(self, logits: TensorLike | None, probs: TensorLike | None) -> None:
+        check_one_given(logits, probs)
+        if probs is None:
+            (self.logits,) = self._take(logits=logits)
+            self.probs = sigmoid(self.logits)
+        else:
+            (given,) = self._take(probs=probs)
+            self.probs = self._checked(given, _is_between, "probs must be between 0 and 1")
+            self.logits = log_odds(self.probs)
+
+
+class Bernoulli(OfChance):
     """Draws of 0 and 1.
 
     Args:
@@ -610,8 +638,6 @@ class Bernoulli(Distribution):
     (0.75, 0.25, 0.1875)
     """
 
-    reparameterization_type = NOT_REPARAMETERIZED
-
     def __init__(
         self,
         logits: TensorLike | None = None,
@@ -622,14 +648,7 @@ class Bernoulli(Distribution):
         name: str = "Bernoulli",
     ) -> None:
         super().__init__(validate_args, allow_nan_stats, name)
-        check_one_given(logits, probs)
-        if probs is None:
-            (self.logits,) = self._take(logits=logits)
-            self.probs = sigmoid(self.logits)
-        else:
-            (given,) = self._take(probs=probs)
-            self.probs = self._checked(given, is_between, "probs must be between 0 and 1")
-            self.logits = log_odds(self.probs)
+        self._take_chance(logits, probs)
         self.dtype = as_dtype(dtype)
         self._given["dtype"] = self.dtype
 

@@ -17,9 +17,9 @@ from daskvars.ops.array.ranges import range
 from daskvars.ops.array.reshaping import expand_dims, reshape
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.linalg.matrix_parts import matrix_diag, matrix_set_diag
-from daskvars.ops.math.arithmetic import abs as absolute, floor
+from daskvars.ops.math.arithmetic import abs as absolute
 from daskvars.ops.math.casting import cast
-from daskvars.ops.math.comparison import equal, greater, greater_equal, less, logical_and, where_v2
+from daskvars.ops.math.comparison import equal, greater, less, logical_and, where_v2
 from daskvars.ops.math.reduce import argmax, reduce_all, reduce_max, reduce_prod, reduce_sum
 from daskvars.ops.math.scans import cumsum
 from daskvars.ops.math.transcendental import digamma, lgamma, log
@@ -28,16 +28,6 @@ from daskvars.ops.random.distributions import multinomial, random_normal
 from daskvars.ops.random.gamma_poisson import random_gamma
 from daskvars.shapes import TensorShape
 from daskvars.surface.signatures import Argument, Family, with_arguments_of_method
-
-
-def is_not_negative(x: Tensor) -> Tensor:
-    """Return where numbers are 0 or more."""
-    return greater_equal(x, zeros_like(x))
-
-
-def is_whole(x: Tensor) -> Tensor:
-    """Return where numbers have no fraction."""
-    return equal(x, floor(x))
 
 
 def _sums_to_one(x: Tensor) -> Tensor:
@@ -64,11 +54,6 @@ class _OfCounts(Distribution):
         self._given["total_count"] = total_count
         total = convert_to_tensor(total_count, self.dtype, name="total_count")
         self.total_count = self._whole(total, "total_count")
-
-    def _whole(self, x: Tensor, what: str) -> Tensor:
-        """Return numbers that raise if they are no counts, where arguments are checked."""
-        x = self._checked(x, is_not_negative, f"{what} must be non-negative")
-        return self._checked(x, is_whole, f"{what} cannot contain fractional components.")
 
     def _counts(self, x: Tensor) -> Tensor:
         """Return counts that raise if there are not as many as draws."""
