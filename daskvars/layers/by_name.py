@@ -42,12 +42,8 @@ def _l2(w: Tensor) -> Tensor:
     return _SCALE * reduce_sum(square(w))
 
 
-def _lengths(w: Tensor) -> Tensor:
-    return sqrt(reduce_sum(square(w), axis=0, keepdims=True))
-
-
 def _of_norm(w: Tensor, most: Callable[[Tensor], Any]) -> Tensor:
-    lengths = _lengths(w)
+    lengths = sqrt(reduce_sum(square(w), axis=0, keepdims=True))
     return w * (most(lengths) / (_EPSILON + lengths))
 
 

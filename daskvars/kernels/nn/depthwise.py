@@ -139,8 +139,9 @@ def weigh_windows(
         return convolution.correlate(xp, x, filters[:, :, None], windows, work)
     y = xp.empty((len(x), *windows.count, filters.shape[2]), work)
     is_in_lines = windows.stride[1] == 1 or (xp is np and filters.shape[2] < LONG_RUN)
-    line = xp.repeat(filters[:, :, None], windows.count[1], axis=2)
-    line = line.reshape(*windows.size, windows.count[1] * filters.shape[2])
+    if is_in_lines:
+        line = xp.repeat(filters[:, :, None], windows.count[1], axis=2)
+        line = line.reshape(*windows.size, windows.count[1] * filters.shape[2])
     for images, padded in repeated_blocks(xp, x, windows, multiplier, work):
         block = y[images]
         if is_in_lines:
