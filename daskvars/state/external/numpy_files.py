@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import zipfile
 from collections.abc import Mapping
 from functools import partial
@@ -17,6 +18,9 @@ from daskvars.state.format.manifest import VariableRecord
 
 MAX_DEFLATION = 1100
 """Bytes that one compressed byte stands for at most: deflate reaches 1032."""
+# A header is text of Python. Its parser counts how deep it is for all threads together (3.11): of
+# two that read headers at once one may fail ("AST constructor recursion depth mismatch").
+_PARSING = threading.Lock()
 
 
 def write_npz(path: str, records: Mapping[str, VariableRecord], load: Load) -> None:
@@ -68,4 +72,5 @@ def read_header(content: IO[bytes]) -> Any:
     version = np.lib.format.read_magic(content)
     is_first = version == (1, 0)
     read = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
-    return read(content)
+    with _PARSING:
+        return read(content)
