@@ -48,7 +48,7 @@ LOWEST = {
         "PIECE_FLOPS": 1,
         "MAX_REPEATED": 1e9,
     },
-    "daskvars.remote.regions.tiling": {"THREAD_ELEMENTS": 1},
+    "daskvars.remote.regions.chains.tiling": {"THREAD_ELEMENTS": 1},
     "daskvars.lowering.emission.stages": {"SPLIT_BYTES": 0},
     "daskvars.remote.exchange": {"SMALL_BYTES": 0, "THREAD_BYTES": 0},
     "daskvars.remote.shared_buffers": {"LEAST_BYTES": 1},

@@ -60,8 +60,8 @@ from daskvars.lowering.program import (
     ranked,
     used_values,
 )
+from daskvars.remote.regions.chains.tiling import is_tiled
 from daskvars.remote.regions.region_program import Call, RegionProgram
-from daskvars.remote.regions.tiling import is_tiled
 from daskvars.shapes import RankedShape
 
 

@@ -9,15 +9,9 @@ What happens to it:
 - ``region_program``: the data; ``compilation``: straight-line Python made of it: one line for each
   call, registers freed as soon as they are done.
 - ``aliasing``: which call may write over the memory of an argument that dies there.
-- ``tiling``, ``device_chains``: elementwise chains, and folds of them, tile by tile in a CPU's
-  cache (how large a tile is: ``config.tile_elements``, ``config.tile_min_elements``), or as one
-  kernel on a GPU.
-- ``ufunc_steps``, ``broadcasts``: kernels of a chain that are a few ufuncs are called as these, and
-  what is broadcast for a chain alone is not written.
-- ``recomputation``: what a chain would keep for a later one is made again there, if that is less.
-- ``chain_groups``: chains that need nothing of one another (updates of several variables) side by
-  side, for threads that are idle.
-- ``pieces``: large products, piece by piece, for them as well (`daskvars.idle_threads`).
+- ``chains``: elementwise calls that follow one another, and folds of them, tile by tile in a CPU's
+  cache, or as one kernel on a GPU.
+- ``pieces``: large products, piece by piece, for threads that are idle (`daskvars.idle_threads`).
 - ``region_split``, ``row_updates``: updates of large variables in their own memory, after all that
   may fail.
 - ``several``, ``stacked_kernels``: a region of one element of a dataset called for several at once.

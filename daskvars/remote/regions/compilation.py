@@ -6,7 +6,7 @@ released by `del`. That costs about 0.1 us a call over the kernel itself, where 
 costs 0.4-0.9 us. Only register numbers enter the source text (`daskvars.remote.regions.codegen`).
 
 Ufuncs write into the memory of an argument that dies at that call (`AliasAnalysis.reusable`). A
-chain of elementwise calls on large arrays runs tile by tile (`daskvars.remote.regions.tiling`).
+chain of elementwise calls on large arrays runs tile by tile (`daskvars.remote.regions.chains`).
 
 A worker's regions are compiled with a `Meter` (0.1 us more a call): Dask's dashboard shows what
 the kernels took.
@@ -24,12 +24,12 @@ import numpy
 from daskvars.backend import FUSIBLE
 from daskvars.device_array import as_input, choosing
 from daskvars.errors import InvalidArgumentError, OpError, ResourceExhaustedError
-from daskvars.remote.regions import device_chains, tiling
 from daskvars.remote.regions.aliasing import AliasAnalysis
-from daskvars.remote.regions.chain_groups import Group, groups, together
+from daskvars.remote.regions.chains import device_chains, tiling
+from daskvars.remote.regions.chains.chain_groups import Group, groups, together
+from daskvars.remote.regions.chains.recomputation import recomputed
 from daskvars.remote.regions.codegen import defined, name, names, naming
 from daskvars.remote.regions.pieces import InPieces
-from daskvars.remote.regions.recomputation import recomputed
 from daskvars.remote.regions.region_check import check_region
 from daskvars.remote.regions.region_program import Call, RegionProgram, is_known
 from daskvars.remote.regions.result_check import checked

@@ -18,7 +18,7 @@ from typing import Any
 
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import FEED
-from daskvars.remote.regions import tiling
+from daskvars.remote.regions.chains import tiling
 from daskvars.shape_arithmetic import common, is_known
 
 Shapes = tuple[tuple[int, ...], ...]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from daskvars.connected_parts import connected
-from daskvars.remote.regions import tiling
+from daskvars.remote.regions.chains import tiling
 from daskvars.remote.regions.region_program import Call, RegionProgram, sizes_of
 
 

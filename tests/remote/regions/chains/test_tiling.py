@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from daskvars import config
-from daskvars.remote.regions import tiling
+from daskvars.remote.regions.chains import tiling
 from daskvars.remote.regions.region_program import Call
 
 FLOAT = np.dtype(np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import daskvars as dv
-from daskvars.remote.regions.device_chains import chains
+from daskvars.remote.regions.chains.device_chains import chains
 from tests import fake_cupy
 from tests.gpus import STAND_IN
 

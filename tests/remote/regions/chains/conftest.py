@@ -3,7 +3,7 @@
 import pytest
 
 from daskvars import idle_threads
-from daskvars.remote.regions import tiling
+from daskvars.remote.regions.chains import tiling
 
 
 @pytest.fixture(params=[1, 2])

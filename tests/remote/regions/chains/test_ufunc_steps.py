@@ -7,8 +7,8 @@ import pytest
 
 from daskvars import config
 from daskvars.kernels.math.without_ufunc import add_n, power, squared_difference
-from daskvars.remote.regions import tiling
-from daskvars.remote.regions.ufunc_steps import in_steps
+from daskvars.remote.regions.chains import tiling
+from daskvars.remote.regions.chains.ufunc_steps import in_steps
 from tests.remote.regions.programs import elementwise, region
 
 

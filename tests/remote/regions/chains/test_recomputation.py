@@ -8,9 +8,9 @@ from hypothesis import given, settings, strategies as st
 
 from daskvars import config, idle_threads
 from daskvars.kernels.math.without_ufunc import add_n, power, squared_difference
-from daskvars.remote.regions import tiling
+from daskvars.remote.regions.chains import tiling
+from daskvars.remote.regions.chains.recomputation import recomputed
 from daskvars.remote.regions.compilation import compiled
-from daskvars.remote.regions.recomputation import recomputed
 from tests.remote.regions.programs import (
     FLOAT,
     SHAPE,

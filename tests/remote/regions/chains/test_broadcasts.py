@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from daskvars import config
-from daskvars.remote.regions import tiling
-from daskvars.remote.regions.broadcasts import without_broadcasts
+from daskvars.remote.regions.chains import tiling
+from daskvars.remote.regions.chains.broadcasts import without_broadcasts
 from tests.remote.regions.programs import SHAPE, between, elementwise, region, repeated
 
 

@@ -1,8 +1,8 @@
 """Chains of ufuncs on a GPU, and of kernels made of these, each compiled by CuPy into one kernel.
 
 Such a chain is bound by memory, and by what it costs to launch a kernel (some 5 us each): as one
-kernel it reads each input and writes each output once. `daskvars.remote.regions.tiling` does the
-same for the cache of a CPU.
+kernel it reads each input and writes each output once. `daskvars.remote.regions.chains.tiling` does
+the same for the cache of a CPU.
 """
 
 from __future__ import annotations

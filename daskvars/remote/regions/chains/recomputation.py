@@ -18,9 +18,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from daskvars.remote.regions.broadcasts import without_broadcasts
+from daskvars.remote.regions.chains.broadcasts import without_broadcasts
+from daskvars.remote.regions.chains.ufunc_steps import in_steps
 from daskvars.remote.regions.region_program import Call, RegionProgram, registers_after, sizes_of
-from daskvars.remote.regions.ufunc_steps import in_steps
 
 CHEAP = {"add", "subtract", "multiply", "negative", "square", "maximum", "minimum"}
 MOST_CALLS = 3  # that make one value again

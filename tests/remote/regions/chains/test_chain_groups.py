@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from daskvars import config, idle_threads
-from daskvars.remote.regions import chain_groups, tiling
 from daskvars.remote.regions.aliasing import AliasAnalysis
+from daskvars.remote.regions.chains import chain_groups, tiling
 from daskvars.remote.regions.compilation import compiled
 from tests.remote.regions.programs import FLOAT, SHAPE, between, elementwise, one_by_one, region
 

@@ -8,7 +8,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.kernels.math import reduce as kernels
-from daskvars.remote.regions import tiling
+from daskvars.remote.regions.chains import tiling
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.region_program import Call
 from tests.remote.regions.programs import FLOAT, elementwise, one_by_one, region
