@@ -138,7 +138,8 @@ class Dataset:
         """Return a dataset of the rows of arrays: slices along the first dimension.
 
         Args:
-          tensors: arrays or tensors [rows, ...], in tuples and dicts. Arrays of Zarr or dask stay
+          tensors: arrays or tensors [rows, ...], in tuples and dicts. Arrays of NumPy are copied,
+            unless they are read-only or a file's (`numpy.memmap`). Arrays of Zarr or dask stay
             where they are and are read in blocks; for sessions on a cluster, batches of their rows,
             shuffled or not, are dask arrays, which workers read where they use them.
 

@@ -24,6 +24,7 @@ from daskvars.data.nodes.sources import Kept
 from daskvars.dtypes import as_dtype
 from daskvars.errors import invalid
 from daskvars.execution.eager import EAGER_CONTEXT
+from daskvars.execution.engine.values.blocks import owned
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.variables.tracking import Trackable
@@ -110,7 +111,11 @@ def tensors_here(structure: Any, element: Element, as_numpy: bool = False) -> li
 def _component(part: Any, spec: ComponentSpec, as_numpy: bool) -> Any:
     if isinstance(spec, DatasetSpec):
         return spec.kind(Kept(spec.structure, part))
-    return part if as_numpy else _tensor(part, spec.dtype)
+    if not as_numpy:
+        return _tensor(part, spec.dtype)
+    return (
+        SparseTensorValue(*map(owned, part)) if isinstance(part, SparseTensorValue) else owned(part)
+    )
 
 
 def _tensor(part: Any, dtype: Any) -> Any:

@@ -36,6 +36,7 @@ from daskvars.errors import (
     UnimplementedError,
 )
 from daskvars.execution.engine.executors import active_client
+from daskvars.execution.engine.values.blocks import kept
 from daskvars.execution.engine.values.rows_arrays import RowsArray
 from daskvars.execution.host_ops.resources import Call, host_op, run_along
 from daskvars.graph.by_identity import ByIdentity
@@ -117,7 +118,7 @@ def _make(call: Call, *arrays: Any, key: str, index: int) -> numpy.ndarray:
 
 def _begun(call: Call, begun: tuple[Node, list[Tensor]], arrays: Sequence[Any]) -> _Running:
     node, tensors = begun
-    values = ByIdentity(zip(tensors, arrays, strict=True))
+    values = ByIdentity(zip(tensors, map(kept, arrays), strict=True))
     cursor = Cursor(node, values, as_dask=active_client() is not None)
     return _Running(cursor, [call.engine.values.external_updates])
 

@@ -20,6 +20,7 @@ import zarr
 
 from daskvars import shapes
 from daskvars.dtypes import DType, as_dtype, int64, to_numpy
+from daskvars.execution.engine.values.blocks import kept
 from daskvars.execution.engine.values.checked_feeds import dask_array
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec
@@ -186,7 +187,7 @@ def as_component(value: Any) -> Any:
     if is_tensor_like(value) or _has_tensors(value):
         tensor = convert_to_tensor(value)
         return to_numpy(tensor.numpy()) if hasattr(tensor, "numpy") else tensor
-    return _of_dask(value) if dask.is_dask_collection(value) else to_numpy(value)
+    return _of_dask(value) if dask.is_dask_collection(value) else kept(to_numpy(value))
 
 
 def _of_dask(value: Any) -> dask.array.Array:
@@ -210,9 +211,9 @@ def _has_tensors(value: Any) -> bool:
 def sparse_value(indices: Any, values: Any, dense_shape: Any) -> SparseTensorValue:
     """Return a sparse component of arrays."""
     return SparseTensorValue(
-        to_numpy(indices, int64).reshape(-1, len(dense_shape)),
-        to_numpy(values),
-        to_numpy(dense_shape, int64),
+        kept(to_numpy(indices, int64).reshape(-1, len(dense_shape))),
+        kept(to_numpy(values)),
+        kept(to_numpy(dense_shape, int64)),
     )
 
 

@@ -359,7 +359,8 @@ class Generated(Node):
         try:
             values = nest_like(self.structure, item, "an element")
             pairs = zip(flatten(self.structure), values, strict=True)
-            found = [(spec, to_numpy(value, spec.dtype)) for spec, value in pairs]
+            # The generator may write the next element into the same array.
+            found = [(spec, to_numpy(value, spec.dtype).copy()) for spec, value in pairs]
         except (TypeError, ValueError) as error:
             raise invalid(
                 "`generator` yielded an element that could not be converted to the expected type. "

@@ -12,6 +12,7 @@ import numpy
 from distributed import futures_of
 
 from daskvars.errors import OpError
+from daskvars.execution.engine.values.blocks import owned
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
 from daskvars.execution.engine.values.rows_arrays import RowsArray
 from daskvars.execution.host_ops.resources import Call, Waiting, alongside, timeout_s
@@ -181,6 +182,7 @@ class StagedExecutable:
         self.engine, self.resources = engine, engine.resources
         self.stages = tuple(stages)
         self.fetches, self.fed = tuple(fetches), tuple(fed)
+        self._computed = {t for stage in stages for t in stage.fetched}
 
     def __call__(
         self, values: Sequence[Any], as_futures: bool = False, as_dask: bool = False
@@ -206,7 +208,8 @@ class StagedExecutable:
             raise
         finally:
             self.resources.leave(waiting)
-        results = [slots[tensor] for tensor in self.fetches]
+        # What was fed, or comes out of an object that a session keeps, may be read there again.
+        results = [slots[t] if t in self._computed else owned(slots[t]) for t in self.fetches]
         if as_dask:
             results = [r.array if isinstance(r, LazyFeed) else r for r in results]
             return [r if dask.is_dask_collection(r) else dask.array.from_array(r) for r in results]

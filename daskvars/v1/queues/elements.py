@@ -144,7 +144,9 @@ class Queue:
         """
         for element in elements:
             self.components.fits([numpy.shape(part) for part in element])
-        left = deque(elements)
+        left = deque(
+            tuple(map(numpy.array, element)) for element in elements
+        )  # fed ones may change
 
         def step() -> bool:
             if self.is_closed:

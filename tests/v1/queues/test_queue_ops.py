@@ -251,3 +251,14 @@ def test_runs_are_told_of(sess):
     assert metadata.num_tasks >= 0
     assert sess.run([queue.size()], run_metadata=metadata) == [1]
     assert np.asarray(sess.run(y, as_dask=True)) == 3
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_fed_array_may_be_written_into_once_it_is_in_a_queue(many):
+    queue, fed = tf.FIFOQueue(4, tf.float32, [[2]]), tf.placeholder(tf.float32, [None, 2])
+    put = queue.enqueue_many(fed) if many else queue.enqueue(fed[0])
+    given = np.ones([1, 2], np.float32)
+    with tf.Session() as sess:
+        sess.run(put, {fed: given})
+        given[:] = -1
+        np.testing.assert_array_equal(sess.run(queue.dequeue()), [1, 1])

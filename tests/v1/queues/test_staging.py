@@ -100,3 +100,15 @@ def test_what_an_area_says_of_itself(sess):
     other = StagingArea([tf.float32], [[2]], ["x"], "mine", 4, 100)
     with pytest.raises(tf.errors.InvalidArgumentError, match="has capacity 3, but 4"):
         sess.run(other.size())
+
+
+def test_what_is_in_it_is_nobody_s_to_write_into(sess):
+    x = tf.placeholder(tf.float32, [2])
+    area, given = StagingArea([tf.float32], shapes=[[2]]), np.ones(2, np.float32)
+    put, look, ready = area.put(x), area.peek(0), area.get()
+    sess.run(put, {x: given})
+    given[:] = -1
+    (seen,) = sess.run(look)
+    np.testing.assert_array_equal(seen, [1, 1])
+    seen[:] = -1
+    np.testing.assert_array_equal(sess.run(ready), [[1, 1]])

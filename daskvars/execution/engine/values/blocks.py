@@ -11,6 +11,7 @@ from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
 from daskvars.device_array import on_host
 from daskvars.dtypes import variant
+from daskvars.execution.engine.values.dask_arrays import read_only
 from daskvars.kernels.control.tensor_lists import joined
 from daskvars.lowering.plan import BlockId, PlanValue, Region
 from daskvars.lowering.program import concrete
@@ -86,3 +87,25 @@ def cut(value: Any, layout: Chunks | None, block: Any) -> Any:
 def owned(value: Any) -> Any:
     """Return a copy of an array that somebody else holds; what never changes as it is."""
     return value.copy() if isinstance(value, numpy.ndarray) else value
+
+
+def kept(value: Any) -> Any:
+    """Return a value that was given, to be read later: whoever gave an array may write into it.
+
+    So an array is copied, unless nobody can write into it, or it is a file (`numpy.memmap`).
+    """
+    if not isinstance(value, numpy.ndarray) or _is_settled(value):
+        return value
+    return read_only(value.copy())
+
+
+def _is_settled(array: numpy.ndarray) -> bool:
+    """Return whether neither an array nor those that it is a view of can be written into."""
+    found: Any = array
+    while isinstance(found, numpy.ndarray):
+        if isinstance(found, numpy.memmap):
+            return True
+        if found.flags.writeable:
+            return False
+        found = found.base
+    return True
