@@ -19,7 +19,7 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
-from daskvars.dtypes import DType
+from daskvars.dtypes import DType, check_unmasked
 from daskvars.errors import OpError, UnimplementedError, invalid, kind_of
 from daskvars.kernels.control.printing import summarized
 from daskvars.kernels.control.summed_products import SummedProducts
@@ -264,7 +264,10 @@ def scalar_or_array(value: Any) -> Any:
 
 def _result(result: Any, dtype: DType) -> Array:
     """Return a result of a Python function as an array; text becomes bytes."""
+    check_unmasked(result, "a result of py_func")
     array = numpy.asarray(result)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind == "V":
         raise UnimplementedError.saying(
             f"Unsupported numpy type {array.dtype}: py_func returned it"

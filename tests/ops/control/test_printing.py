@@ -140,12 +140,18 @@ def test_an_exception_of_a_python_function_has_the_class_that_tensorflow_gives_i
         (np.zeros(1, [("a", "f4")]), tf.float32, tf.errors.UnimplementedError, "numpy type"),
         (1, tf.float32, tf.errors.InvalidArgumentError, "dtype int64, but float32 was declared"),
         ((1, 2), tf.int64, tf.errors.InvalidArgumentError, "returned 2 values, but 1"),
+        (np.ma.masked_less([1, 2], 2), tf.int64, tf.errors.InvalidArgumentError, "1 of 2 elements"),
     ],
 )
 def test_results_that_are_no_tensors_are_refused(sess, result, dtype, error, message):
     y = tf.py_func(lambda: result, [], dtype)
     with pytest.raises(error, match=message):
         sess.run(y)
+
+
+def test_results_may_be_in_another_order_of_bytes(sess):
+    swapped = tf.py_func(lambda: np.arange(3, dtype=">f4"), [], tf.float32)
+    assert sess.run(swapped * 2.0).tolist() == [0, 2, 4]
 
 
 def test_text_from_python_functions_is_bytes(sess):
