@@ -120,21 +120,23 @@ def _diagonals_named(k: TensorLike) -> tuple[int, int]:
 
 
 def _from_diagonal(matrix: Tensor, k: int) -> Tensor:
-    """Return the part of matrices whose main diagonal is theirs of a number."""
+    """Return the part of matrices whose main diagonal is theirs of a number.
+
+    Raises:
+      ValueError: there is no such diagonal.
+    """
+    rows, columns = (size_along(matrix, axis) for axis in (-2, -1))
+    for size, past in ((rows, -k), (columns, k)):
+        if not axes.is_symbolic(size) and past >= size:
+            raise ValueError(f"matrices of {rows} rows and {columns} columns have no diagonal {k}")
     return matrix[..., k:] if k >= 0 else matrix[..., -k:, :]
 
 
 def _length(matrix: Tensor, k: int) -> int:
-    """Return how long a diagonal of matrices is.
-
-    Raises:
-      ValueError: it has no element, or the sizes are not known.
-    """
+    """Return how long a diagonal of matrices is. Raises ValueError if sizes are not known."""
     rows, columns = (size_along(matrix, axis) for axis in (-2, -1))
     if axes.is_symbolic(rows) or axes.is_symbolic(columns):
         raise ValueError(f"several diagonals need matrices of known sizes, got {matrix.shape}")
-    if not -rows < k < columns:
-        raise ValueError(f"matrices of {rows} rows and {columns} columns have no diagonal {k}")
     return min(rows, columns - k) if k >= 0 else min(rows + k, columns)
 
 

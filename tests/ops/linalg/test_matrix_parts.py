@@ -59,6 +59,9 @@ def test_several_diagonals_stand_from_the_highest_on_at_the_left(k):
 def test_mistakes():
     with pytest.raises(ValueError, match="no diagonal 5"):
         tf.linalg.diag_part(tf.ones([4, 5]), k=(0, 5))
+    for k in (5, -4):
+        with pytest.raises(ValueError, match=f"no diagonal {k}"):
+            tf.linalg.diag_part(tf.ones([4, 5]), k=k)
     with pytest.raises(ValueError, match="known sizes"):
         tf.linalg.diag_part(tf.placeholder(tf.float32, [None, 5]), k=(0, 1))
     with pytest.raises(ValueError, match=r"got \(1, 0\)"):
