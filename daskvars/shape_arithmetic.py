@@ -69,6 +69,18 @@ def size(shape: Shape) -> int | None:
     return math.prod(shape) if is_known(shape) else None
 
 
+def missing_size(source: Sequence[int], wanted: Sequence[int]) -> int:
+    """The size that stands as -1 in the shape wanted of an array of no elements.
+
+    Where a size wanted is 0, too, the others say it, as in TensorFlow: so a batch of no rows can
+    be reshaped to ``[rows, -1]``.
+
+    >>> missing_size((0, 2, 3), (0, -1)), missing_size((0, 2, 3), (0, 2, -1))
+    (6, 3)
+    """
+    return math.prod(n for n in source if n) // math.prod(n for n in wanted if n > 0)
+
+
 def compatible(a: Shape, b: Shape) -> bool:
     """Whether two shapes may be the same one."""
     if a == b or a is None or b is None:

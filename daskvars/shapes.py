@@ -37,6 +37,7 @@ from daskvars.shape_arithmetic import (
     in_brackets,
     is_known,
     merge,
+    missing_size,
     normalize_axes,
     normalize_axis,
     show,
@@ -47,8 +48,9 @@ __all__ = [
     "Chunks", "Dimension", "RankedShape", "Shape", "TensorShape", "are_sizes", "as_dimension",
     "as_shape", "as_tuple", "block_indices", "block_offset", "block_shape", "block_slices",
     "broadcast", "common", "compatible", "difference", "distinct_axes", "in_brackets", "is_known",
-    "known_or", "matrix", "merge", "normalize_axes", "normalize_axis", "normalize_chunks",
-    "numblocks", "scalar", "show", "size", "split_evenly", "unknown_shape", "vector", "whole",
+    "known_or", "matrix", "merge", "missing_size", "normalize_axes", "normalize_axis",
+    "normalize_chunks", "numblocks", "scalar", "show", "size", "split_evenly", "unknown_shape",
+    "vector", "whole",
 ]  # fmt: skip
 
 

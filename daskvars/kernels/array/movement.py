@@ -13,6 +13,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
 from daskvars.errors import invalid
 from daskvars.kernels.math.precision import is_half
+from daskvars.shape_arithmetic import missing_size
 
 Sizes = tuple[int, ...]
 
@@ -72,6 +73,8 @@ def reshape(xp: ArrayModule, x: Array, *, shape: Sizes) -> Array:
     try:
         return x.reshape(shape)
     except ValueError:
+        if not x.size and 0 in shape and list(shape).count(-1) == 1:
+            return x.reshape([missing_size(x.shape, shape) if n == -1 else n for n in shape])
         known = math.prod(n for n in shape if n >= 0)
         wanted = f"requires a multiple of {known}" if -1 in shape else f"has {known}"
         raise invalid(
@@ -110,9 +113,16 @@ def tile(xp: ArrayModule, x: Array, *, multiples: Sizes) -> Array:
     return xp.tile(x, tuple(multiples))
 
 
-def tile_grad(xp: ArrayModule, dy: Array, *, multiples: Sizes) -> Array:
-    """Give the sum of the tiles of `dy`: the adjoint of `tile`."""
-    parts = [(m, n // m if m else 0) for m, n in zip(multiples, dy.shape, strict=True)]
+def tile_grad(
+    xp: ArrayModule, dy: Array, *, multiples: Sizes, sizes: Sequence[int | None] | None = None
+) -> Array:
+    """Give the sum of the tiles of `dy`: the adjoint of `tile`.
+
+    Of no tile nothing tells the size of one but `sizes`, where it is known.
+    """
+    known = sizes or [None] * len(multiples)
+    trios = zip(multiples, dy.shape, known, strict=True)
+    parts = [(m, n // m if m else size or 0) for m, n, size in trios]
     split = dy.reshape(tuple(itertools.chain.from_iterable(parts)))
     accumulator = numpy.float32 if is_half(dy.dtype) else dy.dtype
     total = split.sum(axis=tuple(range(0, split.ndim, 2)), dtype=accumulator)

@@ -13,13 +13,13 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Attrs, Dim, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.array.constant import sum_down
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.rules import axes
-from daskvars.ops.rules.families import adjoint
+from daskvars.ops.rules.axes import operand_of
 from daskvars.shape_arithmetic import broadcasts_to
 from daskvars.shapes import Shape
 
@@ -110,12 +110,14 @@ def _tiled(inputs: Sequence[Spec], *, multiples: Any, **attrs: Any) -> Spec:
     return Spec(inputs[0].dtype, tuple(sizes))
 
 
-def _untiled(inputs: Sequence[Spec], *, multiples: Any, **attrs: Any) -> Spec:
-    source = inputs[0].shape
-    if source is None or multiples is None:
-        return Spec(inputs[0].dtype, None if source is None else (None,) * len(source))
-    sizes = (None if n is None or not m else n // m for n, m in zip(source, multiples, strict=True))
-    return Spec(inputs[0].dtype, tuple(sizes))
+def _untiled(inputs: Sequence[Spec], *, multiples: Any, sizes: Shape = None, **attrs: Any) -> Spec:
+    source, found = inputs[0].shape, sizes
+    if source is not None and multiples is not None:
+        pairs = zip(source, multiples, strict=True)
+        found = tuple([None if n is None or not m else n // m for n, m in pairs])
+    elif source is not None:
+        found = (None,) * len(source)
+    return Spec(inputs[0].dtype, shapes.merge(found, sizes))
 
 
 def _tiled_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
@@ -125,13 +127,22 @@ def _tiled_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Ac
     return axes.aligned(inputs, outputs, ((i, i) for i, m in enumerate(times) if m == 1))
 
 
-def _define_tiling(type: str, signature: str, infer: Any, kernel: Any, inverse: str) -> OpDef:
-    pattern, gradient = Movement(_tiled_access, view=False), adjoint(inverse)
+def _tile_gradient(op: Operation, dy: Tensor) -> Tensor:
+    times = operand_of(op, "multiples")
+    return apply(TILE_GRAD, dy, multiples=times, sizes=op.inputs[0].spec.shape)
+
+
+def _tile_grad_gradient(op: Operation, dy: Tensor) -> Tensor:
+    return apply(TILE, dy, multiples=operand_of(op, "multiples"))
+
+
+def _define_tiling(type: str, signature: str, infer: Any, kernel: Any, gradient: Any) -> OpDef:
+    pattern = Movement(_tiled_access, view=False)
     return OpDef(type, signature, infer, pattern, kernel, gradient, operands=("multiples",))
 
 
-TILE = _define_tiling("Tile", "input:T", _tiled, kernels.tile, "TileGrad")
-TILE_GRAD = _define_tiling("TileGrad", "input:N", _untiled, kernels.tile_grad, "Tile")
+TILE = _define_tiling("Tile", "input:T", _tiled, kernels.tile, _tile_gradient)
+TILE_GRAD = _define_tiling("TileGrad", "input:N", _untiled, kernels.tile_grad, _tile_grad_gradient)
 
 
 def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:

@@ -143,13 +143,15 @@ def _reshaped(inputs: Sequence[Spec], *, shape: Shape, **attrs: Any) -> Spec:
                 f"Dimension size must be evenly divisible by {known} but is {total}: cannot "
                 f"reshape {shapes.show(source.shape)} to {list(wanted)}"
             )
-        if not known and wanted.count(-1):
+        if not known and wanted.count(-1) and total:
             raise ValueError(
                 "reshape cannot infer the missing input size for an empty tensor unless all "
                 "specified input sizes are non-zero"
             )
         if len(open_sizes) == 1 and known:
             target[open_sizes[0]] = total // known
+        elif wanted.count(-1) and len(open_sizes) == 1:
+            target[open_sizes[0]] = shapes.missing_size(source.shape, wanted)
     elif total != known:
         raise ValueError(
             f"Cannot reshape a tensor with {total} elements to shape {shapes.in_brackets(wanted)} "

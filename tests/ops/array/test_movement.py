@@ -479,3 +479,30 @@ def test_images_that_are_woven_are_known_to_have_four_dimensions():
     with tf.Graph().as_default():
         woven = tf.batch_to_space(tf.placeholder("float32"), tf.placeholder("int32"), 4)
         assert woven.shape.as_list() == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted", "found"),
+    [
+        ([0, 6], [0, -1, 3], (0, 2, 3)),
+        ([0, 6], [-1, 0], (6, 0)),
+        ([2, 0, 3], [0, -1], (0, 6)),
+        ([0, 6], [-1, 6], (0, 6)),
+    ],
+)
+@pytest.mark.parametrize("is_static", [True, False])
+def test_no_elements_are_reshaped_as_if_no_size_were_0(shape, wanted, found, is_static):
+    x = tf.placeholder(tf.float32, shape if is_static else [None] * len(shape))
+    with tf.Session() as sess:
+        assert sess.run(tf.reshape(x, wanted), {x: np.zeros(shape)}).shape == found
+
+
+def test_a_variable_that_is_repeated_for_an_empty_batch_has_a_gradient():
+    x = tf.placeholder(tf.float32, [None, 3])
+    start = tf.get_variable("start", [3], initializer=tf.ones_initializer())
+    rows = tf.tile(start[None], [tf.shape(x)[0], 1])
+    (slope,) = tf.gradients(tf.reduce_sum(rows * x), start)
+    with tf.Session() as sess:
+        sess.run(start.initializer)
+        for count in (0, 2):
+            assert sess.run(slope, {x: np.ones([count, 3])}).tolist() == [count] * 3
