@@ -150,7 +150,7 @@ def _reshaped(inputs: Sequence[Spec], *, shape: Shape, **attrs: Any) -> Spec:
             )
         if len(open_sizes) == 1 and known:
             target[open_sizes[0]] = total // known
-        elif wanted.count(-1) and len(open_sizes) == 1:
+        elif -1 in wanted and shapes.is_known(wanted) and shapes.is_known(source.shape):
             target[open_sizes[0]] = shapes.missing_size(source.shape, wanted)
     elif total != known:
         raise ValueError(
