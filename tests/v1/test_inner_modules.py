@@ -67,6 +67,7 @@ from daskvars.v1.contrib.slim.python.slim import queues; queues.QueueRunners
 import daskvars.v1.contrib.slim as slim; slim.initializers.xavier_initializer
 from daskvars.v1.python import pywrap_tensorflow; pywrap_tensorflow.NewCheckpointReader
 from daskvars.v1.python.util import tf_contextlib, tf_inspect; tf_inspect.isfunction
+from daskvars.v1.python.util import deprecation; deprecation._PRINT_DEPRECATION_WARNINGS = False
 from daskvars.v1.python.framework import tensor_spec; tensor_spec.TensorSpec
 from daskvars.v1.train import queue_runner; queue_runner.QueueRunner, queue_runner.add_queue_runner
 from daskvars.v1.python.framework.smart_cond import smart_cond, smart_constant_value
@@ -134,8 +135,27 @@ def test_functions_without_a_public_name_compute():
         assert session.run(average) == 5.0
         assert session.run(merged) == 4.0
         np.testing.assert_array_equal(session.run(slope), [0.0, 2.0])
+        volumes = gen_nn_ops.conv3d_backprop_input_v2(
+            [1, 1, 2, 1, 1], tf.constant([2.0, 3.0], shape=[1, 2, 1, 1, 1]),
+            tf.constant(1.0, shape=[1, 1, 1, 1, 1]), [1, 1, 1, 1, 1], "VALID",
+        )  # fmt: skip
+        np.testing.assert_array_equal(session.run(volumes).ravel(), [2.0, 3.0])
     assert tensor_shape.unknown_shape(2).as_list() == [None, None]
     assert tensor_util.constant_value(tf.constant(2)) == 2
+
+
+def test_batch_and_time_change_places():
+    from daskvars.v1.contrib.seq2seq.python.ops import decoder
+    from daskvars.v1.python.ops import rnn
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        values = np.arange(6.0).reshape(1, 2, 3)
+        unknown = tf.placeholder(tf.float64)
+        known = decoder._transpose_batch_time(tf.constant(values))
+        assert known.shape.as_list() == [2, 1, 3]
+        assert rnn._transpose_batch_time(tf.constant([1, 2])).shape.as_list() == [2]
+        swapped = session.run([known, rnn._transpose_batch_time(unknown)], {unknown: values})
+        np.testing.assert_array_equal(swapped, [values.swapaxes(0, 1)] * 2)
 
 
 def test_functions_have_the_gradients_that_they_are_defined_with():

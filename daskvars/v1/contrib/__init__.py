@@ -13,6 +13,7 @@ What is more than a name is here:
 - ``random_fields``: likelihoods of sequences of tags; ``transformations`` of datasets;
 - ``old_summaries``: summaries whose tags are given;
 - ``all_reduce``: sums over towers;
+- ``sparse_probabilities``: of which most are zero;
 - ``images``: turned, moved and projected;
 - ``texts``: documents as numbers of words;
 - ``compiling``: a scope for operations that are compiled, as all are;

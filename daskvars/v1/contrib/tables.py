@@ -22,6 +22,7 @@ from daskvars.layers.recurrent.bidirectional import static_bidirectional_rnn
 from daskvars.layers.recurrent.rnn import static_rnn, static_state_saving_rnn
 from daskvars.namespaces import sets_names, signal_names
 from daskvars.ops.checks.shape_assertions import assert_same_float_dtype, assert_scalar
+from daskvars.ops.gather_scatter import sorting
 from daskvars.ops.math.arithmetic import multiply
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal
@@ -58,6 +59,7 @@ from daskvars.v1.contrib import (
     projections,
     random_fields,
     restoring,
+    sparse_probabilities,
     streaming_metrics,
     texts,
     transformations,
@@ -353,6 +355,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
             "convolutional_delta_orthogonal convolutional_orthogonal_1d "
             "convolutional_orthogonal_2d convolutional_orthogonal_3d",
         ),
+        **_of(sorting, "argsort sort"),
         "assert_same_float_dtype": assert_same_float_dtype,
         "assert_scalar": assert_scalar,
         "create_partitioned_variables": create_partitioned_variables,
@@ -506,6 +509,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         "utils": _UTILS,
         "variables": _VARIABLES,
     },
+    "sparsemax": _of(sparse_probabilities, " ".join(sparse_probabilities.__all__)),
     "staging": {"StagingArea": StagingArea},
     "stateless": {
         "stateless_multinomial": stateless.stateless_multinomial,

@@ -21,6 +21,7 @@ from daskvars import data, shapes
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.execution.engine.values.conversions import register_session_run_conversion_functions
 from daskvars.execution.session import Session
+from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.default_graph import (
@@ -29,8 +30,13 @@ from daskvars.graph.scopes.default_graph import (
     in_graph_of_inputs,
 )
 from daskvars.inspect_checkpoint import print_tensors_in_checkpoint_file
+from daskvars.ops.array.constant import rank
+from daskvars.ops.array.joining import concat
+from daskvars.ops.array.ranges import range as range_of
+from daskvars.ops.array.transposing import transpose
 from daskvars.ops.control.dependencies import with_dependencies
 from daskvars.ops.nn.activation import RELU_GRAD
+from daskvars.ops.nn.convolution.functions import conv3d_transpose
 from daskvars.ops.rules.static_shapes import get_static_value
 from daskvars.train.checkpoints.reader import NewCheckpointReader
 from daskvars.train.optimizers.moving_averages import assign_moving_average
@@ -97,7 +103,7 @@ OF_PYTHON = {
     "session_manager:train session_run_hook:train supervisor:train training:train "
     "training_util:train",
     "util": "all_util compat:compat function_utils nest:contrib.framework.nest tf_contextlib "
-    "tf_decorator tf_inspect",
+    "tf_decorator tf_inspect deprecation",
 }
 # Folder of tensorflow.core -> its modules of messages.
 OF_CORE = {
@@ -178,12 +184,36 @@ def _constant_value(pred: Any) -> bool | None:
     return None if isinstance(pred, Variable) else smart_constant_value(pred)
 
 
+def _transpose_batch_time(x: Any) -> Any:
+    """Return a sequence whose first two dimensions, batch and time, have changed places."""
+    x = convert_to_tensor(x)
+    known = x.shape.rank
+    if known is None:
+        return transpose(x, concat([[1, 0], range_of(2, rank(x))], 0))
+    return x if known < 2 else transpose(x, [1, 0, *range(2, known)])
+
+
 _numbers = itertools.count(1)
 
 
 def _uid() -> int:
     """Return a number that it has not returned before."""
     return next(_numbers)
+
+
+def _conv3d_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
+    name: str | None = None,
+) -> Any:
+    return conv3d_transpose(
+        out_backprop, filter, input_sizes, strides, padding, data_format, name, dilations=dilations
+    )
 
 
 def _relu_grad(gradients: Any, features: Any, name: str | None = None) -> Any:
@@ -194,6 +224,9 @@ def _switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) ->
     return switching.Switch(data=data, pred=pred, name=name)
 
 
+# In TensorFlow's own module of its generated functions, and by its name in that of all of `nn`.
+_OF_VOLUMES = {"conv3d_backprop_input_v2": in_graph_of_inputs(_conv3d_backprop_input)}
+_OF_SEQUENCES = {"_transpose_batch_time": in_graph_of_inputs(_transpose_batch_time)}
 _OF_CELLS = {
     "_BIAS_VARIABLE_NAME": "bias",
     "_Linear": in_graph_class(linear_maps.LinearMap),
@@ -207,6 +240,9 @@ _OF_CELLS = {
 # Module -> what is in it without a public name, or by another one.
 UNLISTED: dict[str, dict[str, Any]] = {
     "contrib.rnn.python.ops.core_rnn_cell": _OF_CELLS,
+    "contrib.seq2seq.python.ops.decoder": _OF_SEQUENCES,
+    "contrib.seq2seq.python.ops.helper": _OF_SEQUENCES,
+    "python.ops.rnn": _OF_SEQUENCES,
     "python.ops.rnn_cell": _OF_CELLS,
     "python.ops.rnn_cell_impl": _OF_CELLS,
     "python.client.device_lib": {"list_local_devices": _list_local_devices},
@@ -270,9 +306,11 @@ UNLISTED: dict[str, dict[str, Any]] = {
     "python.ops.inplace_ops": {
         name: in_graph_of_inputs(getattr(inplace_ops, name)) for name in inplace_ops.__all__
     },
-    "python.ops.gen_nn_ops": dict.fromkeys(
-        ("_relu_grad", "relu_grad"), in_graph_of_inputs(_relu_grad)
-    ),
+    "python.ops.gen_nn_ops": {
+        **_OF_VOLUMES,
+        **dict.fromkeys(("_relu_grad", "relu_grad"), in_graph_of_inputs(_relu_grad)),
+    },
+    "python.ops.nn_ops": _OF_VOLUMES,
     "python.ops.variable_scope": {
         "_pure_variable_scope": in_graph_context(_pure_variable_scope),
         "variable": in_graph_class(Variable),
@@ -285,6 +323,8 @@ UNLISTED: dict[str, dict[str, Any]] = {
         "assign_moving_average": in_graph_of_inputs(assign_moving_average)
     },
     "python.util.all_util": {"remove_undocumented": _keep_all},
+    # Programs set this to False, so as not to be told what they know; nobody is told anything here.
+    "python.util.deprecation": {"_PRINT_DEPRECATION_WARNINGS": True},
     "python.util.function_utils": {
         name: getattr(function_utils, name) for name in ("fn_args", "get_func_name", "has_kwargs")
     },

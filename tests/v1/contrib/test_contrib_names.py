@@ -268,3 +268,11 @@ def test_values_of_towers_are_put_together_on_the_device_of_each(graph):
         assert [value.tolist() for value in session.run(found)] == [[2.0, 6.0], [2.0, 3.0]]
     with pytest.raises(ValueError, match=">0 tensors"):
         contrib.nccl.all_sum([])
+
+
+def test_what_is_sorted(graph):
+    rows = tf.constant([[3.0, 1.0, 2.0]])
+    order = contrib.framework.argsort(rows, direction="DESCENDING")
+    ascending, descending = run([contrib.framework.sort(rows), order])
+    np.testing.assert_array_equal(ascending, [[1.0, 2.0, 3.0]])
+    np.testing.assert_array_equal(descending, [[0, 2, 1]])

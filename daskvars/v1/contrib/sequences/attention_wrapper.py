@@ -129,7 +129,7 @@ class AttentionWrapper(RNNCell):
                 f"cell_input_fn must be callable, saw type: {type(cell_input_fn).__name__}"
             )
         self._cell = cell
-        self._mechanisms = mechanisms
+        self._attention_mechanisms = mechanisms
         self._cell_input_fn = cell_input_fn or (
             lambda inputs, attention: concat([inputs, attention], -1)
         )
@@ -150,27 +150,27 @@ class AttentionWrapper(RNNCell):
         given, what = (
             (sizes, "attention_layer_size") if layers is None else (layers, "attention_layer")
         )
-        depths = [m.values.get_shape().as_list()[-1] for m in self._mechanisms]
-        self._layers: tuple[Any, ...] | None = None
+        depths = [m.values.get_shape().as_list()[-1] for m in self._attention_mechanisms]
+        self._attention_layers: tuple[Any, ...] | None = None
         if given is None:
-            self._attention_size = sum(depths)
+            self._attention_layer_size = sum(depths)
             return
         given = _as_tuple(given)
-        if len(given) != len(self._mechanisms):
+        if len(given) != len(self._attention_mechanisms):
             raise ValueError(
                 f"If provided, {what} must contain exactly one for each attention_mechanism, saw: "
-                f"{len(given)} vs {len(self._mechanisms)}"
+                f"{len(given)} vs {len(self._attention_mechanisms)}"
             )
         if layers is None:
-            self._attention_size = sum(given)
-            self._layers = tuple(
+            self._attention_layer_size = sum(given)
+            self._attention_layers = tuple(
                 Dense(size, name="attention_layer", use_bias=False, dtype=mechanism.dtype)
-                for size, mechanism in zip(given, self._mechanisms, strict=True)
+                for size, mechanism in zip(given, self._attention_mechanisms, strict=True)
             )
         else:
-            self._layers = given
+            self._attention_layers = given
             output = self._cell.output_size
-            self._attention_size = sum(
+            self._attention_layer_size = sum(
                 TensorShape(layer.compute_output_shape([None, output + depth])).as_list()[-1]
                 for layer, depth in zip(given, depths, strict=True)
             )
@@ -184,7 +184,7 @@ class AttentionWrapper(RNNCell):
             "function with argument multiplier=beam_width, and to give zero_state batch_size * "
             "beam_width."
         )
-        sizes = [m.batch_size for m in self._mechanisms]
+        sizes = [m.batch_size for m in self._attention_mechanisms]
         if all(isinstance(size, int) and size == batch for size in sizes):
             return values
         checks = [assert_equal(batch, size, message=message) for size in sizes]
@@ -200,18 +200,18 @@ class AttentionWrapper(RNNCell):
     @property
     def output_size(self) -> Any:
         """Size of the attention, or of the output of the cell."""
-        return self._attention_size if self._output_attention else self._cell.output_size
+        return self._attention_layer_size if self._output_attention else self._cell.output_size
 
     @property
     def state_size(self) -> AttentionWrapperState:
         """Sizes of the state."""
-        sizes = [mechanism.alignments_size for mechanism in self._mechanisms]
+        sizes = [mechanism.alignments_size for mechanism in self._attention_mechanisms]
         return AttentionWrapperState(
             cell_state=self._cell.state_size,
             time=TensorShape([]),
-            attention=self._attention_size,
+            attention=self._attention_layer_size,
             alignments=self._item_or_tuple(sizes),
-            attention_state=self._item_or_tuple(m.state_size for m in self._mechanisms),
+            attention_state=self._item_or_tuple(m.state_size for m in self._attention_mechanisms),
             alignment_history=self._item_or_tuple(
                 size if self._alignment_history else () for size in sizes
             ),
@@ -236,14 +236,14 @@ class AttentionWrapper(RNNCell):
             cell_state = self._checked(
                 cell_state, batch, "calling zero_state of", "the requested batch size"
             )
-            firsts = [m.initial_alignments(batch, dtype) for m in self._mechanisms]
+            firsts = [m.initial_alignments(batch, dtype) for m in self._attention_mechanisms]
             return AttentionWrapperState(
                 cell_state=cell_state,
                 time=zeros([], int32),
-                attention=sized_zeros(batch, self._attention_size, dtype),
+                attention=sized_zeros(batch, self._attention_layer_size, dtype),
                 alignments=self._item_or_tuple(firsts),
                 attention_state=self._item_or_tuple(
-                    m.initial_state(batch, dtype) for m in self._mechanisms
+                    m.initial_state(batch, dtype) for m in self._attention_mechanisms
                 ),
                 alignment_history=self._item_or_tuple(
                     TensorArray(dtype, size=0, dynamic_size=True, element_shape=first.get_shape())
@@ -271,11 +271,11 @@ class AttentionWrapper(RNNCell):
         if not self._is_multi:
             before, histories = (before,), (histories,)
         attentions, alignments, states = [], [], []
-        for i, mechanism in enumerate(self._mechanisms):
+        for i, mechanism in enumerate(self._attention_mechanisms):
             found, next_state = mechanism(output, state=before[i])
             context = squeeze(matmul(expand_dims(found, 1), mechanism.values), [1])
-            if self._layers is not None:
-                context = self._layers[i](concat([output, context], 1))
+            if self._attention_layers is not None:
+                context = self._attention_layers[i](concat([output, context], 1))
             attentions.append(context)
             alignments.append(found)
             states.append(next_state)
