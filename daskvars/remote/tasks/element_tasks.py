@@ -101,7 +101,7 @@ class ElementProgram(NamedTuple):
 
 def pack_elements(region: RegionProgram | None) -> bytes:
     """Return the region of an `ElementProgram`."""
-    return b"" if region is None else compressed(region)
+    return b"" if region is None else compressed(region, region)
 
 
 @lru_cache(maxsize=64)

@@ -18,15 +18,17 @@ from contextlib import ExitStack
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy
 
 from daskvars import backend
 from daskvars.device_array import as_input, as_result
+from daskvars.errors import InvalidArgumentError
 from daskvars.remote import scope_seconds
 from daskvars.remote.dask_internals import pickle
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.region_check import check_positions, check_region
-from daskvars.remote.regions.region_program import RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram
 from daskvars.remote.regions.region_split import RegionSplit
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
 from daskvars.remote.shared_buffers import own
@@ -63,7 +65,7 @@ def pack_region(
       values: the variables among them, with their bytes.
     """
     packed = program, pairs, tuple(kept), device_type, nbytes, values
-    return PackedRegion(compressed(packed))
+    return PackedRegion(compressed(packed, program))
 
 
 @lru_cache(maxsize=512)
@@ -73,9 +75,41 @@ def unpacked(packed: PackedRegion) -> WorkerRegion:
     return WorkerRegion(*decompressed(packed.data))
 
 
-def compressed(value: Any) -> bytes:
-    """Return plain data as bytes, a quarter of its pickle: every worker gets some of its own."""
-    return zlib.compress(pickle.dumps(value), COMPRESSION)
+def compressed(value: Any, program: RegionProgram | None = None) -> bytes:
+    """Return plain data as bytes, a quarter of its pickle: every worker gets some of its own.
+
+    Args:
+      value: the data.
+      program: the region in it, if there is one.
+
+    Raises:
+      InvalidArgumentError: a call of the region has what cannot be sent.
+    """
+    try:
+        return zlib.compress(cloudpickle.dumps(value), COMPRESSION)
+    except Exception as error:
+        call = program and _not_sent(program)
+        if not call:
+            raise
+        raise InvalidArgumentError(
+            None,
+            call.name,
+            f"{call.name!r} runs on workers, but what it calls cannot be sent there "
+            f"({type(error).__name__}: {error}). A function of py_func may refer to what can be "
+            "pickled; give it values of variables and tensors as arguments",
+        ) from error
+
+
+def _not_sent(program: RegionProgram) -> Call | None:
+    """Return the call of a region, or of a body in it, that cannot be pickled, if there is one."""
+    for call in program.calls:
+        try:
+            cloudpickle.dumps(call.attrs)
+        except Exception:  # noqa: BLE001 - whatever a user's object raises
+            parts = [p for v in call.attrs.values() for p in (v if isinstance(v, tuple) else [v])]
+            inner = [_not_sent(part) for part in parts if isinstance(part, RegionProgram)]
+            return next(filter(None, inner), call)
+    return None
 
 
 def decompressed(data: bytes) -> Any:

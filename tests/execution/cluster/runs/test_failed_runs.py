@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import daskvars.v1 as tf
@@ -49,3 +50,21 @@ def test_runs_of_other_threads_outlive_one_that_fails(tmp_path):
         thread.join()
         assert len(error) == 1
         assert sess.run(v) == 4.0
+
+
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_function_that_cannot_be_sent_names_its_operation(cluster, caplog, inside):
+    w = tf.get_variable("w", [], initializer=tf.ones_initializer())
+
+    def call():
+        return tf.py_func(lambda: np.float32(sess.run(w)), [], tf.float32, name="reads")
+
+    with tf.Session() as sess:
+        sess.run(w.initializer)
+        read = tf.cond(w > 0.0, call, lambda: tf.constant(0.0)) if inside else call()
+        with pytest.raises(tf.errors.InvalidArgumentError, match="reads' runs on workers") as found:
+            sess.run(read)
+        assert "as arguments" in found.value.message
+        assert not [r for r in caplog.records if "Failed to serialize" in r.message]
+        assert sess.run(w) == 1.0
