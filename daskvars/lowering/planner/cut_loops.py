@@ -20,7 +20,8 @@ program.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -328,7 +329,8 @@ class _Labels:
     def _join_idle(self) -> None:
         """Cut what nothing here needs (of the history of a loop, say) as most of the rest is cut.
 
-        It comes as it is, then, and adds no way to cut this node.
+        It comes as it is, then, and adds no way to cut this node. What an array has beside each
+        other is not cut alike, though it be as long: a state of as many units as rows.
         """
         elements = self.elements
         users: dict[int, set[int]] = {}
@@ -340,14 +342,35 @@ class _Labels:
             r for r, found in users.items() if len(found) == 1 and min(found) < len(self.inputs)
         ]
         busy = sorted(users.keys() - set(idle), key=lambda root: (-len(users[root]), root))
+        beside = self._beside() if idle else {}
         for root in idle:
             for other in busy:
-                if elements.sizes[root] == elements.sizes[other]:
+                if elements.sizes[root] == elements.sizes[other] and other not in beside[root]:
                     elements.join(root, other)
+                    beside[other] |= beside[root]
+                    for each in beside[root]:
+                        beside[each].add(other)
                     break
+
+    def _beside(self) -> dict[int, set[int]]:
+        """Return for each root those that some array has in other dimensions."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for roots in self._arrays():
+            for root in roots:
+                found[root].update(roots)
+        for root, others in found.items():
+            others.discard(root)
+        return found
 
     def _keep_distinct(self) -> None:
         """Keep whole what an array would be cut along twice: its blocks were not all there."""
+        for roots in self._arrays():
+            for root in roots if len(set(roots)) < len(roots) else ():
+                if roots.count(root) > 1:
+                    self.elements.is_whole[root] = True
+
+    def _arrays(self) -> Iterator[list[int]]:
+        """Give the roots of the dimensions of each array, here and inside."""
         node = self.node
         values = [*zip([ref.spec for ref in node.inputs], self.inputs, strict=True)]
         values += zip(node.specs, self.outputs, strict=True)
@@ -359,10 +382,7 @@ class _Labels:
             if isinstance(spec.shape, Held):
                 arrays = [slots[spec.shape.range_of(i)] for i in range(len(spec.shape.parts))]
             for array in arrays:
-                roots = [self.elements.root(element)[0] for element in array if element is not None]
-                for root in roots if len(set(roots)) < len(roots) else ():
-                    if roots.count(root) > 1:
-                        self.elements.is_whole[root] = True
+                yield [self.elements.root(element)[0] for element in array if element is not None]
 
     def _outside(self) -> list[int]:
         """Return the elements of what the node takes and gives."""

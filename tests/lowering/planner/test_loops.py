@@ -128,6 +128,7 @@ NETWORKS = {
     "lstm, lengths": network(lstm(), lengths=True),
     "lstm, lengths, time-major, static": network(lstm(), True, True, True),
     "lstm with peepholes and projection": network(lstm(use_peepholes=True, num_proj=3)),
+    "as many units as rows": network(lambda: tf.nn.rnn_cell.LSTMCell(BATCH), lengths=True),
     "gru": network(lambda: tf.nn.rnn_cell.GRUCell(UNITS)),
     "plain": network(lambda: tf.nn.rnn_cell.BasicRNNCell(UNITS)),
     "stacked": network(stacked),
