@@ -237,6 +237,23 @@ def test_dask_arrays_are_fed_without_passing_through_here(cluster, persisted):
         np.testing.assert_array_equal(session.run(x, {x: lazy}), np.arange(40) * 2.0)
 
 
+def test_blocks_that_are_kept_on_workers_need_no_tasks_of_their_own(cluster, sent):
+    lazy = da.arange(40, chunks=10, dtype="f8")
+    kept, integers = cluster.persist([lazy, lazy.astype("i8")])
+    shorter = cluster.persist(lazy.map_blocks(lambda block: block[:9], chunks=lazy.chunks))
+    x = tf.placeholder(tf.float64, [None])
+    v = tf.Variable(0.0, dtype=tf.float64)
+    add = v.assign_add(tf.reduce_sum(x))
+    with initialized() as session:
+        assert session.run(add, {x: kept}) == 780.0
+        assert not [key for key in sent[-1][0] if "-block-" in key]
+        assert session.run(add, {x: integers}) == 2 * 780.0
+        with pytest.raises(InvalidArgumentError, match=r"block \(\d,\) .* has shape \(9,\)"):
+            session.run(add, {x: shorter})
+        assert session.run(v.assign(x[0]), {x: kept}) == 0.0
+        np.testing.assert_array_equal(session.run([x, x + 1.0], {x: kept})[0], np.arange(40.0))
+
+
 # -- transactions -----------------------------------------------------------------------------
 
 

@@ -58,13 +58,12 @@ class RunFeeds:
     ) -> None:
         self.template, self.stamp = template, stamp
         self.feeds = feeds = fitted(feeds, template.plan.leaves, self._address_of)
-        self.tasks: dict[Any, Any] = {}
         self.retained: list[Any] = []
         self.nbytes = 0
         self._scattered: dict[str, Future] = {}
         self._room = MAX_GRAPH_BYTES
         self._lazy = LazyTasks(feeds, stamp)
-        self.tasks.update(self._lazy.tasks)
+        self.tasks: dict[Any, Any] = self._lazy.tasks
         large: dict[str, Any] = {}
         for number, leaf in enumerate(template.plan.leaves):
             if leaf.kind != FEED:
@@ -95,7 +94,7 @@ class RunFeeds:
         """Return what a task that takes this block has as its argument."""
         leaf = self.template.plan.leaves[block_id.origin.position]
         if isinstance(self.feeds[leaf.what], LazyFeed):
-            return self.reference(block_id)
+            return self._lazy.argument(leaf.what, block_id.block)
         if self._key(block_id) not in self._scattered:
             array = self._cut(block_id)
             if array.nbytes <= SHARED_BYTES or self.template.uses[block_id] == 1:

@@ -102,12 +102,15 @@ def fitted(
 class LazyTasks:
     """The tasks that give the blocks of all lazy feeds of one run.
 
+    A block that is kept on a cluster (persisted) has none: whoever takes it looks at it. So it
+    moves once, to the worker that takes it; what a task of a run gives moves in each.
+
     Args:
       feeds: what is fed; only the lazy ones count.
       stamp: a text that no other run has, which begins with a digit.
 
     Attributes:
-      tasks: by key.
+      tasks: by key; those of blocks that are kept only once somebody asks for their keys.
     """
 
     def __init__(self, feeds: Sequence[Any], stamp: str) -> None:
@@ -115,13 +118,26 @@ class LazyTasks:
         self._stamp = stamp
         self._given: dict[Any, str] = {}
         self._inner: dict[Any, str] = {}
+        self._kept: dict[tuple[int, tuple[int, ...]], tuple[str, Any, tuple, Any]] = {}
         self._lazy = {n: feed for n, feed in enumerate(feeds) if isinstance(feed, LazyFeed)}
         if self._lazy:
             self._add(self._lazy)
 
     def key(self, number: int, block: tuple[int, ...]) -> str:
         """Return the key of a block, () where there is but one, of the feed of that number."""
-        return self._given[number, block or (0,) * len(self._lazy[number].shape)]
+        which = self._which(number, block)
+        key = self._given[which]
+        if which in self._kept and key not in self.tasks:
+            self.tasks[key] = self._task(key, *self._kept[which])
+        return key
+
+    def argument(self, number: int, block: tuple[int, ...]) -> Task | TaskRef:
+        """Return what a task on a cluster takes for a block."""
+        kept = self._kept.get(self._which(number, block))
+        return TaskRef(self.key(number, block)) if kept is None else self._task(None, *kept)
+
+    def _which(self, number: int, block: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        return number, block or (0,) * len(self._lazy[number].shape)
 
     def _add(self, lazy: dict[int, LazyFeed]) -> None:
         arrays = [feed.array for feed in lazy.values()]
@@ -147,18 +163,24 @@ class LazyTasks:
         ]
         self._inner = {key: self._key(key, "part", i) for i, key in enumerate(functions)}
         for key, (function, takes) in functions.items():
-            self._put(self._inner[key], names[key], function, takes, None)
+            name = self._inner[key]
+            self.tasks[name] = self._task(name, names[key], function, takes, None)
         for i, ((number, index, source), (function, takes)) in enumerate(
             zip(blocks, last, strict=True)
         ):
             feed = lazy[number]
             self._given[number, index] = key = self._key(source, "block", i)
             block = feed.dtype, chunk_grid.block_shape(feed.chunks, index), index
-            self._put(key, feed.name, function, takes, block)
+            what = feed.name, function, takes, block
+            is_kept = source in takes and source not in self._inner
+            if is_kept and feed.array.dtype == feed.dtype.np:  # else each taker would convert it
+                self._kept[number, index] = what
+            else:
+                self.tasks[key] = self._task(key, *what)
 
     def _key(self, key: Any, what: str, number: int) -> str:
         return f"{key_split(key)}-{self._stamp}-{what}-{number}"
 
-    def _put(self, key: str, name: str, function: Any, takes: tuple, block: Any) -> None:
+    def _task(self, key: str | None, name: str, function: Any, takes: tuple, block: Any) -> Task:
         given = [TaskRef(self._inner.get(k, k)) for k in takes]
-        self.tasks[key] = Task(key, FeedTask(name, function, takes, block), *given)
+        return Task(key, FeedTask(name, function, takes, block), *given)
