@@ -127,6 +127,20 @@ def sorted_order(xp: ArrayModule, ids: Array) -> tuple[Any, Any]:
     return order, ids
 
 
+def is_ascending(xp: ArrayModule, places: Array, *, strictly: bool = False) -> bool:
+    """Return whether each row of coordinates [n, rank] comes after the one before it.
+
+    The first coordinate is the slowest. Equal rows are fine unless it must be `strictly` so.
+    """
+    before, after = places[:-1], places[1:]
+    fine: Any = xp.full(len(after), not strictly)
+    for axis in reversed(range(places.shape[1])):
+        low, high = before[:, axis], after[:, axis]
+        fine &= high == low
+        fine |= high > low
+    return bool(fine.all())
+
+
 def distinct(ids: Any) -> tuple[Any, Any]:
     """Return the distinct ids, ascending, and for each id which of them it is (NumPy).
 
@@ -146,12 +160,23 @@ def add_elements(matrix: Array, order: Array, edge: Any, starts: Any) -> Array:
     A sum begins with its first row, as in `combine_rows`: from zero, -0.0 would become 0.0,
     and the bits would depend on what other ids there are.
     """
-    width = matrix.shape[1]
-    sums = matrix.take(order[starts], axis=0)
-    segment = (np.cumsum(edge) - 1)[~edge]
-    places = (segment[:, None] * width + np.arange(width)).reshape(-1)
-    np.add.at(sums.reshape(-1), places, matrix.take(order[~edge], axis=0).reshape(-1))
+    sums, others = matrix.take(order[starts], axis=0), ~edge
+    segment = (np.cumsum(edge) - 1)[others]
+    add_at(sums, segment, matrix.take(order[others], axis=0))
     return sums
+
+
+def add_at(sums: Array, ids: Array, rows: Array) -> None:
+    """Add rows [n, width] to those that ``ids`` name, element after element, in order (NumPy).
+
+    Args:
+        sums: [m, width], contiguous, overwritten.
+        ids: [n] int, in [0, m).
+        rows: [n, width], dtype of ``sums``.
+    """
+    width = sums.shape[1]
+    places: Any = ids if width == 1 else (ids[:, None] * width + np.arange(width)).reshape(-1)
+    np.add.at(sums.reshape(-1), places, rows.reshape(-1))
 
 
 def apply_in_rounds(
@@ -261,6 +286,9 @@ def put_rows(xp: ArrayModule, out: Array, ids: Array, rows: Array) -> None:
     row_bytes = math.prod(out.shape[1:]) * out.dtype.itemsize
     plain = xp is np and out.flags.c_contiguous and rows.flags.c_contiguous and row_bytes
     if plain and out.ndim > 1 and out.dtype == rows.dtype and out.dtype.kind in "biufc":
+        if out.itemsize == row_bytes:
+            out.reshape(-1)[ids] = rows.reshape(-1)
+            return
         item = np.dtype((np.void, row_bytes))
         out.reshape(len(out), -1).view(item)[ids, 0] = rows.reshape(len(rows), -1).view(item)[:, 0]
     else:

@@ -10,6 +10,7 @@ import numpy
 from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
 from daskvars.errors import invalid
+from daskvars.kernels.gather_scatter.rows import is_ascending
 from daskvars.kernels.math.row_sums import as_matrix
 
 
@@ -85,8 +86,8 @@ def in_order(xp: ArrayModule, coordinates: Array, *, sizes: Sequence[int], check
         _check_inside(xp, coordinates, extents, check)
     if not check:
         return coordinates
-    steps = coordinates[1:] - coordinates[:-1]
-    if steps.size:
+    if coordinates.shape[1] and not is_ascending(xp, coordinates, strictly=True):
+        steps = coordinates[1:] - coordinates[:-1]
         first = (steps != 0).argmax(axis=1)[:, None]
         leading = xp.take_along_axis(steps, first, axis=1)[:, 0]
         _check_order(coordinates, xp.flatnonzero(leading <= 0), leading)
@@ -94,10 +95,11 @@ def in_order(xp: ArrayModule, coordinates: Array, *, sizes: Sequence[int], check
 
 
 def _check_inside(xp: ArrayModule, coordinates: Array, sizes: list[int], check: bool) -> None:
-    outside = ((coordinates < 0) | (coordinates >= xp.asarray(sizes))).any(axis=1)
+    limits = xp.asarray(sizes, numpy.uint64)
+    outside = coordinates.astype(numpy.uint64) >= limits  # as such, negative ones are large
     if not outside.any():
         return
-    row = int(xp.flatnonzero(outside)[0])
+    row = int(xp.flatnonzero(outside.any(axis=1))[0])
     found = coordinates[row].tolist()
     text = f"indices[{row}] = {found} is out of bounds: need 0 <= index < {sizes}"
     if not check:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.errors import invalid
+from daskvars.kernels.gather_scatter.segments import check_ids
 from daskvars.kernels.optional_packages import needing
 from daskvars.kernels.sparse.indices import of_rows
 from daskvars.kernels.string_hashes import MASK, MURMUR_FACTOR, MURMUR_SHIFT, WHY
@@ -26,17 +28,25 @@ def _rows(arrays: Sequence[Any], forms: Sequence[str]) -> list[list[list[Any]]]:
         if form == "sparse":
             places, values, shape = left[:3]
             left = left[3:]
-            if len(shape) != 2 or places.shape[1] != 2:
-                raise invalid(f"inputs must be [rows, n], got shape {shape.tolist()}")
+            _check_matrix(places, shape)
             rows: list[list[Any]] = [[] for _ in range(int(shape[0]))]
             for place, value in zip(places[:, 0].tolist(), values.tolist(), strict=True):
                 rows[place].append(value)
         else:
             rows, left = left[0].tolist(), left[1:]
         inputs.append(rows)
-    if len({len(rows) for rows in inputs}) > 1:
-        raise invalid(f"inputs must have as many rows, got {[len(rows) for rows in inputs]}")
+    _check_as_many([len(rows) for rows in inputs])
     return inputs
+
+
+def _check_matrix(places: Array, shape: Array) -> None:
+    if len(shape) != 2 or places.shape[1] != 2:
+        raise invalid(f"inputs must be [rows, n], got shape {shape.tolist()}")
+
+
+def _check_as_many(rows: list[int]) -> None:
+    if len(set(rows)) > 1:
+        raise invalid(f"inputs must have as many rows, got {rows}")
 
 
 @host_kernel
@@ -63,14 +73,66 @@ def cross_hashed(
     with needing("strings", WHY):
         fingerprint = import_module("farmhash").fingerprint64
 
-    crossed = [list(itertools.product(*row)) for row in zip(*_rows(arrays, forms), strict=True)]
-    all_items = list(itertools.chain.from_iterable(crossed))
-    found: Array = np.full(len(all_items), hash_key & MASK, np.uint64)
-    for column in zip(*all_items, strict=True):
-        words = [fingerprint(each) if isinstance(each, bytes) else each & MASK for each in column]
-        found = _both(found, np.array(words, np.uint64))
-    buckets = iter((found % (num_buckets or LARGEST)).tolist())
-    return of_rows([list(itertools.islice(buckets, len(row))) for row in crossed], np.int64)
+    inputs = _counted_rows(arrays, forms)
+    rows, numbers, places = _combinations([counts for counts, _ in inputs])
+    found: Array = np.full(len(rows), hash_key & MASK, np.uint64)
+    for (_, values), which in zip(inputs, places, strict=True):
+        if values.dtype.kind == "O":
+            words = np.fromiter(map(fingerprint, values.tolist()), np.uint64, len(values))
+        else:
+            words = values.astype(np.int64, copy=False).view(np.uint64)
+        found = _both(found, words[which])
+    buckets = (found % np.uint64(num_buckets or LARGEST)).astype(np.int64)
+    most = int(numbers.max()) + 1 if len(numbers) else 0
+    shape = np.array([len(inputs[0][0]), most], np.int64)
+    return np.stack([rows, numbers], axis=1), buckets, shape
+
+
+def _counted_rows(arrays: Sequence[Any], forms: Sequence[str]) -> list[tuple[Any, Any]]:
+    """Return for each input how many elements each row has, and all of them, row by row."""
+    inputs, left = [], [*arrays]
+    for form in forms:
+        if form == "sparse":
+            places, values, shape = left[:3]
+            left = left[3:]
+            _check_matrix(places, shape)
+            rows = places[:, 0]
+            check_ids(np, rows, size=int(shape[0]))
+            if not (rows[1:] >= rows[:-1]).all():
+                values = values[rows.argsort(kind="stable")]
+            inputs.append((np.bincount(rows, minlength=int(shape[0])), values))
+        else:
+            values, left = left[0], left[1:]
+            inputs.append((np.full(len(values), values.shape[1]), values.reshape(-1)))
+    _check_as_many([len(counts) for counts, _ in inputs])
+    return inputs
+
+
+def _combinations(counts: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
+    """Return all combinations of an element of each input, row by row, the last varying fastest.
+
+    Args:
+        counts: of each input, [rows] int: how many elements each row has.
+
+    Returns:
+        (the row of each, its number in the row, for each input which of its elements it has).
+
+    Example:
+        >>> [f.tolist() for f in _combinations([np.array([1, 2]), np.array([1, 1])])[:2]]
+        [[0, 1, 1], [0, 0, 1]]
+    """
+    totals = math.prod(counts[1:], start=counts[0])
+    rows = np.repeat(np.arange(len(totals)), totals)
+    if (totals == 1).all():  # as most often: each has one
+        return rows, np.zeros_like(rows), [slice(None)] * len(counts)
+    numbers = np.arange(len(rows)) - (np.cumsum(totals) - totals)[rows]
+    left: Any = numbers
+    places: list[Any] = []
+    for each in reversed(counts):
+        starts = np.cumsum(each) - each
+        left, place = np.divmod(left, each[rows])
+        places.append(starts[rows] + place)
+    return rows, numbers, places[::-1]
 
 
 def _mixed(value: Array) -> Array:

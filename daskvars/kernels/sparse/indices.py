@@ -10,7 +10,8 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import invalid
-from daskvars.kernels.gather_scatter.rows import sorted_order
+from daskvars.kernels.gather_scatter.rows import is_ascending, sorted_order
+from daskvars.kernels.gather_scatter.segments import check_ids
 
 
 def of_rows(rows: Sequence[Sequence[Any]], kind: Any) -> tuple[Any, Any, Any]:
@@ -37,20 +38,52 @@ def order(xp: ArrayModule, places: Array) -> Array:
         array([2, 1, 0])
     """
     count, rank = places.shape
-    if not rank or not count:
+    if not rank or is_ascending(xp, places):  # as most often
         return xp.arange(count)
     columns = xp.ascontiguousarray(places.swapaxes(0, 1))
     least = [int(column.min()) for column in columns]
     sizes = [int(column.max()) - low + 1 for column, low in zip(columns, least, strict=True)]
     if math.prod(sizes) > np.iinfo(np.int64).max:
         return xp.lexsort(columns[::-1])
-    # One number for each row is sorted faster than several; most often they are in order.
+    # One number for each row is sorted faster than several.
     flat = xp.zeros(count, np.int64)
     for column, low, size in zip(columns, least, sizes, strict=True):
         flat *= size
         flat += column
         flat -= low
-    return xp.arange(count) if (flat[1:] >= flat[:-1]).all() else sorted_order(xp, flat)[0]
+    return sorted_order(xp, flat)[0]
+
+
+def filled_rows(xp: ArrayModule, places: Array, *, num_rows: int) -> tuple[Array, Array, Array]:
+    """Give places with one more at the start of each row of a matrix that has none, in order.
+
+    Args:
+        places: [n, rank] int.
+        num_rows: scalar.
+
+    Returns:
+        (places [m, rank], which of the n each was: n where it is new, [num_rows] bool: whether it
+        had none).
+
+    Raises:
+        InvalidArgumentError: a place is in no row.
+
+    Example:
+        >>> import numpy as np
+        >>> [f.tolist() for f in filled_rows(np, np.array([[1, 1]]), num_rows=2)]
+        [[[0, 0], [1, 1]], [1, 0], [True, False]]
+    """
+    count, rank = places.shape
+    check_ids(xp, places[:, 0], size=num_rows)
+    is_empty = xp.ones(num_rows, bool)
+    is_empty[places[:, 0]] = False
+    empty = xp.flatnonzero(is_empty)
+    if len(empty):
+        added = xp.zeros((len(empty), rank), places.dtype)
+        added[:, 0] = empty
+        places = xp.concatenate([places, added])
+    rows = order(xp, places)
+    return places.take(rows, axis=0), xp.minimum(rows, count), is_empty
 
 
 def distinct(xp: ArrayModule, places: Array) -> tuple[Array, Array]:
@@ -85,6 +118,8 @@ def reshaped(xp: ArrayModule, places: Array, shape: Array, new_shape: Array) -> 
         [[[5]], [6]]
     """
     sizes, wanted = shape.tolist(), new_shape.tolist()
+    if sizes == wanted:
+        return places.copy(), new_shape.copy()
     total = math.prod(sizes)
     free = [i for i, size in enumerate(wanted) if size == -1]
     if len(free) > 1:

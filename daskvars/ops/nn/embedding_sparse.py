@@ -14,7 +14,7 @@ from daskvars.ops.array.slicing import size_along
 from daskvars.ops.checks.assertions import assert_equal
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.gather_scatter.segments import unsorted_segment_sum
-from daskvars.ops.math.arithmetic import square
+from daskvars.ops.math.arithmetic import maximum, square
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater, greater_equal, logical_and, where_v2
 from daskvars.ops.math.division import truediv
@@ -93,11 +93,16 @@ def embedding_lookup_sparse(
         sums = unsorted_segment_sum(found, rows, number)
         if how == "sum":
             return sums
-        shares = unsorted_segment_sum(square(given) if how == "sqrtn" else given, rows, number)
-        total = sqrt(shares) if how == "sqrtn" else shares
-        nothing = constant.zeros_like(total)
-        safe = where_v2(equal(total, nothing), constant.ones_like(total), total)
-        return truediv(sums, _beside(safe, sums))
+        if weights is not None and how == "sqrtn":
+            given = square(given)
+        shares = unsorted_segment_sum(given, rows, number)
+        if weights is None:
+            safe: Tensor = maximum(shares, constant.ones([], shares.dtype))
+        else:
+            safe = where_v2(
+                equal(shares, constant.zeros_like(shares)), constant.ones_like(shares), shares
+            )
+        return truediv(sums, _beside(sqrt(safe) if how == "sqrtn" else safe, sums))
 
 
 def _beside(weights: Tensor, rows: Tensor) -> Tensor:
@@ -153,10 +158,11 @@ def safe_embedding_lookup_sparse(
     ids = as_sparse(sparse_ids)
     weights = None if sparse_weights is None else as_sparse(sparse_weights)
     with name_scope(name, "embedding_lookup", parts(ids)):
-        shape, rank = ids.dense_shape, size_along(ids.dense_shape, 0)
-        lead = shape[: rank - 1]
-        known = ids.shape.as_list()[:-1] if ids.shape.ndims else None
-        ids = sparse_reshape(ids, concat([reduce_prod(lead)[None], shape[rank - 1 :]], 0))
+        shape, known = ids.dense_shape, ids.shape.as_list()[:-1] if ids.shape.ndims else None
+        if ids.shape.ndims != 2:
+            rank = size_along(shape, 0)
+            lead = shape[: rank - 1]
+            ids = sparse_reshape(ids, concat([reduce_prod(lead)[None], shape[rank - 1 :]], 0))
         is_kept = greater_equal(ids.values, constant.zeros([], ids.dtype.base_dtype))
         if weights is not None:
             if combiner != "sum":  # a mean has nothing to divide by, a sum may take away
@@ -175,6 +181,8 @@ def safe_embedding_lookup_sparse(
         if default_id is None:
             mask = reshape(is_empty, [-1] + [1] * (len(found.get_shape()) - 1))
             found = where_v2(mask, constant.zeros_like(found), found)
+        if len(known or ()) == 1:
+            return found
         result = reshape(found, concat([lead, constant.shape(found, out_type=lead.dtype)[1:]], 0))
         if known is not None:
             result.set_shape([*known, *found.get_shape().as_list()[1:]])

@@ -9,28 +9,30 @@ from daskvars import dtypes
 from daskvars.dtypes import int32, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import partial_value
+from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant, ranges
 from daskvars.ops.array.joining import concat as dense_concat, stack
-from daskvars.ops.array.repeating import broadcast_to
 from daskvars.ops.array.reshaping import ensure_shape, reshape as dense_reshape
 from daskvars.ops.array.slicing import size_along
 from daskvars.ops.checks.assertions import assert_equal, assert_less_equal
 from daskvars.ops.control.dependencies import Assert, control_dependencies
 from daskvars.ops.gather_scatter.gather import boolean_mask, gather
-from daskvars.ops.gather_scatter.segments import unsorted_segment_sum
 from daskvars.ops.math.arithmetic import add, maximum, minimum, subtract
 from daskvars.ops.math.casting import cast
-from daskvars.ops.math.comparison import equal, greater_equal, less, logical_and, where
+from daskvars.ops.math.comparison import equal, greater_equal, less, logical_and
 from daskvars.ops.math.reduce import reduce_all, reduce_max
+from daskvars.ops.rules import axes
 from daskvars.ops.sparse.indices import (
+    FILLED_ROWS,
     SparseLike,
     as_int64,
     as_sparse,
     known_rank,
     parts,
+    picked,
     reorder,
 )
 
@@ -386,15 +388,10 @@ def fill_empty_rows(
     sp = as_sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", [*parts(sp), default_value]):
         default = convert_to_tensor(default_value, sp.values.dtype.base_dtype)
-        rows = sp.indices[:, 0]
-        count = unsorted_segment_sum(constant.ones_like(rows), rows, sp.dense_shape[0])
-        is_empty = equal(count, constant.zeros([], int64))
-        empty = dense_reshape(where(is_empty), [-1])
-        zeros = constant.zeros(stack([size_along(empty, 0), size_along(sp.indices, 1) - 1]), int64)
-        places = dense_concat([sp.indices, dense_concat([empty[:, None], zeros], 1)], 0)
-        defaults = broadcast_to(default, [size_along(empty, 0)])
-        values = dense_concat([sp.values, defaults], 0)
-        return reorder(SparseTensor(places, values, sp.dense_shape)), is_empty
+        number = axes.as_operand(sp.dense_shape[0])
+        places, rows, is_empty = apply(FILLED_ROWS, sp.indices, num_rows=number)
+        values = picked(dense_concat([sp.values, dense_reshape(default, [1])], 0), rows)
+        return SparseTensor(places, values, sp.dense_shape), is_empty
 
 
 def merge(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars import shapes
+from daskvars import dtypes, shapes
 from daskvars.dtypes import int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec, without_gradient
@@ -122,6 +122,18 @@ def reorder(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
     with name_scope(name, "SparseReorder", parts(sp)):
         rows = apply(ORDER, sp.indices)
         return SparseTensor(gather(sp.indices, rows), picked(sp.values, rows), sp.dense_shape)
+
+
+def _filled_rows(inputs: Sequence[Spec], *, num_rows: Any, **attrs: Any) -> tuple[Spec, ...]:
+    dtype, places = inputs[0]
+    _column(places)
+    rank = None if places is None else places[1]
+    return Spec(dtype, (None, rank)), Spec(int64, (None,)), Spec(dtypes.bool, (num_rows,))
+
+
+FILLED_ROWS = without_gradient(
+    "SparseFilledRows", "indices:I", _filled_rows, kernels.filled_rows, operands=("num_rows",)
+)
 
 
 def _reshaped(inputs: Sequence[Spec]) -> tuple[Spec, Spec]:

@@ -14,7 +14,7 @@ from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array import constant
 from daskvars.ops.array.joining import concat
-from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.array.reshaping import expand_dims, reshape
 from daskvars.ops.checks.assertions import assert_positive
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.gather_scatter.scatter import gather_nd
@@ -143,6 +143,8 @@ def as_feature(value: Any) -> Tensor | SparseTensor:
 def _matrix(feature: Any, key: Any) -> Any:
     """Return [batch] values as [batch, 1], those of two and more dimensions as they are."""
     sparse = isinstance(feature, SparseTensor)
+    if not sparse and feature.get_shape().ndims == 1:
+        return expand_dims(feature, 1)
     sizes = feature.dense_shape if sparse else constant.shape(feature)
     rank = constant.size(sizes)
     check = assert_positive(rank, message=f"Feature (key: {key}) cannot have rank 0.")

@@ -201,7 +201,7 @@ def _weighted(
     ids, given = column.get_sparse_tensors(inputs)
     return safe_embedding_lookup_sparse(
         _zeros("weights", [column.num_buckets, units], collections, trainable),
-        sparse_reshape(ids, [ids.dense_shape[0], -1]),
+        ids if ids.shape.ndims == 2 else sparse_reshape(ids, [ids.dense_shape[0], -1]),
         given,
         combiner=combiner,
         name="weighted_sum",

@@ -294,6 +294,7 @@ def multiplied(places, values, b, *shape, **options):
 SPARSE = [
     Sample("SparseOrder", lambda i: apply(indices.ORDER, i), (PLACES,)),
     Sample("SparseDistinct", indices.distinct, (PLACES,)),
+    Sample("SparseFilledRows", lambda i: apply(indices.FILLED_ROWS, i, num_rows=4), (PLACES,)),
     Sample(
         "SparseReshape",
         lambda i: apply(indices.RESHAPE, i, np.array([3, 4]), np.array([2, 6])),
