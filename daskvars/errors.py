@@ -80,6 +80,8 @@ class OpError(Exception):
     code = UNKNOWN
     is_permanent = False
     """Whether repeating what failed can only fail again; said of errors whose class may pass."""
+    is_of_earlier_run = False
+    """Whether another run failed, dispatched before the one that raises it."""
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
         super().__init__(message)

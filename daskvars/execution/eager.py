@@ -38,6 +38,7 @@ from daskvars.execution.eager_records import (
     EagerOperation,
     History,
     Record,
+    before_failure,
     needed_alone,
     record_of,
     touched,
@@ -579,12 +580,41 @@ class EagerContext(Graph):
             self._compute(record.ops, as_dask, as_futures)
             for op in record.ops:
                 op.leave()
+        except Exception as error:
+            done, first = self._done_before(record, error)
+            record.error = first
+            self._undone(record.ops[done:], first, bool(done))
+            if first is error:
+                raise
+            raise first from None
         except BaseException as error:
             record.error = error
-            # An interrupt may come when all is done.
-            if isinstance(error, Exception) or self.engine.values.version == version:
+            if self.engine.values.version == version:  # it may come when all is done
                 self._undone(record.ops, error)
             raise
+
+    def _done_before(self, record: Record, error: Exception) -> tuple[int, Exception]:
+        """Do what was called before the operation that failed, as if each was done at its call.
+
+        Nothing of the record is done yet. One that was called earlier may fail then.
+
+        Returns:
+          How many operations are done, the first ones; and the error of the next.
+        """
+        before: Sequence[EagerOperation] = record.ops
+        while isinstance(error, OpError) and not error.is_of_earlier_run and error.op:
+            before = before_failure(str(error.op), before)
+            if not before:
+                break
+            try:
+                self._compute(before, False, False)
+            except Exception as earlier:  # noqa: BLE001 - the one to raise
+                error = earlier
+                continue
+            for op in before:
+                op.leave()
+            return len(before), error
+        return 0, error
 
     def _let_go(self, record: Record) -> None:
         record.ops = []
@@ -597,8 +627,10 @@ class EagerContext(Graph):
         if record.gate.locked():
             record.gate.release()
 
-    def _undone(self, ops: list[EagerOperation], error: BaseException) -> None:
-        """Leave variables as they were before a record that failed, and say which it was to change.
+    def _undone(
+        self, ops: list[EagerOperation], error: BaseException, is_rest: bool = False
+    ) -> None:
+        """Say which variables operations of a record that failed were to change, and did not.
 
         Those that it was to begin get their initial values, where these need nothing that is
         undone: nobody would give them others.
@@ -618,12 +650,15 @@ class EagerContext(Graph):
         changed = {key: None for op in ops if op.record for key, writes in touched(op) if writes}
         changed.pop(EVERYTHING, None)
         if changed:
-            error.add_note(
-                "What was called since values were last looked at is one run, and undone; variables"
-                f" are as they were before: {', '.join(changed)}"
+            what = (
+                "What was called after it is not done, and variables are as they were then"
+                if is_rest
+                else "What was called since values were last looked at is one run, and undone; "
+                "variables are as they were before"
             )
+            error.add_note(f"{what}: {', '.join(changed)}")
 
-    def _compute(self, ops: list[EagerOperation], as_dask: bool, as_futures: bool) -> None:
+    def _compute(self, ops: Sequence[EagerOperation], as_dask: bool, as_futures: bool) -> None:
         """Give their values to all tensors that somebody has."""
         fetches = [tensor for op in ops for tensor in op.wanted()]
         effects = [op for op in ops if has_effect(op)]
@@ -686,7 +721,7 @@ class _RecordExecutable(Executable):
 class _CanonicalRecord:
     """A record in a form that equals that of the same code run before."""
 
-    def __init__(self, ops: list[EagerOperation], fetches: list[EagerTensor]) -> None:
+    def __init__(self, ops: Sequence[EagerOperation], fetches: list[EagerTensor]) -> None:
         self.leaves: list[EagerTensor] = []
         self._leaf_numbers: dict[int, int] = {}
         self.ops = ops

@@ -205,6 +205,7 @@ class Record:
         "_line",
         "_num_given_bytes",
         "_num_seen",
+        "_times",
         "_touched",
         "error",
         "gate",
@@ -218,6 +219,7 @@ class Record:
     def __init__(self, owner: Any) -> None:
         self.owner = owner
         self.ops: list[EagerOperation] = []
+        self._times: dict[str, int] = {}
         self.given: dict[int, int] = {}
         self._num_given_bytes = 0
         self.runner: int | None = None
@@ -240,6 +242,10 @@ class Record:
         pattern = op.opdef.pattern
         if isinstance(pattern, Effect) and pattern.writes and not op.holders:
             self._has_written = True
+        times = self._times.get(op.name, 0)
+        self._times[op.name] = times + 1
+        if times:  # so that an error tells which of them it was
+            op.name = f"{op.name}_{times}"
         self.ops.append(op)
 
     def ends_before(self, line: tuple[str, int] | None) -> bool:
@@ -281,6 +287,26 @@ class Record:
             for key, writes in wanted.items()
             for other, others in self._touched.items()
         )
+
+
+def before_failure(name: str, ops: Sequence[EagerOperation]) -> Sequence[EagerOperation]:
+    """Return those of some operations that come before one of a name.
+
+    None where it is not known which it is, or some of them are done once, and may have been.
+    """
+    found = [i for i, op in enumerate(ops) if op.name == name]
+    first = ops[: found[0]] if len(found) == 1 else []
+    return first if all(map(_is_repeatable, first)) else []
+
+
+def _is_repeatable(op: Operation) -> bool:
+    """Return whether it makes no difference if an operation is run twice, but for variables."""
+    pattern = op.opdef.pattern
+    if not isinstance(pattern, Opaque):
+        return True
+    bodies = op.attrs["branches"] if pattern.branches else ()
+    is_fine = pattern.pure or pattern.only_checks
+    return is_fine and all(_is_repeatable(o) for b in bodies for o in b.get_operations())
 
 
 def touched(op: EagerOperation) -> Iterator[tuple[str, bool]]:

@@ -227,28 +227,60 @@ def test_a_value_goes_with_its_last_tensor(turn):
         gc.enable()
 
 
-def test_a_failing_op_raises_where_its_value_is_wanted_and_spares_variables():
+def test_a_failing_op_raises_where_its_value_is_wanted_and_what_was_called_before_it_is_done():
+    v, w = dv.Variable(1.0), dv.Variable(1.0, name="w")
+    dv.sync()
+    v.assign_add(1.0)
+    before = v * 10.0
+    bad = dv.check_numerics(dv.constant(np.nan), "not a number")
+    w.assign_add(1.0)
+    with pytest.raises(InvalidArgumentError, match="not a number") as failed:
+        w.numpy()
+    assert failed.value.__notes__ == [
+        "What was called after it is not done, and variables are as they were then: w"
+    ]
+    assert (float(v), float(before), float(w)) == (2.0, 20.0, 1.0)
+    with pytest.raises(RuntimeError, match="the run that was to compute it failed"):
+        bad.numpy()
+
+
+def test_of_ops_that_fail_the_first_that_was_called_raises():
+    v, table = dv.Variable(1), dv.constant([1.0, 2.0])
+    dv.sync()
+    found = []
+    for index in (0, 7, 8, 9):
+        v.assign_add(1)
+        found.append(dv.gather(table, index))
+    with pytest.raises(InvalidArgumentError, match="= 7 is not in"):
+        found[-1].numpy()
+    assert int(v) == 3
+
+
+def test_what_is_done_once_is_not_done_again_where_an_op_fails(capfd):
     v = dv.Variable(1.0)
     dv.sync()
     v.assign_add(1.0)
-    bad = dv.check_numerics(dv.constant(np.nan), "not a number")
-    with pytest.raises(InvalidArgumentError, match="not a number"):
+    dv.print("seen")
+    bad = dv.gather([1.0], 7)
+    with pytest.raises(InvalidArgumentError, match="is not in") as failed:
         bad.numpy()
+    assert "is one run, and undone" in failed.value.__notes__[0]
     assert float(v) == 1.0
+    assert capfd.readouterr().err.count("seen") <= 1
 
 
 def test_variables_that_a_failing_run_was_to_begin_have_their_initial_values():
     first = dv.Variable([1.0, 2.0], name="first")
-    second = dv.Variable(first.read_value() * 3.0, name="second")
     first.assign_add([1.0, 1.0])
-    third = dv.Variable(first.read_value() * 3.0, name="third")  # of what is undone
-    drawn = dv.Variable(dv.random_uniform([3], seed=1), name="drawn")
     bad = dv.gather(first, [7])
+    second = dv.Variable([3.0, 6.0], name="second")
     second.assign_add([1.0, 1.0])
+    third = dv.Variable(second.read_value() * 3.0, name="third")  # of what is not done
+    drawn = dv.Variable(dv.random_uniform([3], seed=1), name="drawn")
     with pytest.raises(InvalidArgumentError, match="is not in") as failed:
         bad.numpy()
-    assert failed.value.__notes__[0].endswith("as they were before: first, third, second")
-    assert first.numpy().tolist() == [1.0, 2.0]
+    assert failed.value.__notes__[0].endswith("as they were then: second, third")
+    assert first.numpy().tolist() == [2.0, 3.0]
     assert second.numpy().tolist() == [3.0, 6.0]
     assert (drawn.numpy() > 0).all()
     with pytest.raises(FailedPreconditionError, match="uninitialized value third"):
@@ -261,7 +293,7 @@ def test_a_variable_of_which_the_initial_value_fails_has_none_and_others_have():
     failing.assign(2.0)
     with pytest.raises(InvalidArgumentError, match="not a number") as failed:
         dv.sync()
-    assert failed.value.__notes__[0].endswith("as they were before: failing")
+    assert failed.value.__notes__[0].endswith("as they were then: failing")
     assert float(fine) == 1.0
     with pytest.raises(FailedPreconditionError, match="uninitialized value failing"):
         failing.numpy()

@@ -110,7 +110,7 @@ def test_an_error_is_raised_in_the_thread_whose_it_is():
     thread = threading.Thread(target=bad)
     thread.start()
     assert done.wait(60)
-    assert float(v) == 1.0
+    assert float(v) == 2.0
     looked.set()
     thread.join(60)
     assert seen == [True]

@@ -76,6 +76,7 @@ def with_run_note(error: Exception, run: int) -> Exception:
     if isinstance(error, OpError):
         named = copy.copy(error)
         named.message = f"{error.message} {note}"
+        named.is_of_earlier_run = True
         return named
     error.add_note(note)
     return error

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import daskvars as dv
 import daskvars.v1 as tf
 from tests import clusters
 from tests.waiting import wait_until
@@ -68,3 +69,14 @@ def test_a_function_that_cannot_be_sent_names_its_operation(cluster, caplog, ins
         assert "as arguments" in found.value.message
         assert not [r for r in caplog.records if "Failed to serialize" in r.message]
         assert sess.run(w) == 1.0
+
+
+def test_what_eager_code_called_before_an_op_that_fails_is_done(cluster):
+    v, w = dv.Variable(1.0), dv.Variable(1.0)
+    dv.sync()
+    v.assign_add(1.0)
+    dv.gather(dv.constant([1.0, 2.0]), 7)
+    w.assign_add(1.0)
+    with pytest.raises(dv.errors.InvalidArgumentError, match="= 7 is not in"):
+        w.numpy()
+    assert (float(v), float(w)) == (2.0, 1.0)
