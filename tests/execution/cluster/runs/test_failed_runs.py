@@ -75,8 +75,10 @@ def test_what_eager_code_called_before_an_op_that_fails_is_done(cluster):
     v, w = dv.Variable(1.0), dv.Variable(1.0)
     dv.sync()
     v.assign_add(1.0)
-    dv.gather(dv.constant([1.0, 2.0]), 7)
+    bad = dv.gather(dv.constant([1.0, 2.0]), 7)
     w.assign_add(1.0)
     with pytest.raises(dv.errors.InvalidArgumentError, match="= 7 is not in"):
         w.numpy()
     assert (float(v), float(w)) == (2.0, 1.0)
+    with pytest.raises(RuntimeError, match="the run that was to compute it failed"):
+        bad.numpy()
