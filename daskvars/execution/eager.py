@@ -40,6 +40,7 @@ from daskvars.execution.eager_records import (
     Record,
     before_failure,
     needed_alone,
+    no_value,
     record_of,
     touched,
 )
@@ -510,9 +511,7 @@ class EagerContext(Graph):
         for tensor in wanted:
             if tensor.kept_value is None:
                 record = record_of(tensor)
-                raise RuntimeError(
-                    f"{tensor.name} cannot be computed: the run that was to compute it failed"
-                ) from (record.error if record is not None else None)
+                raise no_value(tensor) from (record.error if record is not None else None)
 
     def variable_as_dask(self, handle: EagerTensor) -> dask.array.Array:
         """Return the present value of a variable; see `EagerTensor.to_dask`."""
@@ -744,9 +743,7 @@ class _CanonicalRecord:
             return "variable", known["key"], known["dtype"], known["shape"], known["chunks"]
         if id(source) not in self._leaf_numbers:
             if source.kept_value is None:
-                raise RuntimeError(
-                    f"{source.name} has no value: the run that was to compute it failed"
-                )
+                raise no_value(source)
             self._leaf_numbers[id(source)] = len(self.leaves)
             self.leaves.append(source)
         return "leaf", self._leaf_numbers[id(source)]

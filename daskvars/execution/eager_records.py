@@ -145,10 +145,17 @@ class EagerOperation(Operation):
             return [tensor for ref in self._handed or () if (tensor := ref()) is not None]
 
     def enter(self, record: Record) -> None:
-        """Become part of a record."""
-        self._sources = tuple(
-            [(t.op, t.index) if t.op.record is record else t for t in self._sources]
-        )
+        """Become part of a record. Raises RuntimeError where an input will never have a value."""
+        sources: list[Any] = []
+        for tensor in self._sources:
+            made_by = tensor.op.record
+            if made_by is record:
+                sources.append((tensor.op, tensor.index))
+            elif made_by is None or not made_by.is_done:
+                sources.append(tensor)
+            else:
+                raise no_value(tensor) from made_by.error
+        self._sources = tuple(sources)
         self.record = record
         record.add(self)
 
@@ -163,6 +170,11 @@ def record_of(tensor: Tensor) -> Record | None:
     """Return the record that is to compute a tensor of eager code, or has failed to."""
     op: Any = tensor.op
     return op.record
+
+
+def no_value(tensor: Tensor) -> RuntimeError:
+    """Return the error of whoever takes a tensor that was to be computed by a run that failed."""
+    return RuntimeError(f"{tensor.name} has no value: the run that was to compute it failed")
 
 
 _handing_out = threading.RLock()

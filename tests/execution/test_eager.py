@@ -240,8 +240,12 @@ def test_a_failing_op_raises_where_its_value_is_wanted_and_what_was_called_befor
         "What was called after it is not done, and variables are as they were then: w"
     ]
     assert (float(v), float(before), float(w)) == (2.0, 20.0, 1.0)
-    with pytest.raises(RuntimeError, match="the run that was to compute it failed"):
-        bad.numpy()
+    for use in (bad.numpy, lambda: bad + 1.0, lambda: w.assign_add(bad)):
+        v.assign_add(1.0)
+        with pytest.raises(RuntimeError, match="the run that was to compute it failed") as used:
+            use()
+        assert used.value.__cause__ is failed.value
+    assert (float(v), float(w)) == (5.0, 1.0)
 
 
 def test_of_ops_that_fail_the_first_that_was_called_raises():
