@@ -563,7 +563,11 @@ class EagerContext(Graph):
                 self._run(record, as_dask, as_futures)
         finally:
             if is_mine:  # others would wait for ever, and what comes then would not be run
-                shielded(partial(self._let_go, record))
+                try:
+                    shielded(partial(self._let_go, record))
+                finally:
+                    if not record.is_done:  # broken off as it was called
+                        self._let_go(record)
         if is_mine or record.is_done:
             return
         if record.runner != me:
