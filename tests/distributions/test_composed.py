@@ -124,3 +124,29 @@ def test_refusals():
         d.MultivariateNormalTriL([0.0])
     with pytest.raises(ValueError, match="covariance_matrix"):
         d.MultivariateNormalFullCovariance([0.0])
+
+
+def test_divergences_of_correlated_normal_numbers():
+    rng = np.random.default_rng(1)
+    factors = np.tril(rng.normal(size=(2, 3, 3))) + 2 * np.eye(3)
+    means = rng.normal(size=(2, 3))
+    single = d.MultivariateNormalTriL(means[0], factors[0])
+    several = d.MultivariateNormalTriL(means, factors)
+    full = d.MultivariateNormalFullCovariance(means, factors @ factors.swapaxes(1, 2))
+    plain = d.MultivariateNormalDiag(means[1], np.array([1.0, 2.0, 0.5]))
+
+    def expected(a, b):
+        mean_a, of_a = np.broadcast_to(a.mean(), (2, 3)), np.asarray(a.covariance())
+        mean_b, of_b = np.broadcast_to(b.mean(), (2, 3)), np.asarray(b.covariance())
+        inverse, away = np.linalg.inv(of_b), mean_b - mean_a
+        traces = np.trace(inverse @ of_a, axis1=-2, axis2=-1)
+        distances = (away[:, None] @ inverse @ away[..., None])[:, 0, 0]
+        ratio = np.log(np.linalg.det(of_b) / np.linalg.det(of_a))
+        return np.broadcast_to(0.5 * (traces + distances - 3 + ratio), 2)
+
+    for a, b in [(several, single), (single, full), (full, plain), (plain, several)]:
+        found = np.broadcast_to(d.kl_divergence(a, b).numpy(), 2)
+        np.testing.assert_allclose(found, expected(a, b), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(d.kl_divergence(several, full).numpy(), 0, atol=1e-12)
+    both = d.kl_divergence(single, plain)
+    assert both.shape.as_list() == []
