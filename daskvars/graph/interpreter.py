@@ -38,7 +38,7 @@ def builder_for(inputs: tuple[Any, ...]) -> Any:
     if builder is not None and not builder.is_plain:
         return builder
     for value in inputs:
-        graph = value.op.graph if type(value) is Tensor else getattr(value, "graph", None)
+        graph = value.op.graph if type(value) is Tensor else graph_of(value)
         while graph is not None and graph.is_body:
             graph = graph.outer  # what a finished body holds cannot be used, says `capture`
         if graph is not None and graph.is_plain:
@@ -48,6 +48,12 @@ def builder_for(inputs: tuple[Any, ...]) -> Any:
             load_until(lambda: _eager)
         return _eager[0]
     return builder
+
+
+def graph_of(value: Any) -> Any:
+    """Return the graph that a value is in; that of a program's own class may be of another kind."""
+    graph = getattr(value, "graph", None)
+    return graph if hasattr(graph, "is_body") else None
 
 
 def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from daskvars.graph.func_graph import FuncGraph
-from daskvars.graph.interpreter import builder_for
+from daskvars.graph.interpreter import builder_for, graph_of
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
@@ -36,7 +36,7 @@ def _graph_of(values: Iterable[Any] | None) -> Any:
         return None
     found = None
     for value in values or ():
-        graph = getattr(value, "graph", None)
+        graph = graph_of(value)
         if found is None:
             found = graph
         elif graph is not None and graph is not found:

@@ -83,3 +83,17 @@ def test_values_of_another_graph_are_worked_on_in_that_graph():
         with tf.name_scope("/") as root:
             assert root == "/"
             assert tf.constant(1.0, name="c").name == "c:0"
+
+
+def test_values_of_a_programs_own_class_may_have_a_graph_of_its_own_kind():
+    class Planned:
+        graph = object()
+
+    class Named(Planned):
+        name = "a"
+
+    with tf.Graph().as_default():
+        with tf.name_scope(None, "outer", [Planned(), tf.constant(1.0)]) as scope:
+            assert scope == "outer/"
+        with tf.variable_scope(None, "layer", values=[Named()]) as variables:
+            assert variables.name == "layer" and tf.constant(1.0).name == "layer/Const:0"
