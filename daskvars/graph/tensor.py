@@ -118,7 +118,8 @@ class Tensor(WithOperators, ShownInNotebooks):
     [2.0, 4.0]
     """
 
-    __slots__ = ("__weakref__", "index", "op", "spec")
+    # Programs hang attributes of their own on tensors and operations: that takes no memory before.
+    __slots__ = ("__dict__", "__weakref__", "index", "op", "spec")
     OVERLOADABLE_OPERATORS: ClassVar[frozenset[str]]  # for classes that stand for tensors
     __array_priority__ = 100  # numpy_array + tensor is tensor's business
     __hash__ = object.__hash__
@@ -267,6 +268,7 @@ class Operation:
     """
 
     __slots__ = (
+        "__dict__",
         "__weakref__",
         "_control_inputs",
         "attrs",

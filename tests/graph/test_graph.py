@@ -337,3 +337,13 @@ def test_a_name_is_a_string(name):
         assert tf.placeholder(tf.float32, name=b"bytes").name == "bytes:0"
         with tf.name_scope(b"scope") as scope:
             assert scope == "scope/"
+
+
+def test_programs_hang_attributes_of_their_own_on_tensors_and_operations():
+    with tf.Graph().as_default():
+        layer = tf.nn.relu(tf.placeholder(tf.float32, [None, 2]))
+        layer.weights, layer.op.tag = [1, 2], "first"
+        assert layer.weights == [1, 2] and layer.op.outputs[0].op.tag == "first"
+        assert not hasattr(tf.identity(layer), "weights")
+        with pytest.raises(AttributeError):
+            layer.name = "another"
