@@ -262,7 +262,8 @@ class _ThreadState:
 
     Attributes:
       record: its operations that have not begun to run, None where there are none.
-      histories: of the tapes that record now.
+      histories: of the tapes that record now. One whose block was broken off just as it ended
+        (Ctrl-C) goes with its tape.
       num_variables: how many variables it made.
       depth: how many Python functions that a run has called it is in.
       failure: the error of operations of its own that another thread had to run.
@@ -271,7 +272,7 @@ class _ThreadState:
 
     def __init__(self) -> None:
         self.record: Record | None = None
-        self.histories: list[History] = []
+        self.histories: list[weakref.ref[History]] = []
         self.num_variables = 0
         self.depth = 0
         self.failure: Exception | None = None
@@ -430,11 +431,12 @@ class EagerContext(Graph):
             and (record.ends_before(op.created_at) or (given and record.is_filled_by(given)))
             and not here.depth
             # A tape would have all that it has seen so far computed and kept.
-            and all(history.is_empty for history in here.histories)
+            and all(history.is_empty for ref in here.histories if (history := ref()))
         ):
             self._finish(record, as_futures=True)
         if here.histories:
-            op.holders = tuple([history.keep(op, inputs) for history in here.histories])
+            found = [history for ref in here.histories if (history := ref())]
+            op.holders = tuple([history.keep(op, inputs) for history in found])
         record = self._recorded(op, here)
         if given:
             record.take(given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeAlias, TypeVar, overload
@@ -53,19 +54,23 @@ class GradientTape(ShownByArguments):
         self._used = False
 
     def __enter__(self) -> Self:
-        EAGER_CONTEXT.here.histories.append(self._history)
+        self._begin()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._leave()
 
+    def _begin(self) -> None:
+        histories = EAGER_CONTEXT.here.histories
+        histories.append(weakref.ref(self._history, histories.remove))
+
     @property
     def _is_recording(self) -> bool:
-        return self._history in EAGER_CONTEXT.here.histories
+        return any(ref() is self._history for ref in EAGER_CONTEXT.here.histories)
 
     def _leave(self) -> None:
-        if self._is_recording:
-            EAGER_CONTEXT.here.histories.remove(self._history)
+        histories = EAGER_CONTEXT.here.histories
+        histories[:] = [ref for ref in histories if ref() is not self._history]
 
     def watch(self, tensor: WithOperators | Sequence[WithOperators]) -> None:
         """Have gradients with respect to tensors and variables, which others are not needed for.
@@ -92,7 +97,7 @@ class GradientTape(ShownByArguments):
         try:
             yield
         finally:
-            EAGER_CONTEXT.here.histories.append(self._history)
+            self._begin()
 
     def reset(self) -> None:
         """Forget everything recorded."""
@@ -100,7 +105,7 @@ class GradientTape(ShownByArguments):
         self._leave()
         self._history, self._watched = History(), []
         if was_recording:
-            EAGER_CONTEXT.here.histories.append(self._history)
+            self._begin()
 
     def _use(self) -> None:
         """Note that gradients are computed, which a tape that is not persistent does once."""

@@ -409,6 +409,19 @@ def test_ctrl_c_leaves_an_eager_program_that_goes_on():
     assert not EAGER_CONTEXT._records
 
 
+def test_a_tape_whose_block_never_ended_records_no_more_once_it_is_gone():
+    """As where Ctrl-C comes just when the block ends."""
+    tape = dv.GradientTape()
+    tape.__enter__()
+    x = dv.constant(2.0) * 3.0
+    assert x.op.is_held
+    del tape
+    gc.collect()
+    y = x + 1.0
+    assert not x.op.is_held and not y.op.is_held
+    assert float(y) == 7.0
+
+
 @pytest.mark.parametrize("place", [100, 500, 1000])
 def test_variables_that_a_run_was_to_begin_when_ctrl_c_came_have_their_initial_values(place):
     v = dv.Variable(5.0)
