@@ -6,6 +6,9 @@ the same elements. Nothing of buffers or caches is stored. To go to a position, 
 past as fast as can be: rows are skipped, records are not looked at, functions of elements that
 nobody will see are not called, whole repetitions of known length are left out. What is shuffled
 after a function, filtered or interleaved is computed again.
+
+So it is where Ctrl-C breaks off the making of an element: of what was under way nothing can be said
+(a generator has ended, a batch is half full), and it is begun again where it was.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy
@@ -74,47 +77,64 @@ class Cursor:
             raise invalid(f"{state!r} is no position of an iterator")
         with self._lock:
             self._end()
-            position, self._entropy, self._iteration = numbers
-            self._elements = self._begun()
-            found = self._elements.skip(position)
-            if found < position:
-                raise invalid(
-                    f"the iterator is to go on after {position} elements, but the dataset has "
-                    f"{found}: is it another one?"
-                )
-            self._position = position
+            begun = self._begun(*numbers)
+            self._position, self._entropy, self._iteration = numbers
+            self._elements = begun
 
-    def _begun(self) -> Elements:
-        pass_ = Pass(
-            self._values, self._entropy, self._iteration, self._caches, as_dask=self._as_dask
-        )
-        return read_elements(self._node, pass_)
+    def _begun(self, position: int, entropy: int, iteration: int) -> Elements:
+        """Return the elements from a position on."""
+        pass_ = Pass(self._values, entropy, iteration, self._caches, as_dask=self._as_dask)
+        elements = read_elements(self._node, pass_)
+        found = elements.skip(position) if position else 0
+        if found < position:
+            raise invalid(
+                f"the iterator is to go on after {position} elements, but the dataset has "
+                f"{found}: is it another one?"
+            )
+        return elements
 
-    def take(self) -> Element:
+    def take(self, use: Callable[[Element], Any] = tuple) -> Any:
         """Return the next element.
+
+        Args:
+          use: what is made of it and returned.
 
         Raises:
           StopIteration: there is none.
           OpError: it cannot be made; the one after it comes next.
         """
-        with self._lock:
-            if self._given_back:
-                self._position += 1
-                kept = self._given_back.popleft()
-                if isinstance(kept, OpError):
-                    raise kept
-                return kept
-            try:
-                found = self._next()
-            except OpError:
-                self._position += 1
-                raise
+        found = None
+        try:
+            with self._lock:
+                found = self._kept() if self._given_back else self._made()
+            return use(found)
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: if one was taken already, nobody has it
+            if found is not None:
+                self.give_back(found)
+            raise
+
+    def _kept(self) -> Element:
+        kept = self._given_back[0]
+        del self._given_back[0]  # no call, at which Ctrl-C could come, is between these lines
+        self._position += 1
+        if isinstance(kept, OpError):
+            raise kept
+        return kept
+
+    def _made(self) -> Element:
+        try:
+            found = self._next()
+        except OpError:
             self._position += 1
-            return found
+            raise
+        self._position += 1
+        return found
 
     def _next(self) -> Element:
         if self._elements is None:
-            self._elements = self._begun()
+            self._elements = self._begun(*self.state)
         try:
             return next(self._elements)
         except StopIteration:
@@ -123,13 +143,20 @@ class Cursor:
             self._elements.close()
             self._elements = InTurn(())
             raise
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: what is half done is begun again
+            broken, self._elements = self._elements, None
+            broken.close()
+            raise
 
     def peek(self) -> Element | None:
         """Return the element that `take` will give, None if there is none or it cannot be made."""
         with self._lock:
             if not self._given_back:
                 try:
-                    self._given_back.append(self._next())
+                    found = self._next()
+                    self._given_back.append(found)
                 except StopIteration:
                     return None
                 except OpError as error:
@@ -137,11 +164,11 @@ class Cursor:
             kept = self._given_back[0]
             return None if isinstance(kept, OpError) else kept
 
-    def give_back(self, element: Element) -> None:
-        """Take back the element that was taken last, to give it again."""
+    def give_back(self, *elements: Element) -> None:
+        """Take back the elements that were taken last, to give them again."""
         with self._lock:
-            self._position -= 1
-            self._given_back.appendleft(element)
+            self._position -= len(elements)
+            self._given_back.extendleft(reversed(elements))
 
     def _end(self) -> None:
         self._given_back.clear()

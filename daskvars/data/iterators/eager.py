@@ -64,7 +64,9 @@ class DatasetIterator(Trackable, Iterator[Any]):
         )
 
     def __next__(self) -> Any:
-        element = self._cursor.take()
+        return self._cursor.take(self._packed)
+
+    def _packed(self, element: Element) -> Any:
         return pack(self._structure, tensors_here(self._structure, element, self._as_numpy))
 
     def state(self) -> dict[str, int]:

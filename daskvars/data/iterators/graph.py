@@ -17,6 +17,7 @@ import numpy
 from daskvars import shapes
 from daskvars.data.iterators.cursor import Cursor
 from daskvars.data.nodes.elements import (
+    Element,
     classes_of,
     flatten,
     no_datasets,
@@ -180,15 +181,13 @@ def _next(call: Call, handle: Any, *arrays: Any, _specs: Sequence[Spec]) -> tupl
     cursor = running.cursor
     if iterated.position is not None:
         _follow(call, running, iterated.position)
+    taken: list[Element] = []
+    call.undo(lambda: cursor.give_back(*taken))
     try:
-        element = cursor.take()
+        taken = cursor.take(_once_there)
     except StopIteration:
         raise OutOfRangeError(None, call.op.name, "End of sequence") from None
-    found = arrays_of(element)
-    for array in found:
-        if isinstance(array, RowsArray) and array.wait is not None:
-            array.wait()  # one that cannot be made is passed by, as those that are made here
-    call.undo(lambda: cursor.give_back(element))
+    found = arrays_of(*taken)
     if len(found) != len(_specs):
         raise InvalidArgumentError(
             None,
@@ -212,6 +211,14 @@ def _next(call: Call, handle: Any, *arrays: Any, _specs: Sequence[Spec]) -> tupl
                 f"was declared with {shapes.show(spec.shape)}",
             )
     return (*found, numpy.array(cursor.state, numpy.int64))
+
+
+def _once_there(element: Element) -> list[Element]:
+    """Return an element when it is made: one that cannot be is passed by, here or on a worker."""
+    for array in arrays_of(element):
+        if isinstance(array, RowsArray) and array.wait is not None:
+            array.wait()
+    return [element]
 
 
 def _follow(call: Call, running: _Running, position: Variable) -> None:

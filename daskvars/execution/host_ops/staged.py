@@ -195,6 +195,19 @@ class StagedExecutable:
         """
         slots: Slots = dict(zip(self.fed, values, strict=True))
         waiting = Waiting(timeout_s(self.resources))
+        variables = self.engine.values
+        version = variables.version
+        try:
+            return self._run_stages(slots, waiting, as_dask)
+        except BaseException as error:
+            # Ctrl-C may come when variables have their new values, or are about to: what the run
+            # took is in them.
+            if isinstance(error, Exception) or variables.version == version:
+                for undo in reversed(waiting.undo):
+                    undo()
+            raise
+
+    def _run_stages(self, slots: Slots, waiting: Waiting, as_dask: bool) -> list[Any]:
         self.resources.enter(waiting)
         try:
             for stage in self.stages:
@@ -202,10 +215,6 @@ class StagedExecutable:
                 if stage.run is not None:
                     self._run(stage, slots, as_dask)
                 self._do(stage.waiting, slots, waiting)
-        except BaseException:
-            for undo in reversed(waiting.undo):
-                undo()
-            raise
         finally:
             self.resources.leave(waiting)
         # What was fed, or comes out of an object that a session keeps, may be read there again.

@@ -11,6 +11,7 @@ import daskvars.v1 as tf
 from daskvars.data.nodes import files
 from daskvars.remote.tasks import record_blocks
 from tests.clusters import running
+from tests.interrupted import interrupted_at
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -97,6 +98,26 @@ def test_a_run_that_fails_gives_its_element_back():
         with pytest.raises(tf.errors.InvalidArgumentError):
             sess.run(checked, {sign: 0.0})
         assert sess.run(checked, {sign: 1.0}) == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in a generator
+def test_each_element_is_in_one_run_also_where_ctrl_c_breaks_it_off():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        dataset = tf.data.Dataset.range(10_000).map(lambda x: x + 1)
+        element = dataset.make_one_shot_iterator().get_next()
+        total = tf.get_variable("total", [], tf.int64, initializer=tf.zeros_initializer())
+        count = tf.get_variable("count", [], tf.int64, initializer=tf.zeros_initializer())
+        step = tf.group(total.assign_add(element), count.assign_add(1))
+        sess.run(tf.global_variables_initializer())
+        sess.run(step)
+        for place in range(1, 1000):
+            with interrupted_at(place) as is_done:
+                sess.run(step)
+            sum_, number = sess.run([total, count])
+            assert sum_ == number * (number + 1) // 2, place
+            if is_done():
+                break
+        assert 30 < place < 999
 
 
 def test_an_element_that_cannot_be_made_is_passed_by():

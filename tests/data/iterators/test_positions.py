@@ -12,6 +12,7 @@ import daskvars as dv
 from daskvars.data import Dataset, experimental
 from daskvars.data.experimental import AUTOTUNE
 from daskvars.errors import InvalidArgumentError
+from tests.interrupted import interrupted_at
 
 SUM = experimental.Reducer(lambda key: key, lambda total, x: total + x, lambda total: total)
 STEPS = {
@@ -157,6 +158,39 @@ def test_what_is_no_position_is_refused(state):
     iterator = iter(Dataset.range(4))
     with pytest.raises(InvalidArgumentError, match=r"no state|dataset has 4"):
         iterator.restore(state)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in a generator
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ["random map", "batch"],
+        ["batch and map", "shuffle"],
+        ["flat_map", "sums"],
+        ["interleave"],
+        ["windows"],
+        ["cache", "filter"],
+        ["shuffle", "repeat", "batch and map"],
+        ["parallel map", "prefetch"],
+    ],
+)
+def test_ctrl_c_takes_no_element_with_it(steps):
+    dataset = pipeline("generator", steps).repeat(20)
+    iterator = dataset.as_numpy_iterator()
+    start = iterator.state()
+    wanted = [int(x) for x in iterator]
+    iterator = dataset.as_numpy_iterator()
+    iterator.restore(start)
+    found = []
+    for place in range(1, 1000):
+        with interrupted_at(place) as is_done:
+            found.append(int(next(iterator)))
+        if is_done() and len(found) > 10:
+            break
+        if not is_done():
+            assert iterator.state()["position"] == len(found), place
+    assert place > 10
+    assert [*found, *[int(x) for x in iterator]] == wanted
 
 
 def test_threads_end_with_their_iterator():
