@@ -72,6 +72,7 @@ from daskvars.execution.cluster.workers.placement import ClusterPlacement, by_an
 from daskvars.execution.cluster.workers.worker_info import workers_of
 from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import Bound, before_close, forget_executor, registered
+from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.saving.local_seals import MAX_ATTEMPTS, REMEDY, no_durable_version
 from daskvars.execution.engine.values.dask_arrays import array_name
 from daskvars.execution.local.executor import LocalExecutor
@@ -413,10 +414,10 @@ class ClusterExecutor:
     def read(self, keys: Collection[str]) -> list[Blocks]:
         """Return the blocks of variables, this client's runs done."""
         self.sync()
-        found = self.call_scheduler("pin", name=self.name, client=self.client.id)
+        found, blocks = self._pinned_by("pin")
         self._set_records({key: record for key, (record, _) in found.items()}, self._durable)
         self.in_flight.forget_dropped()
-        return self._pinned(found, keys)
+        return self._blocks_of(keys, blocks)
 
     def dask_array(self, key: str) -> dask.array.Array:
         """Return the present value of a variable, this client's runs done, as a dask array."""
@@ -451,23 +452,26 @@ class ClusterExecutor:
             self.in_flight.process_messages()
             last = max(self.in_flight.runs, default=0)
             while True:
-                found = self.call_scheduler(
-                    "pin_newest",
-                    name=self.name,
-                    client=self.client.id,
-                    session=self.token,
-                    number=last,
-                )
+                found, blocks = self._pinned_by("pin_newest", session=self.token, number=last)
                 if found is not None:
-                    return self._pinned(found, keys)
+                    return self._blocks_of(keys, blocks)
                 time.sleep(SUBMIT_POLL_S)
                 self.in_flight.process_messages()
                 last = max(self.in_flight.runs, default=0)
 
-    def _pinned(self, found: Any, keys: Collection[str]) -> list[Blocks]:
-        pinned = self.pinned(found)
+    def _pinned_by(self, request: str, **arguments: Any) -> tuple[Any, dict[str, Blocks]]:
+        """Return the variables that a request has the scheduler keep for this client, and their
+        blocks: when these go, it keeps them no more."""
+
+        def pin() -> tuple[Any, dict[str, Blocks]]:
+            found = self.call_scheduler(request, name=self.name, client=self.client.id, **arguments)
+            return found, self.pinned(found or {})
+
+        return shielded(pin)
+
+    def _blocks_of(self, keys: Collection[str], blocks: Mapping[str, Blocks]) -> list[Blocks]:
         self.values.read(keys)  # or an error that names those without a value
-        return [pinned[key] for key in keys]
+        return [blocks[key] for key in keys]
 
     @property
     def _durable(self) -> VersionId:
@@ -477,8 +481,7 @@ class ClusterExecutor:
         """Set variables to blocks, which are moved to the workers if they are not there."""
         with self.values.run_lock:
             self.in_flight.process_messages()
-            self.lost_runs.discard_log(self._put(new, records))
-            self.refresh()
+            self._put(new, records)
 
     def _put(
         self,
@@ -486,7 +489,7 @@ class ClusterExecutor:
         records: Mapping[str, VariableRecord],
         first: bool = False,
         durable: VersionId = NO_VERSION,
-    ) -> int:
+    ) -> None:
         blocks = {**new, **self.moved(new)}
         distributed.wait([b.reference.future for b in remote_blocks(blocks.values())])
         variables = {key: (records[key], block_locations(found)) for key, found in blocks.items()}
@@ -497,21 +500,27 @@ class ClusterExecutor:
         header = RunHeader(
             self.name, self.token, self.in_flight.epoch, number, tuple(keys), variables
         )
-        self.call_scheduler("put", header=header, is_first=first, durable=durable)
-        return number
+
+        def put() -> None:
+            self.call_scheduler("put", header=header, is_first=first, durable=durable)
+            if durable == NO_VERSION:
+                self.lost_runs.discard_log(number)
+            self.refresh()
+
+        shielded(put)  # else the log of the runs before would be taken for all there was
 
     def _begin(self, store: ZarrStore | None, local: Values) -> None:
         """Give a new state its first values: those in its store, or of this process."""
         head = store.head() if store is not None else None
         if head is not None:
-            found, records = self._loaded(store, head), dict(head.records)
-            self._put(found, records, True, head.id)
+            self._put(self._loaded(store, head), dict(head.records), True, head.id)
         elif store is None and len(local):
             state = local.made_read_only()
             blocks = {key: found for key, (_, found) in state.items()}
             records = {key: record for key, (record, _) in state.items()}
-            self.lost_runs.discard_log(self._put(blocks, records, True))
-        self.refresh()
+            self._put(blocks, records, True)
+        else:
+            self.refresh()
 
     def _loaded(self, store: Any, head: Any) -> dict[str, Any]:
         wanted = {
@@ -690,16 +699,16 @@ class ClusterExecutor:
             head = store.head() if store is not None else None
             if head is None:
                 if self.sealer.is_durable and self._durable != NO_VERSION:
-                    self.in_flight.abandon(self._set({}, NO_VERSION, False)[0])
+                    self._set({}, NO_VERSION, False)
                 raise no_durable_version()
             self._follow(store, head)
             return head.version
 
-    def rewind(self) -> tuple[int, int]:
+    def rewind(self) -> int:
         """Set the state back to its last durable version, if this client can go on from there.
 
         Returns:
-          The session's new epoch, and the number of its last run in that version.
+          The number of the session's last run in that version.
 
         Raises:
           LostStateError: other clients have run something since: only `recover` may do that.
@@ -711,30 +720,43 @@ class ClusterExecutor:
         assert store is not None
         head = store.manifest(self.sealer.version.number)
         self.placement.check_variables(head.records)
-        return self._reset(store, head, is_own=True)
+        return self._follow(store, head, is_own=True)
 
-    def _follow(self, store: Any, head: Any) -> None:
-        """Set the state to a version of its store, for all clients; runs in flight are undone."""
-        epoch, _ = self._reset(store, head)
-        self.in_flight.abandon(epoch)
-
-    def _reset(self, store: Any, head: Any, is_own: bool = False) -> tuple[int, int]:
+    def _follow(self, store: Any, head: Any, is_own: bool = False) -> int:
+        """Set the state to a version of its store, for all clients; see `_set`."""
         found = self._loaded(store, head)
         distributed.wait([b.reference.future for b in remote_blocks(found.values())])
         variables = {key: (head.records[key], block_locations(b)) for key, b in found.items()}
         return self._set(variables, head.id, is_own)
 
-    def _set(self, variables: Any, durable: VersionId, is_own: bool) -> tuple[int, int]:
-        found = self.call_scheduler(
-            "reset",
-            name=self.name,
-            session=self.token,
-            variables=variables,
-            durable=durable,
-            is_own=is_own,
-        )
-        self.refresh()
-        return found
+    def _set(self, variables: Any, durable: VersionId, is_own: bool) -> int:
+        """Set the state for all clients, and take note of that here: nobody else tells this one.
+
+        Args:
+          variables, durable: the blocks, and the version on disk that they are.
+          is_own: whether the client sends its runs since then again; else they are undone.
+
+        Returns:
+          The number of the session's last run in that version.
+        """
+
+        def set_state() -> int:
+            epoch, last_run = self.call_scheduler(
+                "reset",
+                name=self.name,
+                session=self.token,
+                variables=variables,
+                durable=durable,
+                is_own=is_own,
+            )
+            if is_own:
+                self.in_flight.epoch = epoch
+            else:
+                self.in_flight.abandon(epoch)
+            self.refresh()
+            return last_run
+
+        return shielded(set_state)
 
     def workers_without_access(self, path: str) -> list[str]:
         """Return the workers that do not see a directory."""

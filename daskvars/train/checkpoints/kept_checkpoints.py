@@ -70,14 +70,15 @@ class KeptCheckpoints:
     def delete_outdated(self, meta_graph_suffix: str) -> None:
         """Delete the outdated ones, save those that are to be kept for ever."""
         while self.outdated:
-            path, saved = self.outdated.pop(0)
+            path, saved = self.outdated[0]
             if saved > self.next_kept:
                 self.next_kept += self.every_s
-                continue
-            try:
-                remove_checkpoint(path, meta_graph_suffix=meta_graph_suffix)
-            except (OSError, OpError) as error:
-                warnings.warn(f"The old checkpoint {path} stays: {error}", stacklevel=4)
+            else:
+                try:
+                    remove_checkpoint(path, meta_graph_suffix=meta_graph_suffix)
+                except (OSError, OpError) as error:
+                    warnings.warn(f"The old checkpoint {path} stays: {error}", stacklevel=4)
+            del self.outdated[0]  # once it is gone: of what Ctrl-C left of it, the next one knows
 
 
 def check_place(path: str, latest_filename: str) -> None:

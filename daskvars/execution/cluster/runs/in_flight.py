@@ -56,7 +56,7 @@ class SealedState(StateClient, Protocol):
     def seal_if_requested(self) -> None:
         """Make what is finished durable if the scheduler has asked for it."""
 
-    def rewind(self) -> tuple[int, int]:
+    def rewind(self) -> int:
         """Set the state back to its last durable version, if this client can go on from there."""
 
 
@@ -176,7 +176,7 @@ class InFlight:
         if failed is not None:
             raise self._error_of(failed, dispatch)
 
-    def rewind(self) -> tuple[int, int]:
+    def rewind(self) -> int:
         """Set the state back to what is sealed; see `executor.ClusterExecutor.rewind`."""
         return self.executor.rewind()
 

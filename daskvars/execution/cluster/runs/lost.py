@@ -45,7 +45,7 @@ class Resender(Protocol):
     def send(self, run: SentRun) -> None:
         """Send a run, or send it again."""
 
-    def rewind(self) -> tuple[int, int]:
+    def rewind(self) -> int:
         """Set the state back to what is sealed; see `executor.ClusterExecutor.rewind`."""
 
     def forget_dropped(self) -> None:
@@ -192,12 +192,11 @@ class LostRuns:
 
     def _attempt(self) -> None:
         in_flight = self.in_flight
-        epoch, sealed = in_flight.rewind()
+        sealed = in_flight.rewind()
         with in_flight.changed:
             self.note_seal(sealed)
             for number in [number for number in self._to_repeat if number <= sealed]:
                 self.add(number, self._to_repeat.pop(number))
-            in_flight.epoch = epoch
         runs = [run for _, run in sorted(self._to_repeat.items())]
         events.publish(events.RunsRepeated(num_updates(runs)))
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from distributed import Client, Future
 
 from daskvars.chunk_grid import block_indices, block_slices
+from daskvars.errors import OpError
 from daskvars.execution.cluster.errors import error_of
 from daskvars.execution.cluster.results.remote_blocks import (
     Reference,
@@ -77,7 +79,6 @@ def write(
     """Have workers write a checkpoint of many objects; see `save`."""
     storage, path = open_zarr_store(where, "a")
     writer = SnapshotWriter(storage, path, global_step or 0, overwrite=True)
-    writer.declare(record for record, _ in values.values())
     here = {
         name: found
         for name, (_, found) in values.items()
@@ -88,16 +89,18 @@ def write(
     put = write_stored_chunks if waits else write_in_background
     doing = "save" if waits else ""  # in the background nobody waits for it
     try:
+        writer.declare(record for record, _ in values.values())
         writer.write_values(here)
         digests = write_chunks(client, f"save-{stamp}", writer, storage, blocks, put, doing=doing)
         wait(client, in_flight or ())
         failed = next((future for future in in_flight or () if future.status != "finished"), None)
         if failed is not None:
             raise error_of(failed)
-    except Exception:
-        writer.abort()
+        return writer.commit(digests, global_step=global_step)
+    except BaseException:
+        with contextlib.suppress(OpError):  # the first error is the one to tell
+            writer.abort()
         raise
-    return writer.commit(digests, global_step=global_step)
 
 
 def restore(

@@ -69,10 +69,15 @@ def write_chunks(
         for key, group in zip(keys, groups, strict=True)
     }
     futures = client.get(RunGraph(graph, {}, stamp), keys, priority=priority, sync=False)
-    if doing:
-        num_chunks = {f: len(group.parts) for f, group in zip(futures, groups, strict=True)}
-        wait_for_chunks(client, num_chunks, doing)
-    written = client.gather(futures)
+    try:
+        if doing:
+            num_chunks = {f: len(group.parts) for f, group in zip(futures, groups, strict=True)}
+            wait_for_chunks(client, num_chunks, doing)
+        written = client.gather(futures)
+    except BaseException:
+        for future in futures:  # what is not written yet need not be; the error would keep it
+            future.release()
+        raise
     digests: dict[str, dict[Index, int]] = {}
     for group, found in zip(groups, written, strict=True):
         for (record, _, index), digest in zip(group.parts, found, strict=True):

@@ -1,10 +1,12 @@
 """Checkpoints on a cluster: parts of variables, other layouts, initial values from files."""
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from distributed import wait
 
 import daskvars.v1 as tf
 from daskvars.remote.tasks import chunk_tasks as seals
@@ -13,6 +15,7 @@ from daskvars.remote.versions.version_keeper import keepers
 from tests.clusters import running
 from tests.execution.cluster.shared_counters import blocks_of
 from tests.sessions import initialized
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 VALUE = np.arange(42.0).reshape(7, 6)
@@ -234,3 +237,52 @@ def test_workers_compress_chunks(tmp_path, place):
         saver.restore(sess, path)
         np.testing.assert_array_equal(sess.run(v), np.zeros((400, 300)))
     assert sum(p.stat().st_size for p in tmp_path.rglob("*") if p.suffix != ".meta") < 20_000
+
+
+def test_a_save_that_ctrl_c_breaks_off_leaves_nothing(tmp_path, cluster, monkeypatch):
+    v = table([1, 1], chunks=((4, 3), (6,)))
+    with initialized() as sess:
+        saver = tf.train.Saver([v])
+
+        def broken_off(futures):
+            wait(futures)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(cluster, "gather", broken_off)
+            saver.save(sess, str(tmp_path / "m"))
+        assert not list(tmp_path.iterdir())
+        np.testing.assert_array_equal(
+            tf.train.load_variable(saver.save(sess, str(tmp_path / "m")), "table"), VALUE
+        )
+
+
+def test_versions_are_not_kept_for_who_asked_when_ctrl_c_came(cluster, monkeypatch):
+    v = tf.get_variable("v", initializer=VALUE, chunks=((4, 3), (6,)))
+    update = v.assign_add(VALUE)
+    keeper = keepers[cluster.scheduler_info()["id"]]
+
+    def wanted():
+        return {task.key for task in keeper.scheduler.clients[cluster.id].wants_what}
+
+    with initialized() as sess:
+        sess.run(update.op)
+        sess.engine.seal()
+        executor = sess.engine.acquire()
+        call = executor.call_scheduler
+
+        def then_ctrl_c(what, **arguments):
+            found = call(what, **arguments)
+            if what == "pin":
+                signal.raise_signal(signal.SIGINT)
+            return found
+
+        before = wanted()
+        for _ in range(2):
+            with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+                patch.setattr(executor, "call_scheduler", then_ctrl_c)
+                executor.read(["v"])
+            sess.run(update.op)
+        sess.engine.seal()
+        wait_until(lambda: wanted() <= before, "nothing is kept for the client")
+        np.testing.assert_array_equal(sess.run(v), VALUE * 4)
