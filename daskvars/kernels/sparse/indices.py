@@ -77,7 +77,7 @@ def filled_rows(xp: ArrayModule, places: Array, *, num_rows: int) -> tuple[Array
     check_ids(xp, places[:, 0], size=num_rows)
     is_empty = xp.ones(num_rows, bool)
     is_empty[places[:, 0]] = False
-    empty = xp.flatnonzero(is_empty)
+    (empty,) = is_empty.nonzero()
     if len(empty):
         added = xp.zeros((len(empty), rank), places.dtype)
         added[:, 0] = empty
