@@ -29,10 +29,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from daskvars.graph.definitions.patterns import Held
 from daskvars.lowering.plan import BlockId, Index, Plan, PlanValue, Region, RegionInput
 from daskvars.lowering.program import STATE
 from daskvars.remote.task_outputs import MAX_SHOWN_BYTES
 from daskvars.remote.tasks.table_rows import Rows
+from daskvars.shapes import Shape
 from daskvars.surface.loading import paused_collector
 
 PAIRS_PER_WORKER = 8
@@ -247,6 +249,14 @@ class StagePlan:
                 f"worker, {found.num_pairs} pairs{', by a barrier' if found.has_barrier else ''}"
             )
         return lines
+
+
+def _num_elements(shape: Shape, sizes: tuple[int, ...]) -> int:
+    """Return how many elements a slice of so many in each dimension has, about."""
+    if not isinstance(shape, Held):
+        return math.prod(sizes)
+    arrays = (sizes[shape.range_of(i)] for i in range(len(shape.parts)))
+    return (shape.num_items or 1) * sum(map(math.prod, arrays))
 
 
 def taken_by(plan: Plan, stage: Stage) -> Counter[Taking]:
@@ -627,7 +637,8 @@ class _Taker:
         dtype = self.value.spec.dtype
         itemsize = dtype.np.itemsize if dtype is not None else 0
         for block_id, source, _ in value.parts:
-            yield Part(block_id, itemsize * math.prod(s.stop - s.start for s in source))
+            sizes = tuple(s.stop - s.start for s in source)
+            yield Part(block_id, itemsize * _num_elements(self.value.spec.shape, sizes))
 
     def _where(self, block_id: BlockId) -> tuple[int, int]:
         staging, ((region, position), block) = self.staging, block_id

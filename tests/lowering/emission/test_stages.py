@@ -122,6 +122,22 @@ def test_bytes_are_those_of_the_slices_that_another_worker_has(graph):
     assert described(plan, 1).exchanged_bytes == 0
 
 
+def test_bytes_of_what_a_loop_notes_are_those_of_its_arrays(graph):
+    x = tf.placeholder(tf.float32, [None, UNITS])
+    table = tf.get_variable("table", [ROWS, UNITS])
+    ids = tf.cast(x[:, 0], tf.int32)
+
+    def turn(i, h):
+        return i + 1, tf.tanh(h + tf.nn.embedding_lookup(table, ids))
+
+    # What is noted of two parts goes to the gradient, which is in one: it looks up rows.
+    _, h = tf.while_loop(lambda i, h: i < 3, turn, [0, x])
+    loss = tf.reduce_sum(tf.square(h))
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    found = described(plan_of(x, loss, step, parts=2), 2)
+    assert 0 < found.exchanged_bytes < 20 * ROWS * UNITS * 4
+
+
 def test_what_nobody_placed_is_where_most_of_its_bytes_are(graph):
     v = tf.get_variable("v", [1000])
     w = tf.get_variable("w", [10])
