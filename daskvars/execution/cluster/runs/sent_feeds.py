@@ -94,7 +94,8 @@ class RunFeeds:
         """Return what a task that takes this block has as its argument."""
         leaf = self.template.plan.leaves[block_id.origin.position]
         if isinstance(self.feeds[leaf.what], LazyFeed):
-            return self._lazy.argument(leaf.what, block_id.block)
+            uses = self.template.uses[block_id]
+            return self._lazy.argument(leaf.what, block_id.block, uses)
         if self._key(block_id) not in self._scattered:
             array = self._cut(block_id)
             if array.nbytes <= SHARED_BYTES or self.template.uses[block_id] == 1:

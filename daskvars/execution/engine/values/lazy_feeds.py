@@ -131,10 +131,13 @@ class LazyTasks:
             self.tasks[key] = self._task(key, *self._kept[which])
         return key
 
-    def argument(self, number: int, block: tuple[int, ...]) -> Task | TaskRef:
-        """Return what a task on a cluster takes for a block."""
-        kept = self._kept.get(self._which(number, block))
-        return TaskRef(self.key(number, block)) if kept is None else self._task(None, *kept)
+    def argument(self, number: int, block: tuple[int, ...], uses: int) -> Task | TaskRef:
+        """Return what a task on a cluster takes for a block that so many tasks take."""
+        kept, feed = self._kept.get(self._which(number, block)), self._lazy[number]
+        is_converted = feed.array.dtype != feed.dtype.np
+        if kept is None or (is_converted and uses > 1):  # once for all of them
+            return TaskRef(self.key(number, block))
+        return self._task(None, *kept)
 
     def _which(self, number: int, block: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         return number, block or (0,) * len(self._lazy[number].shape)
@@ -172,8 +175,7 @@ class LazyTasks:
             self._given[number, index] = key = self._key(source, "block", i)
             block = feed.dtype, chunk_grid.block_shape(feed.chunks, index), index
             what = feed.name, function, takes, block
-            is_kept = source in takes and source not in self._inner
-            if is_kept and feed.array.dtype == feed.dtype.np:  # else each taker would convert it
+            if source in takes and source not in self._inner:
                 self._kept[number, index] = what
             else:
                 self.tasks[key] = self._task(key, *what)
