@@ -138,7 +138,8 @@ class Node:
         numbers its blocks, or -1 for a whole dimension (`cut_feeds`).
       merges: axes of the producer's grid over which partial results are merged (`cut_feeds`).
       pinned, cut: its labels and the chunks of some of them, where `route_updates` has set them.
-      by_rows: it looks rows up in its first input, which is cut, wherever they are (`cut_feeds`).
+      by_rows: it looks rows up in its first input, which is cut or has another device, wherever
+        they are (`cut_feeds`, `place`).
       ragged: its blocks have fewer rows than their layout says (`route_updates`).
       filled: how many they have in all, about, as a share of what that says.
       device: where its operation asks to run; of an assignment, where its variable is.
@@ -270,7 +271,7 @@ class Program:
       leaves: every leaf, by kind and identity.
       required: keys of variables that must have a value, with the name of the first reader.
       stored: layout in which each variable written is kept, by key.
-      devices: where each variable written is asked to be, by key.
+      devices: where each variable is asked to be, by key.
       presence: keys whose having a value was looked at, and what was found.
       automatic: keys of variables that are cut though nobody said how: their number of chunks is
         that of the workers, so that no bits may depend on it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from daskvars import chunk_grid
 from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS, CONCATENATE_ROWS
 from daskvars.kernels.gather_scatter.row_shards import (
     ask_for_rows,
@@ -14,7 +15,7 @@ from daskvars.kernels.gather_scatter.row_shards import (
     rows_of_table,
 )
 from daskvars.lowering.plan import RegionInput
-from daskvars.lowering.program import Node
+from daskvars.lowering.program import Node, concrete
 from daskvars.remote.regions.region_program import Call
 
 
@@ -59,8 +60,8 @@ def own_rows_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], bloc
 
 
 def _starts(node: Node) -> dict[str, Any]:
-    """Return what tells a lookup how its table is cut."""
-    (sizes, *_) = node.wanted[0] or ()
+    """Return what tells a lookup how its table is cut, if it is."""
+    (sizes, *_) = node.wanted[0] or chunk_grid.whole(concrete(node.inputs[0].spec.shape))
     return {"starts": tuple(itertools.accumulate(sizes, initial=0))}
 
 

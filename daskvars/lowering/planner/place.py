@@ -19,7 +19,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.planner.client_work import client_seconds, seconds_here
-from daskvars.lowering.planner.propagate import by_dimension
+from daskvars.lowering.planner.propagate import by_dimension, is_cut, looks_rows_up
 from daskvars.lowering.program import STATE, UNKNOWN, Leaf, Node, Program, Ref, spec_bytes
 from daskvars.shapes import is_known
 
@@ -70,6 +70,7 @@ def place(program: Program, places: Places | None = None, client_work_s: float =
     for node in program.nodes:
         if node.device:
             node.place, node.reason = places.of_device(node.device, node.name)
+            node.by_rows = node.by_rows or _looks_up_elsewhere(program, node)
     _join_neighbours(program, _place_updates(program, places))
     for node in program.nodes:
         node.reason = node.reason or places.why_anywhere
@@ -84,6 +85,14 @@ def device_of(place: str) -> str:
 def device_type_of(place: str) -> str:
     """Return the type of the device of a place: "CPU" unless it says another."""
     return DeviceSpec.from_string(device_of(place)).device_type or "CPU"
+
+
+def _looks_up_elsewhere(program: Program, node: Node) -> bool:
+    """Return whether rows are looked up on another device than their table's: they move alone."""
+    if not looks_rows_up(node) or is_cut(node.inputs[0].layout):
+        return False
+    home = program.devices.get(node.inputs[0].leaf.what)
+    return bool(home) and home != node.device and is_known(node.inputs[0].spec.shape)
 
 
 def _place_updates(program: Program, places: Places) -> dict[str, str]:

@@ -282,15 +282,10 @@ class _Propagation:
 
         A table of which nearly all rows are looked up comes whole.
         """
-        pattern = node.pattern
-        if not self.gathers or node.pinned is not None or not isinstance(pattern, Gather):
+        if not self.gathers or not looks_rows_up(node):
             return False
         table, ids = node.inputs[:2]
-        if pattern.partial is None or not _stays(table) or ids not in self.data:
-            return False
-        return (
-            _cut_dimensions(table.layout) == [0] and is_cut(ids.layout) and _has_rows_to_spare(node)
-        )
+        return ids in self.data and _cut_dimensions(table.layout) == [0] and is_cut(ids.layout)
 
     def _is_free(self, node: Node) -> bool:
         """Return whether the node only computes with what any layout will do for.
@@ -449,6 +444,14 @@ def _agreed(node: Node, given: Sequence[Given], parts: int) -> dict[int, tuple[i
 
 def _is_gather(node: Node) -> bool:
     return isinstance(node.pattern, Gather)
+
+
+def looks_rows_up(node: Node) -> bool:
+    """Return whether a node looks up rows of a variable, and is likely to leave many."""
+    pattern = node.pattern
+    if node.pinned is not None or not isinstance(pattern, Gather) or pattern.partial is None:
+        return False
+    return _stays(node.inputs[0]) and _has_rows_to_spare(node)
 
 
 def _has_rows_to_spare(node: Node) -> bool:

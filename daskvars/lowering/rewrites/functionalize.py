@@ -171,6 +171,7 @@ class _Walk:
         if written is not None:
             return written
         spec, layout, present = self._state_of(handle)
+        self.program.devices[key] = handle.op.device
         if not present:
             self.program.required.setdefault(key, handle.op.name)
         return self.program.leaf(STATE if newest else self.unread, key, spec, layout)

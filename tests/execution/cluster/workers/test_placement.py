@@ -212,6 +212,25 @@ def test_explain_says_why(client):
     assert "on anywhere (workers ps-0, ps-1, worker-0, worker-1, worker-2)" in text
 
 
+def test_rows_of_a_table_on_another_device_travel_alone(client):
+    with tf.device("/job:ps/task:0"):
+        table = tf.get_variable("table", [1000, 8])
+    ids = tf.placeholder(tf.int32, [None])
+    with tf.device("/job:worker/task:0"):
+        rows = tf.nn.embedding_lookup(table, ids)
+        loss = tf.reduce_sum(tf.square(rows))
+    train = tf.train.AdagradOptimizer(0.1).minimize(loss)
+    fed = {ids: [5, 3, 5]}
+    with initialized() as session:
+        before = session.run(table)
+        assert "exchange: table: rows routed, 96 bytes" in session.explain([rows, train], fed)
+        np.testing.assert_array_equal(session.run([rows, train], fed)[0], before[[5, 3, 5]])
+        changed = (session.run(table) != before).any(axis=1)
+        assert np.flatnonzero(changed).tolist() == [3, 5]
+        with pytest.raises(InvalidArgumentError, match="1000"):
+            session.run(rows, {ids: [1000]})
+
+
 def test_devices_and_placement_are_told(client, capfd):
     with tf.device("/job:ps/task:1"):
         y = tf.exp(tf.placeholder_with_default(1.0, []), name="y")
