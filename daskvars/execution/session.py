@@ -141,6 +141,13 @@ class Session(ShownInNotebooks):
         store = "" if self._engine.store is None else f" on {self._engine.store}"
         return f"<tf.Session{store} of {self._graph!r}, version {self._engine.values.version}>"
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError(
+            "a session cannot be pickled or copied: its variables are where it runs. Pickle what "
+            "run() gives, or write a checkpoint (train.Saver); sessions of several processes share "
+            "variables that are in a store (store=)"
+        )
+
     # -- running ------------------------------------------------------------------------------
 
     @overload

@@ -1,5 +1,8 @@
 """Session.run: a transaction on variables, whatever is fetched and fed."""
 
+import copy
+import pickle
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -332,3 +335,13 @@ def test_scalars_come_as_numpy_scalars_wherever_they_come_from():
     for value in session.run(tensors, {x: 2.0}):
         assert type(value) is np.float32
     assert session.run(tf.constant("text")) == b"text"
+
+
+@pytest.mark.parametrize("taken", [pickle.dumps, copy.deepcopy])
+def test_a_session_that_is_pickled_says_what_can_be(taken):
+    with (
+        tf.Graph().as_default(),
+        tf.Session() as sess,
+        pytest.raises(TypeError, match=r"a session cannot be pickled .*train\.Saver"),
+    ):
+        taken(sess)

@@ -69,6 +69,12 @@ class DatasetIterator(Trackable, Iterator[Any]):
     def _packed(self, element: Element) -> Any:
         return pack(self._structure, tensors_here(self._structure, element, self._as_numpy))
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError(
+            "an iterator of a dataset cannot be pickled or copied: make another of the same "
+            "dataset, and have it go on where this one is by restore(iterator.state())"
+        )
+
     def state(self) -> dict[str, int]:
         """Return where it is, to be stored: numbers from which `restore` goes on."""
         return dict(zip(("position", "entropy", "iteration"), self._cursor.state, strict=True))

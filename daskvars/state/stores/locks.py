@@ -32,6 +32,9 @@ from daskvars.state.stores.objects import join
 NODE = "lock"
 ASKED_EVERY_S = 0.005
 """Seconds after which whoever waits for another process asks again."""
+NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC)
+"""Errors that say by themselves why nothing can be locked: nothing can be written."""
+LOCKS_WANTED = "; a store that is written needs a file system with locks"
 
 
 class PathLock:
@@ -89,10 +92,8 @@ def locked_file(path: str) -> Callable[[], object]:
             os.close(file)
             raise
     except OSError as error:
-        raise store_failure(
-            f"cannot lock {path!r}: {error.strerror or error}; a store that is written needs a file"
-            " system with locks"
-        ) from error
+        refused = "" if error.errno in NOT_WRITABLE else LOCKS_WANTED
+        raise store_failure(f"cannot lock {path!r}: {error.strerror or error}{refused}") from error
     return partial(os.close, file)
 
 

@@ -1,7 +1,9 @@
 """Any pipeline goes on from any position with the same elements; its seed decides which."""
 
+import copy
 import itertools
 import json
+import pickle
 import threading
 
 import numpy as np
@@ -191,6 +193,12 @@ def test_ctrl_c_takes_no_element_with_it(steps):
             assert iterator.state()["position"] == len(found), place
     assert place > 10
     assert [*found, *[int(x) for x in iterator]] == wanted
+
+
+@pytest.mark.parametrize("taken", [pickle.dumps, copy.deepcopy])
+def test_an_iterator_that_is_pickled_says_what_can_be(taken):
+    with pytest.raises(TypeError, match=r"iterator of a dataset .*restore\(iterator\.state"):
+        taken(iter(Dataset.range(3)))
 
 
 def test_threads_end_with_their_iterator():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import threading
@@ -12,6 +13,7 @@ from zarr.storage import LocalStore, MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import StoreError
 from daskvars.state import ZarrStore
+from daskvars.state.stores import locks
 from daskvars.state.stores.locks import exclusive
 from tests.at_once import at_once
 
@@ -89,3 +91,16 @@ def test_a_place_that_cannot_be_locked_is_named(tmp_path) -> None:
         exclusive(LocalStore(tmp_path), ""),
     ):
         pass
+
+
+@pytest.mark.parametrize(("number", "has_hint"), [(errno.EROFS, False), (errno.ENOLCK, True)])
+def test_where_nothing_can_be_written_it_is_not_for_want_of_locks(
+    tmp_path, monkeypatch, number, has_hint
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(locks, "open_plain", refuse)
+    with pytest.raises(StoreError, match=os.strerror(number)) as error:
+        exclusive(LocalStore(tmp_path), "").__enter__()
+    assert ("a file system with locks" in error.value.message) is has_hint
