@@ -30,8 +30,8 @@ from daskvars.surface.forwarding import forwards
 from daskvars.surface.notebooks import ShownInNotebooks
 from daskvars.surface.one_line import counted
 
-OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
-_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*\Z")
 
 
 @lru_cache(maxsize=4096)  # a program gives the same few names in many scopes
