@@ -163,8 +163,18 @@ class TensorShape:
     (?, 784) <unknown> () (5,)
     """
 
+    _are_numbers = False  # whether items are ints and None, as in TensorFlow 2
+
     def __init__(self, dims: Any) -> None:
         self._tuple = as_tuple(dims)
+
+    @classmethod
+    def give_numbers(cls, are_numbers: bool) -> None:
+        """Say whether the items of all shapes are ints and None, or `Dimension`s."""
+        TensorShape._are_numbers = are_numbers
+
+    def _item(self, size: int | None) -> Any:
+        return size if self._are_numbers else Dimension(size)
 
     @property
     def dims(self) -> list[Dimension] | None:
@@ -188,15 +198,15 @@ class TensorShape:
     def __len__(self) -> int:
         return len(self._known("Cannot take the length of"))
 
-    def __iter__(self) -> Iterator[Dimension]:
-        return map(Dimension, self._known("Cannot iterate over"))
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._item, self._known("Cannot iterate over"))
 
     def __getitem__(self, key: int | slice) -> Any:
         if self._tuple is not None:
             part = self._tuple[key]
-            return TensorShape(part) if isinstance(key, slice) else Dimension(part)
+            return TensorShape(part) if isinstance(key, slice) else self._item(part)
         if not isinstance(key, slice):
-            return Dimension(None)
+            return self._item(None)
         if key.step is not None:
             raise ValueError("A shape of unknown rank cannot be sliced with a step.")
         start, stop = key.start or 0, key.stop
@@ -216,10 +226,11 @@ class TensorShape:
         return hash(self._tuple)
 
     def __str__(self) -> str:
-        return show(self._tuple)
+        text = show(self._tuple)
+        return text.replace("?", "None") if self._are_numbers else text
 
     def __repr__(self) -> str:
-        return f"TensorShape({self.dims})"
+        return f"TensorShape({None if self._tuple is None else list(self)})"
 
     def __reduce__(self) -> tuple:
         return TensorShape, (self._tuple,)

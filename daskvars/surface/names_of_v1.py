@@ -13,16 +13,18 @@ NAMES_OF_V1 = {
     "daskvars": """
         COMPILER_VERSION ConditionalAccumulator ConditionalAccumulatorBase Event FIFOQueue
         FixedLengthRecordReader GIT_VERSION GraphDef HistogramProto IdentityReader LMDBReader
-        MetaGraphDef NodeDef PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase
+        MetaGraphDef NodeDef OpError PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase
         SessionLog
         SparseConditionalAccumulator Summary SummaryMetadata TFRecordReader TensorSpec
         TextLineReader VERSION
         WholeFileReader all_variables app arg_max arg_min compat contrib
+        control_flow_v2_enabled
         convert_to_tensor_or_sparse_tensor delete_session_tensor dequantize
         deserialize_many_sparse disable_control_flow_v2
         disable_eager_execution disable_resource_variables disable_tensor_equality
-        disable_v2_behavior disable_v2_tensorshape enable_eager_execution
-        enable_resource_variables enable_v2_behavior estimator executing_eagerly
+        disable_v2_behavior disable_v2_tensorshape enable_control_flow_v2 enable_eager_execution
+        enable_resource_variables enable_tensor_equality enable_v2_behavior
+        enable_v2_tensorshape estimator executing_eagerly
         extract_image_patches fake_quant_with_min_max_args
         fake_quant_with_min_max_args_gradient fake_quant_with_min_max_vars
         fake_quant_with_min_max_vars_gradient fake_quant_with_min_max_vars_per_channel
@@ -31,7 +33,7 @@ NAMES_OF_V1 = {
         guarantee_const ifft ifft2d ifft3d import_graph_def
         initialize_all_tables initialize_all_variables initialize_local_variables
         initialize_variables io logging lookup make_ndarray make_tensor_proto manip
-        matrix_square_root nest op_scope python_io quantize quantize_v2 raw_ops
+        matrix_square_root nest no_gradient op_scope python_io quantize quantize_v2 queue raw_ops
         resource_variables_enabled saved_model serialize_many_sparse
         serialize_sparse sparse_add sparse_concat sparse_fill_empty_rows sparse_mask
         sparse_matmul sparse_maximum sparse_merge sparse_minimum sparse_placeholder

@@ -34,6 +34,7 @@ from daskvars import NoGradient as NoGradient
 from daskvars.graph.records.graph_def import NodeDef as NodeDef
 from daskvars import NotDifferentiable as NotDifferentiable
 from daskvars import OpDef as OpDef
+from daskvars.errors import OpError as OpError
 from daskvars import Operation as Operation
 from daskvars import OptimizerOptions as OptimizerOptions
 from daskvars.v1.queues.queue_ops import PaddingFIFOQueue as PaddingFIFOQueue
@@ -157,6 +158,7 @@ from daskvars import constant_initializer as constant_initializer
 from daskvars import container as container
 from daskvars.v1 import contrib as contrib
 from daskvars import control_dependencies as control_dependencies
+from daskvars.v1.names.switches import control_flow_v2_enabled as control_flow_v2_enabled
 from daskvars import convert_to_tensor as convert_to_tensor
 from daskvars import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
 from daskvars.v1.names.old_names import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
@@ -191,7 +193,7 @@ from daskvars.v1.names.switches import disable_v2_behavior as disable_eager_exec
 from daskvars.v1.names.switches import disable_resource_variables as disable_resource_variables
 from daskvars.v1.names.switches import disable_v2_behavior as disable_tensor_equality
 from daskvars.v1.names.switches import disable_v2_behavior as disable_v2_behavior
-from daskvars.v1.names.switches import disable_v2_behavior as disable_v2_tensorshape
+from daskvars.v1.names.switches import disable_v2_tensorshape as disable_v2_tensorshape
 from daskvars import distributions as distributions
 from daskvars import div as div
 from daskvars import div_no_nan as div_no_nan
@@ -202,9 +204,12 @@ from daskvars import dynamic_partition as dynamic_partition
 from daskvars import dynamic_stitch as dynamic_stitch
 from daskvars import edit_distance as edit_distance
 from daskvars import einsum as einsum
+from daskvars.v1.names.switches import enable_control_flow_v2 as enable_control_flow_v2
 from daskvars.v1.names.switches import enable_eager_execution as enable_eager_execution
 from daskvars.v1.names.switches import enable_resource_variables as enable_resource_variables
+from daskvars.v1.names.switches import enable_tensor_equality as enable_tensor_equality
 from daskvars.v1.names.switches import enable_v2_behavior as enable_v2_behavior
+from daskvars.v1.names.switches import enable_v2_tensorshape as enable_v2_tensorshape
 from daskvars import encode_base64 as encode_base64
 from daskvars import ensure_shape as ensure_shape
 from daskvars import equal as equal
@@ -288,7 +293,7 @@ from daskvars.variables.collections import tables_initializer as initialize_all_
 from daskvars.variables.collections import global_variables_initializer as initialize_all_variables
 from daskvars.variables.collections import local_variables_initializer as initialize_local_variables
 from daskvars.variables.collections import variables_initializer as initialize_variables
-from daskvars import initializers as initializers
+from daskvars.v1 import initializers as initializers
 from daskvars import int16 as int16
 from daskvars import int32 as int32
 from daskvars import int64 as int64
@@ -362,6 +367,7 @@ from daskvars import negative as negative
 from daskvars.v1 import nest as nest
 from daskvars import newaxis as newaxis
 from daskvars.v1 import nn as nn
+from daskvars.graph.definitions.gradient_registry import NotDifferentiable as no_gradient
 from daskvars import no_op as no_op
 from daskvars import no_regularizer as no_regularizer
 from daskvars import norm as norm
@@ -398,9 +404,10 @@ from daskvars import qr as qr
 from daskvars import quantization as quantization
 from daskvars.ops.math.quantization import quantize as quantize
 from daskvars.v1.names.old_names import quantize_v2 as quantize_v2
+from daskvars.v1 import queue as queue
 from daskvars import quint16 as quint16
 from daskvars import quint8 as quint8
-from daskvars import random as random
+from daskvars.v1 import random as random
 from daskvars import random_crop as random_crop
 from daskvars import random_gamma as random_gamma
 from daskvars import random_normal as random_normal
@@ -492,7 +499,7 @@ from daskvars import sort as sort
 from daskvars import space_to_batch as space_to_batch
 from daskvars import space_to_batch_nd as space_to_batch_nd
 from daskvars import space_to_depth as space_to_depth
-from daskvars import sparse as sparse
+from daskvars.v1 import sparse as sparse
 from daskvars.ops.sparse.arithmetic import add as sparse_add
 from daskvars.ops.sparse.arranging import concat as sparse_concat
 from daskvars.ops.sparse.arranging import fill_empty_rows as sparse_fill_empty_rows

@@ -2,6 +2,10 @@
 
 from daskvars.v1.names.io import FixedLenFeature as FixedLenFeature
 from daskvars.v1.names.io import FixedLenSequenceFeature as FixedLenSequenceFeature
+from daskvars.v1.names.io import PaddingFIFOQueue as PaddingFIFOQueue
+from daskvars.v1.names.io import PriorityQueue as PriorityQueue
+from daskvars.v1.names.io import QueueBase as QueueBase
+from daskvars.v1.names.io import RandomShuffleQueue as RandomShuffleQueue
 from daskvars.v1.names.io import SparseFeature as SparseFeature
 from daskvars.v1.names.io import TFRecordCompressionType as TFRecordCompressionType
 from daskvars.v1.names.io import TFRecordOptions as TFRecordOptions
@@ -25,6 +29,7 @@ from daskvars.v1.names.io import encode_png as encode_png
 from daskvars.v1.names.io import extract_jpeg_shape as extract_jpeg_shape
 from daskvars.v1.names.io import gfile as gfile
 from daskvars.v1.names.io import is_jpeg as is_jpeg
+from daskvars.v1.names.io import match_filenames_once as match_filenames_once
 from daskvars.v1.names.io import matching_files as matching_files
 from daskvars.v1.names.io import parse_example as parse_example
 from daskvars.v1.names.io import parse_single_example as parse_single_example
@@ -36,3 +41,4 @@ from daskvars.v1.names.io import serialize_sparse as serialize_sparse
 from daskvars.v1.names.io import serialize_tensor as serialize_tensor
 from daskvars.v1.names.io import tf_record_iterator as tf_record_iterator
 from daskvars.v1.names.io import write_file as write_file
+from daskvars.v1.names.io import write_graph as write_graph

@@ -39,7 +39,7 @@ def _stub(title: str, lines: Iterable[str]) -> str:
 def namespaces() -> Iterator[tuple[str, tuple[types.ModuleType, ...]]]:
     """Give each namespace that no module has as a whole, and what it is made of."""
     for parts in graph_mode.MADE_OF:
-        yield parts[0].__name__.rpartition(".")[2], parts
+        yield parts[0].__name__.rpartition(".")[2].removesuffix("_names"), parts
 
 
 def _of_module(module: types.ModuleType) -> list[str]:

@@ -434,7 +434,7 @@ def combined_non_max_suppression(
     per_class, size = int(_scalar(max_output_size_per_class)), int(_scalar(max_total_size))
     scores, total = convert_to_tensor(scores, dtype_hint=dtypes.float32), size
     if pad_per_class:
-        num_classes = scores.shape[-1].value
+        num_classes = (scores.spec.shape or [None])[-1]
         if num_classes is None:
             raise ValueError("pad_per_class needs the number of classes, which scores do not say")
         size = min(size, per_class * num_classes)

@@ -33,7 +33,7 @@ from daskvars.ops.math.casting import conj
 from daskvars.ops.math.division import realdiv
 from daskvars.ops.math.reduce import reduce_prod, reduce_sum
 from daskvars.ops.math.transcendental import log
-from daskvars.shapes import TensorShape
+from daskvars.shapes import Dimension, TensorShape
 
 __all__ = [
     "LinearOperator",
@@ -114,12 +114,12 @@ class LinearOperator:
     @property
     def range_dimension(self) -> Any:
         """The number of its rows, as a `Dimension`."""
-        return self.shape[-2]
+        return Dimension(self.shape[-2])
 
     @property
     def domain_dimension(self) -> Any:
         """The number of its columns, as a `Dimension`."""
-        return self.shape[-1]
+        return Dimension(self.shape[-1])
 
     @property
     def is_square(self) -> bool | None:

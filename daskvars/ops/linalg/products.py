@@ -89,13 +89,13 @@ def _is_one_matrix(op: Operation) -> bool:
         and b is not None
         and len(a) > len(b) == 2
         and not op.attrs["transpose_a"]
-        and None not in (a[-1], op.outputs[0].shape[-1].value)
+        and None not in (a[-1], op.outputs[0].shape.as_list()[-1])
     )
 
 
 def _gradient_of_one_matrix(a: Tensor, dy: Tensor, across: bool) -> Tensor:
     """Sum over the batch as part of one large product."""
-    a, dy = (reshape(t, (-1, t.shape[-1].value)) for t in (a, dy))
+    a, dy = (reshape(t, (-1, t.shape.as_list()[-1])) for t in (a, dy))
     return matmul(dy, a, transpose_a=True) if across else matmul(a, dy, transpose_a=True)
 
 

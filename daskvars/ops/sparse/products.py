@@ -201,7 +201,7 @@ def _of_rows(sp: SparseTensor, values: Tensor, table: Any, adjoint_a: bool) -> T
     """Return the product of a sparse matrix and the rows of a variable, gathered where they are."""
     out, into = (1, 0) if adjoint_a else (0, 1)
     if sp.shape.ndims == table.shape.ndims == 2:
-        _check_equal(sp.shape.as_list()[into], table.shape[0].value)
+        _check_equal(sp.shape.as_list()[into], table.shape.as_list()[0])
     check = assert_equal(
         sp.dense_shape[into],
         constant.shape(table, out_type=int64)[0],

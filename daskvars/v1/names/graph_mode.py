@@ -14,6 +14,7 @@ import daskvars
 from daskvars import data, dtypes, initializers, layers, nn, summary, train
 from daskvars.data import experimental
 from daskvars.data.records import examples
+from daskvars.errors import OpError
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.graph.graph import Graph
 from daskvars.graph.records.graph_def import GraphDef, NodeDef
@@ -53,12 +54,16 @@ from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
 from daskvars.v1.names import (
     dtypes as dtype_names,
+    initializers as initializer_names,
     io,
     manip,
     not_here,
     old_names,
     python_io,
+    queue,
+    random as random_names,
     raw_ops,
+    sparse as sparse_names,
     sparse_functions,
     spectral,
     switches,
@@ -96,6 +101,7 @@ _OF_DEFAULT_GRAPH = {
     "add_to_collections",
     "get_local_variable",
     "get_variable",
+    "tables_initializer",
 }
 # Functions that return an initializer: what the program calls later builds into the default graph.
 _GIVING_INITIALIZERS = {
@@ -179,11 +185,15 @@ NAMESPACES = (
 MADE_OF: tuple[tuple[types.ModuleType, ...], ...] = (
     (dtype_names,),
     (graph_util,),
+    (initializers, initializer_names),
     (io,),
     (manip,),
     (nn, raw_rnn, sampling),
     (python_io,),
+    (queue,),
+    (daskvars.random, random_names),
     (raw_ops,),
+    (daskvars.sparse, sparse_names),
     (spectral,),
     (summary, summary_writers),
     (tpu,),
@@ -301,7 +311,7 @@ def _contrib_mode(name: str, value: Any) -> Any:
     return value if value in tables.OF_NO_GRAPH else _graph_mode(name, value)
 
 
-_tables_initializer = in_graph(tables_initializer)
+_tables_initializer = _graph_mode("tables_initializer", tables_initializer)
 # What programs use besides graphs; eager programs have Python's own.
 V1_ONLY = {
     "Event": records.Event,
@@ -310,6 +320,7 @@ V1_ONLY = {
     "import_graph_def": in_graph_of_inputs(import_graph_def),
     "HistogramProto": records.HistogramProto,
     "MetaGraphDef": MetaGraphDef,
+    "OpError": OpError,
     "SessionLog": records.SessionLog,
     "Summary": records.Summary,
     "SummaryMetadata": records.SummaryMetadata,
@@ -333,7 +344,9 @@ V1_ONLY = {
     "saved_model": saved_model,
     "manip": _namespace(manip),
     "nest": nest,
+    "no_gradient": daskvars.NotDifferentiable,
     "python_io": _namespace(python_io),
+    "queue": _namespace(queue),
     "raw_ops": _namespace(raw_ops),
     "spectral": _namespace(spectral),
     "tables_initializer": _tables_initializer,

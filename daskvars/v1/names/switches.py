@@ -1,21 +1,27 @@
 """Switches between TensorFlow 1 and 2 that programs turn at their start: graphs are always built.
 
 What asks for TensorFlow-1 behaviour has it already; what asks for eager execution is told where
-that is.
+that is. The sizes of static shapes may be numbers.
 """
 
 from __future__ import annotations
 
+from daskvars.shapes import TensorShape
+
 __all__ = [
+    "control_flow_v2_enabled",
     "disable_control_flow_v2",
     "disable_eager_execution",
     "disable_resource_variables",
     "disable_tensor_equality",
     "disable_v2_behavior",
     "disable_v2_tensorshape",
+    "enable_control_flow_v2",
     "enable_eager_execution",
     "enable_resource_variables",
+    "enable_tensor_equality",
     "enable_v2_behavior",
+    "enable_v2_tensorshape",
     "executing_eagerly",
     "resource_variables_enabled",
 ]
@@ -32,7 +38,69 @@ def disable_v2_behavior() -> None:
 
 
 disable_control_flow_v2 = disable_eager_execution = disable_v2_behavior
-disable_tensor_equality = disable_v2_tensorshape = disable_v2_behavior
+disable_tensor_equality = disable_v2_behavior
+
+
+def enable_control_flow_v2() -> None:
+    """Do nothing: there is one kind of loops and branches, whose bodies are graphs as in v2.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.enable_control_flow_v2()
+    >>> tf.control_flow_v2_enabled()
+    False
+    """
+
+
+def control_flow_v2_enabled() -> bool:
+    """Return False: programs that ask do what TensorFlow 1 needs.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.control_flow_v2_enabled()
+    False
+    """
+    return False
+
+
+def enable_tensor_equality() -> None:
+    """Say that ``==`` of tensors is whether they are the same tensor.
+
+    Raises:
+      RuntimeError: always.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.enable_tensor_equality()
+    Traceback (most recent call last):
+    RuntimeError: In daskvars.v1 a == b is whether a and b are the same tensor. Elements are ...
+    """
+    raise RuntimeError(
+        "In daskvars.v1 a == b is whether a and b are the same tensor. Elements are compared by "
+        "tf.equal(a, b)."
+    )
+
+
+def enable_v2_tensorshape() -> None:
+    """Let the items of static shapes be ints and None, in place of `Dimension`.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.enable_v2_tensorshape()
+    >>> tf.TensorShape([None, 3]), tf.TensorShape([None, 3])[1] / 2
+    (TensorShape([None, 3]), 1.5)
+    >>> tf.disable_v2_tensorshape()
+    >>> tf.TensorShape([None, 3])
+    TensorShape([Dimension(None), Dimension(3)])
+    """
+    TensorShape.give_numbers(True)
+
+
+def disable_v2_tensorshape() -> None:
+    """Let the items of static shapes be `Dimension`s, as they are at first.
+
+    >>> import daskvars.v1 as tf
+    >>> tf.disable_v2_tensorshape()
+    >>> tf.TensorShape([3])[0]
+    Dimension(3)
+    """
+    TensorShape.give_numbers(False)
 
 
 def enable_eager_execution(

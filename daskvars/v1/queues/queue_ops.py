@@ -439,7 +439,7 @@ class QueueBase:
 
 def num_rows(tensors: Sequence[Tensor]) -> Dimension:
     """Return how many rows tensors have, if that is known. Raises ValueError where they differ."""
-    counts = [tensor.get_shape().with_rank_at_least(1)[0] for tensor in tensors]
+    counts = [Dimension(tensor.get_shape().with_rank_at_least(1)[0]) for tensor in tensors]
     return functools.reduce(Dimension.merge_with, counts)
 
 

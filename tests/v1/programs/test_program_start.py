@@ -23,6 +23,34 @@ def test_switches():
     for switch in (tf.enable_eager_execution, tf.enable_v2_behavior):
         with pytest.raises(RuntimeError, match="import daskvars as dv"):
             switch()
+    with pytest.raises(RuntimeError, match=r"tf\.equal"):
+        tf.enable_tensor_equality()
+    tf.enable_control_flow_v2()
+    assert tf.control_flow_v2_enabled() is False
+
+
+def test_sizes_are_numbers_where_they_are_asked_to_be():
+    unknown, known = tf.TensorShape([None, 4]), tf.zeros([2, 3]).shape
+    tf.enable_v2_tensorshape()
+    try:
+        assert unknown[0] is None
+        assert [*known, unknown[1] / 2, known[1:]] == [2, 3, 2.0, [3]]
+        assert (str(unknown), repr(unknown)) == ("(None, 4)", "TensorShape([None, 4])")
+        assert unknown.dims[1].value == 4
+    finally:
+        tf.disable_v2_tensorshape()
+    assert unknown[0].value is None
+
+
+def test_names_that_are_in_several_namespaces():
+    assert tf.queue.FIFOQueue is not None
+    assert tf.errors.OpError is tf.OpError
+    for name in ("PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"):
+        assert isinstance(getattr(tf.queue, name), type)
+        assert getattr(tf.io, name).__name__ == name
+    assert tf.initializers.tables_initializer().name == "init_all_tables"
+    for name in ("all", "fixed_unigram", "learned_unigram", "log_uniform", "uniform"):
+        assert callable(getattr(tf.random, f"{name}_candidate_sampler"))
 
 
 @pytest.mark.parametrize("initializer", [tf.tables_initializer, tf.initialize_all_tables])
