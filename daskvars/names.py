@@ -88,7 +88,8 @@ from daskvars.ops.math.division import (
 )
 from daskvars.ops.math.division import floordiv as floor_div
 from daskvars.ops.math.gamma_functions import betainc, igamma, igammac, lbeta, zeta
-from daskvars.ops.control.map_fn import foldl, foldr, map_fn, scan
+from daskvars.ops.control.clock import timestamp
+from daskvars.ops.control.map_fn import foldl, foldr, map_fn, scan, vectorized_map
 from daskvars.ops.gather_scatter.gather import batch_gather, boolean_mask, gather
 from daskvars.ops.protocols.indexing import newaxis
 from daskvars.ops.array.joining import concat, parallel_stack, split, stack, unstack
@@ -318,15 +319,16 @@ __all__ = [
     "substr", "subtract", "sum_regularizer", "summary", "svd", "switch_case", "sync", "tan", "tanh",
     "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "tile",
-    "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
-    "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint16", "uint32",
-    "uint64", "uint8", "uniform_unit_scaling_initializer", "unique", "unique_with_counts",
+    "timestamp", "trace", "train", "trainable_variables", "transpose", "truediv",
+    "truncated_normal", "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple",
+    "uint16", "uint32", "uint64", "uint8", "uniform_unit_scaling_initializer", "unique",
+    "unique_with_counts",
     "unravel_index", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
     "variable_axis_size_partitioner", "variable_creator_scope", "variable_scope",
-    "variables_initializer", "variance_scaling_initializer", "variant", "verify_tensor_all_finite",
-    "weighted_moments", "where", "where_v2", "while_loop", "write_file", "zeros",
-    "zeros_initializer", "zeros_like", "zeta",
+    "variables_initializer", "variance_scaling_initializer", "variant", "vectorized_map",
+    "verify_tensor_all_finite", "weighted_moments", "where", "where_v2", "while_loop",
+    "write_file", "zeros", "zeros_initializer", "zeros_like", "zeta",
 ]
 
 from daskvars.surface.names_of_v1 import refuses as _refuses

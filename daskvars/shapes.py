@@ -173,7 +173,7 @@ class TensorShape:
         """Say whether the items of all shapes are ints and None, or `Dimension`s."""
         TensorShape._are_numbers = are_numbers
 
-    def _item(self, size: int | None) -> Any:
+    def _item(self, size: Any) -> Any:
         return size if self._are_numbers else Dimension(size)
 
     @property

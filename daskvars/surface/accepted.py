@@ -59,6 +59,7 @@ ACCEPTED = {
     "use_locking": ONE_RUN,
     "InputProjectionWrapper.input_size": Accepted("the inputs say it"),
     "LayerNormBasicLSTMCell.input_size": Accepted("the inputs say it"),
+    "ctc_loss_v2.unique": Accepted("the loss needs no list of the labels"),
     "Variable.use_resource": Accepted("there is one kind of variable"),
     "TensorArray.colocate_with_first_write_call": Accepted("elements are where they are made"),
     # -- what holds, whatever is asked for

@@ -13,8 +13,8 @@ NAMES_OF_V1 = {
     "daskvars": """
         COMPILER_VERSION ConditionalAccumulator ConditionalAccumulatorBase Event FIFOQueue
         FixedLengthRecordReader GIT_VERSION GraphDef HistogramProto IdentityReader LMDBReader
-        MetaGraphDef NodeDef OpError PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue ReaderBase
-        SessionLog
+        MetaGraphDef Module NodeDef OpError PaddingFIFOQueue PriorityQueue QueueBase
+        RandomShuffleQueue ReaderBase SessionLog
         SparseConditionalAccumulator Summary SummaryMetadata TFRecordReader TensorSpec
         TextLineReader VERSION
         WholeFileReader all_variables app arg_max arg_min compat contrib
@@ -46,9 +46,11 @@ NAMES_OF_V1 = {
         to_int32 to_int64 variable_op_scope tpu version
     """,
     "daskvars.nn": """
-        all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
-        learned_unigram_candidate_sampler log_uniform_candidate_sampler nce_loss raw_rnn
-        sampled_softmax_loss uniform_candidate_sampler
+        all_candidate_sampler avg_pool_v2 collapse_repeated compute_accidental_hits
+        compute_average_loss conv_transpose ctc_beam_search_decoder_v2 ctc_loss_v2
+        ctc_unique_labels fixed_unigram_candidate_sampler learned_unigram_candidate_sampler
+        log_uniform_candidate_sampler max_pool_v2 nce_loss raw_rnn sampled_softmax_loss
+        scale_regularization_loss uniform_candidate_sampler
     """,
     "daskvars.summary": "FileWriterCache",
     "daskvars.train": """

@@ -12,7 +12,7 @@ pipelines of them), ``lookup`` (tables from keys to values), ``feature_column`` 
 model's input), ``estimator``, ``contrib``, ``test``, ``names`` (all of them and how they are made,
 what is old, what is missing), ``inner`` (TensorFlow's own modules). Files: ``raw_rnn``,
 ``switching``, ``summary_writers``, ``logging``, ``app`` and ``flags``, ``gfile``, ``nest``,
-``handwritten_digits``.
+``module``, ``nn_functions``, ``handwritten_digits``.
 
 Nothing else in the package imports this room, and ``import daskvars`` does not load it; which names
 are here alone stands in `daskvars.surface.names_of_v1`, for the error of who looks for them

@@ -29,6 +29,7 @@ from daskvars import IndexedSlices as IndexedSlices
 from daskvars import InteractiveSession as InteractiveSession
 from daskvars.v1.queues.readers import LMDBReader as LMDBReader
 from daskvars.v1.graphs.meta_graph import MetaGraphDef as MetaGraphDef
+from daskvars.v1.module import Module as Module
 from daskvars import NO_GRADIENT as NO_GRADIENT
 from daskvars import NoGradient as NoGradient
 from daskvars.graph.records.graph_def import NodeDef as NodeDef
@@ -564,6 +565,7 @@ from daskvars import tensor_scatter_update as tensor_scatter_update
 from daskvars import tensordot as tensordot
 from daskvars.v1 import test as test
 from daskvars import tile as tile
+from daskvars import timestamp as timestamp
 from daskvars.v1.names.old_names import to_bfloat16 as to_bfloat16
 from daskvars.v1.names.old_names import to_complex128 as to_complex128
 from daskvars.v1.names.old_names import to_complex64 as to_complex64
@@ -604,6 +606,7 @@ from daskvars import variable_scope as variable_scope
 from daskvars import variables_initializer as variables_initializer
 from daskvars import variance_scaling_initializer as variance_scaling_initializer
 from daskvars import variant as variant
+from daskvars import vectorized_map as vectorized_map
 from daskvars import verify_tensor_all_finite as verify_tensor_all_finite
 from daskvars.v1 import version as version
 from daskvars import weighted_moments as weighted_moments

@@ -93,6 +93,15 @@ from daskvars.nn import weighted_moments as weighted_moments
 from daskvars.nn import with_space_to_batch as with_space_to_batch
 from daskvars.nn import xw_plus_b as xw_plus_b
 from daskvars.nn import zero_fraction as zero_fraction
+from daskvars.v1.nn_functions import avg_pool_v2 as avg_pool_v2
+from daskvars.v1.nn_functions import collapse_repeated as collapse_repeated
+from daskvars.v1.nn_functions import compute_average_loss as compute_average_loss
+from daskvars.v1.nn_functions import conv_transpose as conv_transpose
+from daskvars.v1.nn_functions import ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2
+from daskvars.v1.nn_functions import ctc_loss_v2 as ctc_loss_v2
+from daskvars.v1.nn_functions import ctc_unique_labels as ctc_unique_labels
+from daskvars.v1.nn_functions import max_pool_v2 as max_pool_v2
+from daskvars.v1.nn_functions import scale_regularization_loss as scale_regularization_loss
 from daskvars.v1.raw_rnn import raw_rnn as raw_rnn
 from daskvars.v1.sampling import all_candidate_sampler as all_candidate_sampler
 from daskvars.v1.sampling import compute_accidental_hits as compute_accidental_hits

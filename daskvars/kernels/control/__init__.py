@@ -6,6 +6,7 @@
 - ``checks``: what fails a run: an assertion that does not hold (its error's text), numbers that are
   not finite, weights whose shape does not fit, an op that should have been replaced by a value.
 - ``count_up_to``: a variable that counts, up to a limit.
+- ``clock``: the time.
 - ``printing``: arrays as the text that TensorFlow shows of them.
 
 What a body writes to variables comes back among its results: a kernel has no effects of its own but

@@ -12,9 +12,12 @@ from typing import Any
 from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import shape
+from daskvars.ops.control.subgraphs import trace
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.control.while_loop import while_loop
 from daskvars.surface.accepted import accepts
@@ -109,6 +112,46 @@ def map_fn(
             lambda i, _: i < rows.length, body, (0, arrays), back_prop=back_prop
         )
         return _stacked(structure, written, rows.length)
+
+
+def vectorized_map(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
+    """Return ``fn`` of each row, stacked: `map_fn` whose results may be of any structure.
+
+    Args:
+      fn: takes a row (in the structure of `elems`), returns tensors. It is called once more than by
+        `map_fn`, to see what it returns.
+      elems: [n, ...] tensor, or a nest of tensors of one length.
+
+    Returns:
+      [n, ...] in the structure and of the dtypes of what `fn` returns.
+
+    Raises:
+      TypeError: `fn` is no function.
+      ValueError: an element is a scalar.
+
+    Source: TensorFlow 1.15, ``tf.vectorized_map``.
+
+    >>> import daskvars as dv
+    >>> mean, most = dv.vectorized_map(
+    ...     lambda x: (dv.reduce_mean(x), dv.argmax(x)), dv.constant([[1.0, 3.0], [9.0, 5.0]])
+    ... )
+    >>> mean.numpy().tolist(), most.numpy().tolist()
+    ([2.0, 7.0], [1, 0])
+    """
+    with name_scope("vectorized_map", values=nest.flatten(elems)):
+        rows = _Rows(elems, fn)
+        shapes = [tensor.spec.shape for tensor in rows.tensors]
+        specs = [
+            Spec(t.dtype.base_dtype, None if s is None else s[1:])
+            for t, s in zip(rows.tensors, shapes, strict=True)
+        ]
+        _, found = trace(
+            lambda *row: fn(nest.pack(elems, list(row))),
+            specs,
+            "row",
+            builder_for(tuple(rows.tensors)),
+        )
+        return map_fn(fn, elems, dtype=nest.map_structure(lambda t: t.dtype, found))
 
 
 def _fold(name: str, reverse: bool, doc: str) -> Callable[..., Any]:

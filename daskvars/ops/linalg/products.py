@@ -95,7 +95,7 @@ def _is_one_matrix(op: Operation) -> bool:
 
 def _gradient_of_one_matrix(a: Tensor, dy: Tensor, across: bool) -> Tensor:
     """Sum over the batch as part of one large product."""
-    a, dy = (reshape(t, (-1, t.shape.as_list()[-1])) for t in (a, dy))
+    a, dy = (reshape(t, (-1, size_along(t, -1))) for t in (a, dy))
     return matmul(dy, a, transpose_a=True) if across else matmul(a, dy, transpose_a=True)
 
 

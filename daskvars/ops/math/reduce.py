@@ -94,7 +94,7 @@ def _sum_gradient(op: Operation, dy: Tensor) -> Tensor:
 def _reduced_number(op: Operation, dtype: Any) -> Tensor:
     """Return how many elements were folded into one, as a scalar of `dtype`."""
     x, axes = op.inputs[0], _known_axes(op)
-    folded = None if axes is None else tuple(x.spec.shape[axis] for axis in axes)
+    folded = None if axes is None else tuple(x.shape.as_list()[axis] for axis in axes)
     if shapes.is_known(folded):
         return constant.constant(math.prod(folded), dtype)
     one = constant.constant(1, dtypes.int32)

@@ -20,6 +20,7 @@ from daskvars.ops.array.constant import constant, fill, shape as shape_of, size_
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.padding import pad
 from daskvars.ops.array.ranges import range as range_of
+from daskvars.ops.array.rearranging import roll
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.math.arithmetic import multiply, number
 from daskvars.ops.math.casting import cast, complex, real
@@ -472,3 +473,73 @@ def _of_length(x: Tensor, n: int) -> Tensor:
     missing = n - shape_of(x)[-1]
     zeros = fill(_with(shape_of(x), -1, missing), number(0, x))
     return concat([x, zeros], -1)
+
+
+# -- shifted -----------------------------------------------------------------------------------
+
+
+def fftshift(
+    x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None
+) -> Tensor:
+    """Return a transform with frequency zero in the middle of axes.
+
+    Args:
+      x: [...] of known sizes along the axes.
+      axes: an int or several, by default all.
+      name: name of the operation, by default "fftshift".
+
+    Returns:
+      Shape and dtype of `x`.
+
+    Raises:
+      ValueError: a size is not known.
+
+    Source: TensorFlow 1.15, ``tf.signal.fftshift``.
+
+    >>> import daskvars as dv
+    >>> dv.signal.fftshift([0, 1, 2, -2, -1]).numpy().tolist()
+    [-2, -1, 0, 1, 2]
+    """
+    return _shifted("fftshift", x, axes, name, lambda size: size // 2)
+
+
+def ifftshift(
+    x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None
+) -> Tensor:
+    """Return a transform with frequency zero first again: the inverse of `fftshift`.
+
+    Args:
+      x: [...] of known sizes along the axes.
+      axes: an int or several, by default all.
+      name: name of the operation, by default "ifftshift".
+
+    Returns:
+      Shape and dtype of `x`.
+
+    Raises:
+      ValueError: a size is not known.
+
+    Source: TensorFlow 1.15, ``tf.signal.ifftshift``.
+
+    >>> import daskvars as dv
+    >>> dv.signal.ifftshift([-2, -1, 0, 1, 2]).numpy().tolist()
+    [0, 1, 2, -2, -1]
+    """
+    return _shifted("ifftshift", x, axes, name, lambda size: -(size // 2))
+
+
+def _shifted(
+    scope_name: str, x: TensorLike, axes: Any, name: str | None, shift: Callable[[int], int]
+) -> Tensor:
+    with name_scope(name, scope_name, [x]) as scope:
+        given = convert_to_tensor(x, name="x")
+        sizes = given.get_shape().as_list()
+        every = range(len(sizes)) if axes is None else [axes] if isinstance(axes, int) else axes
+        places = [int(axis) for axis in every]
+        steps = []
+        for axis in places:
+            size = sizes[axis]
+            if size is None:
+                raise ValueError(f"{scope_name} needs the size of axis {axis}, of {given.shape}")
+            steps.append(shift(size))
+        return roll(given, steps, places, name=scope)

@@ -38,6 +38,7 @@ from daskvars.v1 import (
     logging,
     lookup,
     nest,
+    nn_functions,
     optimizers,
     queues,
     raw_rnn,
@@ -52,6 +53,7 @@ from daskvars.v1.contrib import tables
 from daskvars.v1.graphs import graph_util, tensor_protos, tensor_spec
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
+from daskvars.v1.module import Module
 from daskvars.v1.names import (
     dtypes as dtype_names,
     initializers as initializer_names,
@@ -188,7 +190,7 @@ MADE_OF: tuple[tuple[types.ModuleType, ...], ...] = (
     (initializers, initializer_names),
     (io,),
     (manip,),
-    (nn, raw_rnn, sampling),
+    (nn, nn_functions, raw_rnn, sampling),
     (python_io,),
     (queue,),
     (daskvars.random, random_names),
@@ -320,6 +322,7 @@ V1_ONLY = {
     "import_graph_def": in_graph_of_inputs(import_graph_def),
     "HistogramProto": records.HistogramProto,
     "MetaGraphDef": MetaGraphDef,
+    "Module": Module,
     "OpError": OpError,
     "SessionLog": records.SessionLog,
     "Summary": records.Summary,

@@ -12,13 +12,13 @@ from daskvars.errors import did_you_mean
 NOT_HERE = {
     "": """
         AttrValue CriticalSection
-        IndexedSlicesSpec LogMessage Module NameAttrList OptionalSpec QUANTIZED_DTYPES
+        IndexedSlicesSpec LogMessage NameAttrList OptionalSpec QUANTIZED_DTYPES
         RaggedTensor RaggedTensorSpec SparseTensorSpec
         TensorArraySpec TensorInfo TypeSpec audio autograph
         distribute extract_volume_patches fingerprint
         lite load_file_system_library load_library load_op_library profiler
         quantized_concat ragged resource_loader sysconfig
-        timestamp user_ops vectorized_map wrap_function xla
+        user_ops wrap_function xla
     """,
     "image": """
         non_max_suppression_with_scores
@@ -33,8 +33,7 @@ NOT_HERE = {
         LinearOperatorLowRankUpdate LinearOperatorToeplitz LinearOperatorZeros
     """,
     "nn": """
-        avg_pool_v2 collapse_repeated conv_transpose ctc_beam_search_decoder_v2 ctc_loss_v2
-        ctc_unique_labels max_pool_v2 quantized_avg_pool quantized_max_pool quantized_relu_x
+        quantized_avg_pool quantized_max_pool quantized_relu_x
     """,
     "quantization": """
         quantize_and_dequantize quantized_concat
@@ -71,8 +70,8 @@ def why_not(namespace: str, name: str, names: Collection[str]) -> str:
       name: the name.
       names: those that are there.
 
-    >>> why_not("nn", "max_pool_v2", [])
-    "daskvars.v1.nn has no 'max_pool_v2': TensorFlow 1 has it, and nothing here does its work"
+    >>> why_not("", "fingerprint", [])
+    "daskvars.v1 has no 'fingerprint': TensorFlow 1 has it, and nothing here does its work"
     """
     place = f"daskvars.v1.{namespace}" if namespace else "daskvars.v1"
     path = f"{namespace}.{name}" if namespace else name

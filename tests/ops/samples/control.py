@@ -71,6 +71,7 @@ SAMPLES = [
     Sample("AssertBroadcastable", weighed, (X,)),
     Sample("Print", lambda x: control.Print(x, [dv.shape(x)], "shape "), (X,), (0,)),
     Sample("PrintFirst", lambda x: control.Print(x, [dv.shape(x)], first_n=1), (X,), (0,)),
+    Sample("Timestamp", lambda x: x + dv.cast(dv.timestamp() < 1e9, x.dtype), (X,), (0,)),
     Sample("RunNumber", lambda x: x + dv.cast(apply(control.RUN_NUMBER), x.dtype), (X,)),
     Sample("SwitchSide", one_side, (X,), (0,)),
     Sample("CheckNumerics", lambda x: control.check_numerics(x, "x"), (X,), (0,)),

@@ -83,3 +83,13 @@ def test_a_signal_of_which_nothing_is_known_is_cut_in_frames():
         assert found[1, 2].tolist() == [12, 13, 14, 15]
         with pytest.raises(ValueError, match="known rank"):
             tf.signal.frame(signal, 4, 2, pad_end=True)
+
+
+@pytest.mark.parametrize("axes", [None, 0, -1, [0, 1]])
+@pytest.mark.parametrize("name", ["fftshift", "ifftshift"])
+def test_shifts_are_numpys(name, axes):
+    x = np.arange(15).reshape(3, 5)
+    found = getattr(dv.signal, name)(x, axes)
+    np.testing.assert_array_equal(found, getattr(np.fft, name)(x, axes))
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="needs the size of axis 0"):
+        getattr(tf.signal, name)(tf.placeholder(tf.float32, [None, 2]))
