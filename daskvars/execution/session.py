@@ -246,7 +246,7 @@ class Session(ShownInNotebooks):
         All reads see the variables as the run finds them, except where an assignment is ordered
         before them; a run that fails changes nothing.
 
-        On a cluster a run that fetches no value is not waited for (`config.max_in_flight`): if it
+        On a cluster a run that fetches no value is not waited for (``config.max_in_flight``): if it
         fails, the next that asks for a value, or seals, says so, and those after it are not done.
         Arrays that were fed may be written into by then; what a fed dask array reads, a Zarr store
         say, has to stay as it is until a later run has given a value.
