@@ -230,7 +230,8 @@ class TensorShape:
         return text.replace("?", "None") if self._are_numbers else text
 
     def __repr__(self) -> str:
-        return f"TensorShape({None if self._tuple is None else list(self)})"
+        items = None if self._tuple is None else list(map(self._item, self._tuple))
+        return f"TensorShape({items})"
 
     def __reduce__(self) -> tuple:
         return TensorShape, (self._tuple,)
