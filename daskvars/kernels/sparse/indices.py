@@ -66,7 +66,7 @@ def filled_rows(xp: ArrayModule, places: Array, *, num_rows: int) -> tuple[Array
         had none).
 
     Raises:
-        InvalidArgumentError: a place is in no row.
+        InvalidArgumentError: a place is in no row, or has no coordinate.
 
     Example:
         >>> import numpy as np
@@ -74,6 +74,8 @@ def filled_rows(xp: ArrayModule, places: Array, *, num_rows: int) -> tuple[Array
         [[[0, 0], [1, 1]], [1, 0], [True, False]]
     """
     count, rank = places.shape
+    if not rank:
+        raise invalid("rows are filled of sparse tensors of rank 1 at least, not of rank 0")
     check_ids(xp, places[:, 0], size=num_rows)
     is_empty = xp.ones(num_rows, bool)
     is_empty[places[:, 0]] = False
