@@ -65,6 +65,9 @@ class Module(Trackable):
         with _scope(name) as self._scope_name:
             pass
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._name!r}>"
+
     @property
     def name(self) -> str:
         """The name given, or the class's. `name_scope` has those around it, too."""
