@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import shutil
+import signal
 import sys
 
 import pytest
@@ -27,6 +28,10 @@ if os.path.isdir(MEMORY) and shutil.disk_usage(MEMORY).free > ROOM_BYTES:
 # Threads of OpenBLAS wait asleep. Of themselves they ask over and over for 50 ms after each product
 # that two of them made, in each process: cores that other tests have work for.
 os.environ["OPENBLAS_THREAD_TIMEOUT"] = "4"  # 2**4 cycles, the least there is
+
+# What a shell runs in its background does not hear Ctrl-C: tests that send it would test nothing.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # By how many objects there are more when the garbage collector looks for some that are gone. Tests
 # make graphs and drop them: with Python's 700 it goes in vain through those that are being made.

@@ -228,7 +228,7 @@ def test_a_value_goes_with_its_last_tensor(turn):
 
 
 def test_a_failing_op_raises_where_its_value_is_wanted_and_what_was_called_before_it_is_done():
-    v, w = dv.Variable(1.0), dv.Variable(1.0, name="w")
+    v, w = dv.Variable(1.0), dv.Variable(1.0, name="not_done")
     dv.sync()
     v.assign_add(1.0)
     before = v * 10.0
@@ -237,7 +237,7 @@ def test_a_failing_op_raises_where_its_value_is_wanted_and_what_was_called_befor
     with pytest.raises(InvalidArgumentError, match="not a number") as failed:
         w.numpy()
     assert failed.value.__notes__ == [
-        "What was called after it is not done, and variables are as they were then: w"
+        "What was called after it is not done, and variables are as they were then: not_done"
     ]
     assert (float(v), float(before), float(w)) == (2.0, 20.0, 1.0)
     for use in (bad.numpy, lambda: bad + 1.0, lambda: w.assign_add(bad)):
