@@ -40,4 +40,4 @@ from daskvars.initializers import uniform_unit_scaling as uniform_unit_scaling
 from daskvars.initializers import variables as variables
 from daskvars.initializers import variance_scaling as variance_scaling
 from daskvars.initializers import zeros as zeros
-from daskvars.v1.names.initializers import tables_initializer as tables_initializer
+from daskvars.v1.names.namespaces.initializers import tables_initializer as tables_initializer

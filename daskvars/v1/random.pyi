@@ -15,8 +15,8 @@ from daskvars.namespaces.random_names import stateless_truncated_normal as state
 from daskvars.namespaces.random_names import stateless_uniform as stateless_uniform
 from daskvars.namespaces.random_names import truncated_normal as truncated_normal
 from daskvars.namespaces.random_names import uniform as uniform
-from daskvars.v1.names.random import all_candidate_sampler as all_candidate_sampler
-from daskvars.v1.names.random import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
-from daskvars.v1.names.random import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
-from daskvars.v1.names.random import log_uniform_candidate_sampler as log_uniform_candidate_sampler
-from daskvars.v1.names.random import uniform_candidate_sampler as uniform_candidate_sampler
+from daskvars.v1.names.namespaces.random import all_candidate_sampler as all_candidate_sampler
+from daskvars.v1.names.namespaces.random import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
+from daskvars.v1.names.namespaces.random import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
+from daskvars.v1.names.namespaces.random import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+from daskvars.v1.names.namespaces.random import uniform_candidate_sampler as uniform_candidate_sampler

@@ -32,4 +32,4 @@ from daskvars.namespaces.sparse_names import split as split
 from daskvars.namespaces.sparse_names import to_dense as to_dense
 from daskvars.namespaces.sparse_names import to_indicator as to_indicator
 from daskvars.namespaces.sparse_names import transpose as transpose
-from daskvars.v1.names.sparse import SparseConditionalAccumulator as SparseConditionalAccumulator
+from daskvars.v1.names.namespaces.sparse import SparseConditionalAccumulator as SparseConditionalAccumulator

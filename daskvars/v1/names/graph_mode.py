@@ -55,23 +55,25 @@ from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
 from daskvars.v1.module import Module
 from daskvars.v1.names import (
+    not_here,
+    old_names,
+    sparse_functions,
+    switches,
+    text,
+    tpu,
+    version,
+)
+from daskvars.v1.names.namespaces import (
     dtypes as dtype_names,
     initializers as initializer_names,
     io,
     manip,
-    not_here,
-    old_names,
     python_io,
     queue,
     random as random_names,
     raw_ops,
     sparse as sparse_names,
-    sparse_functions,
     spectral,
-    switches,
-    text,
-    tpu,
-    version,
 )
 from daskvars.v1.queues import pipelines
 from daskvars.v1.sessions import session_tensors
