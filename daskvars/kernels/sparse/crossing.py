@@ -21,21 +21,24 @@ from daskvars.kernels.string_hashes import MASK, MURMUR_FACTOR, MURMUR_SHIFT, WH
 LARGEST = (1 << 63) - 1  # a hash without buckets is the rest of a division by it
 
 
-def _rows(arrays: Sequence[Any], forms: Sequence[str]) -> list[list[list[Any]]]:
-    """Return for each input its elements row by row; the sparse inputs come first."""
+def _counted_rows(arrays: Sequence[Any], forms: Sequence[str]) -> list[tuple[Any, Any]]:
+    """Return for each input how many elements each row has, and all of them, row by row;
+    the sparse inputs come first."""
     inputs, left = [], [*arrays]
     for form in forms:
         if form == "sparse":
             places, values, shape = left[:3]
             left = left[3:]
             _check_matrix(places, shape)
-            rows: list[list[Any]] = [[] for _ in range(int(shape[0]))]
-            for place, value in zip(places[:, 0].tolist(), values.tolist(), strict=True):
-                rows[place].append(value)
+            rows = places[:, 0]
+            check_ids(np, rows, size=int(shape[0]))
+            if not (rows[1:] >= rows[:-1]).all():
+                values = values[rows.argsort(kind="stable")]
+            inputs.append((np.bincount(rows, minlength=int(shape[0])), values))
         else:
-            rows, left = left[0].tolist(), left[1:]
-        inputs.append(rows)
-    _check_as_many([len(rows) for rows in inputs])
+            values, left = left[0], left[1:]
+            inputs.append((np.full(len(values), values.shape[1]), values.reshape(-1)))
+    _check_as_many([len(counts) for counts, _ in inputs])
     return inputs
 
 
@@ -54,7 +57,10 @@ def cross(
     xp: ArrayModule, *arrays: Array, forms: Sequence[str], separator: bytes
 ) -> tuple[Any, Any, Any]:
     """Give (places, values, shape) of all combinations, as strings."""
-    inputs = _rows(arrays, forms)
+    inputs = [
+        [row.tolist() for row in np.split(values, np.cumsum(counts))[:-1]]
+        for counts, values in _counted_rows(arrays, forms)
+    ]
     crossed = [
         [
             separator.join(item if isinstance(item, bytes) else b"%d" % item for item in items)
@@ -86,26 +92,6 @@ def cross_hashed(
     most = int(numbers.max()) + 1 if len(numbers) else 0
     shape = np.array([len(inputs[0][0]), most], np.int64)
     return np.stack([rows, numbers], axis=1), buckets, shape
-
-
-def _counted_rows(arrays: Sequence[Any], forms: Sequence[str]) -> list[tuple[Any, Any]]:
-    """Return for each input how many elements each row has, and all of them, row by row."""
-    inputs, left = [], [*arrays]
-    for form in forms:
-        if form == "sparse":
-            places, values, shape = left[:3]
-            left = left[3:]
-            _check_matrix(places, shape)
-            rows = places[:, 0]
-            check_ids(np, rows, size=int(shape[0]))
-            if not (rows[1:] >= rows[:-1]).all():
-                values = values[rows.argsort(kind="stable")]
-            inputs.append((np.bincount(rows, minlength=int(shape[0])), values))
-        else:
-            values, left = left[0], left[1:]
-            inputs.append((np.full(len(values), values.shape[1]), values.reshape(-1)))
-    _check_as_many([len(counts) for counts, _ in inputs])
-    return inputs
 
 
 def _combinations(counts: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
