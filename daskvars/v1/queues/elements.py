@@ -24,6 +24,7 @@ from daskvars.errors import (
     ResourceExhaustedError,
     invalid,
 )
+from daskvars.execution.engine.values.blocks import kept
 from daskvars.execution.host_ops.resources import Waiting
 from daskvars.shapes import Shape, compatible, in_brackets
 
@@ -144,9 +145,7 @@ class Queue:
         """
         for element in elements:
             self.components.fits([numpy.shape(part) for part in element])
-        left = deque(
-            tuple(map(numpy.array, element)) for element in elements
-        )  # fed ones may change
+        left = deque(tuple(map(kept, element)) for element in elements)
 
         def step() -> bool:
             if self.is_closed:

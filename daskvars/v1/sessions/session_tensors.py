@@ -18,7 +18,7 @@ import numpy
 
 from daskvars.dtypes import DType, DTypeLike, as_dtype, string
 from daskvars.errors import InvalidArgumentError, invalid
-from daskvars.execution.engine.values.dask_arrays import read_only
+from daskvars.execution.engine.values.blocks import kept
 from daskvars.execution.host_ops.resources import Call, Resources, host_op
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.interpreter import apply, apply_op
@@ -182,10 +182,8 @@ def _tensors_of(resources: Resources) -> SessionTensors:
 
 def _keep(call: Call, data: Any) -> numpy.ndarray:
     dtype = call.op.inputs[0].dtype.base_dtype
-    # A fetched array is its user's, who may write into it; and so may whoever fed it.
-    kept = data if dask.is_dask_collection(data) else read_only(numpy.array(data))
     found = numpy.empty((), object)
-    found[()] = _tensors_of(call.resources).add(call.op, dtype, kept)
+    found[()] = _tensors_of(call.resources).add(call.op, dtype, kept(data))
     return found
 
 
