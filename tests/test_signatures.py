@@ -131,7 +131,7 @@ def test_a_member_has_its_own_arguments_and_the_familys():
         ((1, 2, 3, 4), {}, r"scaled\(\) too many positional arguments"),
         ((1,), {"x": 2}, r"scaled\(\) multiple values for argument 'x'"),
         ((1,), {"y": 2}, r"scaled\(\) got an unexpected keyword argument 'y'"),
-        ((), {"y": 2}, r"scaled\(\) missing a required argument: 'x'"),
+        ((), {"factors": 2}, r"keyword argument 'factors' \(did you mean 'factor'\?\)"),
     ],
 )
 def test_a_wrong_call_is_a_type_error(args, kwargs, message):

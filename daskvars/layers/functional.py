@@ -12,7 +12,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
-from daskvars.surface.signatures import arguments_of, with_example
+from daskvars.surface.signatures import arguments_of, binder, with_example
 
 
 def applied(
@@ -89,10 +89,12 @@ def functional(
         [found[key] for key in order.split() or found], return_annotation="Tensor"
     )
 
+    bound = binder(name, signature)
+
     def function(*args: Any, **kwargs: Any) -> Any:
-        arguments = signature.bind(*args, **kwargs).arguments
+        arguments = bound(args, kwargs)
         scope, reuse = arguments.pop("name", None), arguments.pop("reuse", None)
-        called = {key: arguments.pop(key, value) for key, value in call.items()}
+        called = {key: arguments.pop(key) for key in call}
         return applied(layer_class, arguments.pop("inputs"), scope, reuse, called, **arguments)
 
     function.__name__ = function.__qualname__ = name

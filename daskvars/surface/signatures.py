@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from daskvars.errors import did_you_mean
+
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
@@ -276,7 +278,7 @@ def with_arguments_of(
     def decorate(own: Callable[..., R]) -> Callable[P, R]:
         result = inspect.signature(own).return_annotation
         here = inspect.Signature(parameters, return_annotation=result)
-        bound = binder(own.__name__, here)
+        bound = binder(own.__qualname__, here)
 
         @functools.wraps(own)
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -334,6 +336,9 @@ def binder(name: str, signature: inspect.Signature) -> Callable[[tuple, dict], d
         found = {**defaults, **given, **kwargs}
         is_plain = len(args) <= len(positional) and given.keys().isdisjoint(kwargs)
         if not is_plain or found.keys() != names:
+            for key in kwargs.keys() - names:
+                said = f"got an unexpected keyword argument {key!r}{did_you_mean(key, names)}"
+                raise TypeError(f"{name}() {said}")
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:

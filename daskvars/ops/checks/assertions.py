@@ -63,7 +63,7 @@ def asserted(condition: Tensor, data: Sequence[Any], summarize: int | None = Non
     """
     known = constant_value(condition)
     if known is not None and not numpy.all(known):
-        raise invalid(" ".join(map(_shown, data)))
+        raise invalid(" ".join(filter(None, map(_shown, data))))
     op = Assert(condition, data, summarize=summarize)
     if builder_for((condition,)).is_eager:
         bool(condition)  # computes what is recorded, the assertion too

@@ -23,6 +23,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import div_no_nan
 from daskvars.ops.math.reduce import reduce_prod, reduce_sum
 from daskvars.ops.nn.activation import relu
+from daskvars.surface.signatures import binder
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.variables.colocation import owner
 
@@ -81,11 +82,12 @@ def _of_predictions(loss: Callable[..., Tensor], order: str, rest: str = "") -> 
     names = [*order.split(), "weights", *rest.split(), "scope"]
     parameters = [inspect.Parameter(n, plain, default=theirs[n].default) for n in names]
     signature = inspect.Signature(parameters)
+    bound = binder(loss.__name__, signature)
 
     def with_predictions_first(*args: Any, **kwargs: Any) -> Tensor:
-        given = signature.bind(*args, **kwargs).arguments
+        given = bound(args, kwargs)
         rank = _rank(given[names[0]])
-        weights = given.pop("weights", 1.0)
+        weights = given.pop("weights")
         of_classes = "softmax" in loss.__name__
         spread = _of_examples(weights) if of_classes else _weights(weights, rank)
         return _added(loss(**given, weights=spread, loss_collection=None))
