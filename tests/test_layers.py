@@ -2,6 +2,8 @@
 
 import ast
 import graphlib
+import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,15 @@ def uphill(path):
 
 def test_imports_go_down():
     assert not [problem for path in MODULES for problem in uphill(path)]
+
+
+def test_the_guide_has_every_package_in_its_place():
+    guide = (ROOT.parent / "examples" / "guides" / "how_it_works.md").read_text()
+    rows = [line.split("|")[2] for line in guide.splitlines() if re.match(r"\| \d", line)]
+    names = [re.findall(r"`(\w+)`", row) for row in rows]
+    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} <= set().union(*names)
+    levels = [[*map(level, row)] for row in names]
+    assert all(max(below) < min(above) for below, above in itertools.pairwise(levels)), names
 
 
 def imports_of_modules(paths):
