@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution, OfAnother
+from daskvars.distributions.distribution import (
+    NOT_REPARAMETERIZED,
+    Distribution,
+    OfAnother,
+    Settings,
+)
 from daskvars.distributions.kullback_leibler import RegisterKL, kl_divergence
 from daskvars.distributions.vector_distributions import Categorical
 from daskvars.graph.convert import convert_to_tensor
@@ -158,7 +163,6 @@ class MixtureSameFamily(_Mixed):
     Args:
       mixture_distribution: a `Categorical`, [..., components], how often each is drawn.
       components_distribution: with a batch [..., components].
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       ValueError: the first is no `Categorical`.
@@ -174,14 +178,9 @@ class MixtureSameFamily(_Mixed):
     """
 
     def __init__(
-        self,
-        mixture_distribution: Any,
-        components_distribution: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "MixtureSameFamily",
+        self, mixture_distribution: Any, components_distribution: Any, **settings: Unpack[Settings]
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(f"mixture_distribution must be Categorical, is {mixture_distribution}")
         self.mixture_distribution = self.choice = mixture_distribution
@@ -221,7 +220,6 @@ class Mixture(_Mixed):
     Args:
       cat: a `Categorical`, [*batch, components], how often each is drawn.
       components: as many distributions, of one dtype and of the same batch and event shapes.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       TypeError: `cat` is no `Categorical`, or dtypes differ.
@@ -237,15 +235,8 @@ class Mixture(_Mixed):
     (1.0, 0.2333)
     """
 
-    def __init__(
-        self,
-        cat: Any,
-        components: Sequence[Any],
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Mixture",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+    def __init__(self, cat: Any, components: Sequence[Any], **settings: Unpack[Settings]) -> None:
+        super().__init__(**settings)
         if not isinstance(cat, Categorical):
             raise TypeError(f"cat must be a Categorical distribution, but saw: {cat}")
         if not components:
@@ -291,7 +282,6 @@ class MultivariateNormalTriL(Distribution):
       loc: [..., size] floating, the means, by default 0.
       scale_tril: [..., size, size] floating, lower triangular with a diagonal that is not zero; the
         covariances are its product with its transpose.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       ValueError: there is no factor.
@@ -310,11 +300,9 @@ class MultivariateNormalTriL(Distribution):
         self,
         loc: TensorLike | None = None,
         scale_tril: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "MultivariateNormalTriL",
+        **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         if scale_tril is None:
             raise ValueError("Must pass scale_tril.")
         factor = convert_to_tensor(scale_tril)
@@ -375,7 +363,6 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
     Args:
       loc: [..., size] floating, the means, by default 0.
       covariance_matrix: [..., size, size] floating, symmetric and positive definite.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       ValueError: there are no covariances.
@@ -393,13 +380,11 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
         self,
         loc: TensorLike | None = None,
         covariance_matrix: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "MultivariateNormalFullCovariance",
+        **settings: Unpack[Settings],
     ) -> None:
         if covariance_matrix is None:
             raise ValueError("Must pass covariance_matrix.")
-        with name_scope(name):
+        with name_scope(settings["name"]):
             factor = cholesky(convert_to_tensor(covariance_matrix))
-        super().__init__(loc, factor, validate_args, allow_nan_stats, name)
+        super().__init__(loc, factor, **settings)
         self._given = {"loc": loc, "covariance_matrix": covariance_matrix}

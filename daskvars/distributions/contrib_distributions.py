@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Unpack
 
 from daskvars.distributions.distribution import (
     NOT_REPARAMETERIZED,
     Distribution,
+    Settings,
     is_not_negative,
     is_whole,
 )
@@ -51,7 +52,6 @@ from daskvars.ops.math.transcendental import (
 )
 from daskvars.ops.random.distributions import random_normal, random_uniform
 from daskvars.ops.random.gamma_poisson import random_gamma, random_poisson
-from daskvars.surface.signatures import with_arguments_of_method
 
 # -- counts ----------------------------------------------------------------------------------------
 
@@ -66,11 +66,9 @@ class _OfTotal(OfChance):
         total_count: TensorLike,
         logits: TensorLike | None = None,
         probs: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "",
+        **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         self._take_chance(logits, probs)
         self._given["total_count"] = total_count
         self.total_count = self._total(convert_to_tensor(total_count, self.dtype))
@@ -89,7 +87,6 @@ class Binomial(_OfTotal):
       total_count: [...] floating, how many trials.
       logits: [...] floating, the log-odds of a success.
       probs: [...] floating, the probability of a success, instead.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       ValueError: both `logits` and `probs` are given, or neither.
@@ -101,10 +98,6 @@ class Binomial(_OfTotal):
     >>> float(heads.mean()), float(heads.variance()), round(float(heads.prob(1.0)), 4)
     (2.0, 1.0, 0.25)
     """
-
-    @with_arguments_of_method(_OfTotal.__init__, name="Binomial")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _total(self, total: Tensor) -> Tensor:
         total = self._checked(total, is_not_negative, "total_count must be non-negative.")
@@ -145,7 +138,6 @@ class NegativeBinomial(_OfTotal):
       total_count: [...] floating, positive, how many failures.
       logits: [...] floating, the log-odds of a success.
       probs: [...] floating, the probability of a success, instead.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       ValueError: both `logits` and `probs` are given, or neither.
@@ -157,10 +149,6 @@ class NegativeBinomial(_OfTotal):
     >>> round(float(hits.mean()), 4), round(float(hits.prob(1.0)), 4)
     (2.0, 0.25)
     """
-
-    @with_arguments_of_method(_OfTotal.__init__, name="NegativeBinomial")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _total(self, total: Tensor) -> Tensor:
         return self._positive(total, "total_count")
@@ -196,7 +184,6 @@ class Geometric(OfChance):
     Args:
       logits: [...] floating, the log-odds of a success.
       probs: [...] floating, the probability of a success, instead.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       ValueError: both `logits` and `probs` are given, or neither.
@@ -213,11 +200,9 @@ class Geometric(OfChance):
         self,
         logits: TensorLike | None = None,
         probs: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Geometric",
+        **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         self._take_chance(logits, probs)
 
     def _batch_tensors(self) -> list[Tensor]:
@@ -262,7 +247,6 @@ class Cauchy(Placed):
     Args:
       loc: [...] floating, the median.
       scale: [...] floating, positive, from the median to the quartiles.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Cauchy``.
 
@@ -271,10 +255,6 @@ class Cauchy(Placed):
     >>> round(float(wide.cdf(2.0)), 4), round(float(wide.prob(0.0)), 4), float(wide.mean())
     (0.75, 0.1592, nan)
     """
-
-    @with_arguments_of_method(Placed.__init__, name="Cauchy")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return self._quantile(random_uniform(full, dtype=self.dtype, seed=seed))
@@ -317,7 +297,6 @@ class HalfNormal(Distribution):
 
     Args:
       scale: [...] floating, positive, the standard deviation of that distribution.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.HalfNormal``.
 
@@ -327,14 +306,8 @@ class HalfNormal(Distribution):
     (0.3989, 0.6827, 0.0)
     """
 
-    def __init__(
-        self,
-        scale: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "HalfNormal",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+    def __init__(self, scale: TensorLike, **settings: Unpack[Settings]) -> None:
+        super().__init__(**settings)
         (given,) = self._take(scale=scale)
         self.scale = self._positive(given, "scale")
 
@@ -377,7 +350,6 @@ class InverseGamma(OfRate):
     Args:
       concentration: [...] floating, positive, often called alpha.
       rate: [...] floating, positive, often called beta.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.InverseGamma``.
 
@@ -386,10 +358,6 @@ class InverseGamma(OfRate):
     >>> float(variance.mean()), float(variance.variance()), float(variance.mode())
     (1.0, 1.0, 0.5)
     """
-
-    @with_arguments_of_method(OfRate.__init__, name="InverseGamma")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         alpha, beta = self._spread(self.concentration), self._spread(self.rate)
@@ -426,7 +394,6 @@ class Chi2(Gamma):
 
     Args:
       df: [...] floating, positive.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Chi2``.
 
@@ -436,14 +403,8 @@ class Chi2(Gamma):
     (3.0, 6.0, 0.6084)
     """
 
-    def __init__(
-        self,
-        df: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Chi2",
-    ) -> None:
-        Distribution.__init__(self, validate_args, allow_nan_stats, name)
+    def __init__(self, df: TensorLike, **settings: Unpack[Settings]) -> None:
+        Distribution.__init__(self, **settings)
         (given,) = self._take(df=df)
         self.df = self._positive(given, "df")
         self._first = self.concentration = 0.5 * self.df
@@ -457,7 +418,6 @@ class Deterministic(Distribution):
       loc: [...] that number.
       atol: how far from it a value may be that counts as it, by default 0.
       rtol: how far it may be in relation to it, by default 0.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Deterministic``.
 
@@ -474,11 +434,9 @@ class Deterministic(Distribution):
         loc: TensorLike,
         atol: TensorLike | None = None,
         rtol: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Deterministic",
+        **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         (self.loc,) = self._take(loc=loc)
         self._given.update(atol=atol, rtol=rtol)
         self.atol, self.rtol = (self._tolerance(value) for value in (atol, rtol))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 from daskvars.distributions.kullback_leibler import kl_divergence
 from daskvars.dtypes import int32
@@ -21,6 +21,7 @@ from daskvars.ops.math.reduce import reduce_all, reduce_sum
 from daskvars.ops.math.transcendental import exp, log, sqrt
 from daskvars.ops.rules.static_shapes import broadcast_dynamic_shape, broadcast_static_shape
 from daskvars.shapes import TensorShape
+from daskvars.surface.signatures import Argument, Family
 
 
 def is_not_negative(x: Tensor) -> Tensor:
@@ -55,14 +56,40 @@ FULLY_REPARAMETERIZED = ReparameterizationType("FULLY_REPARAMETERIZED")
 NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
 
 
+class Settings(TypedDict, total=False):
+    """What every distribution is told, beside its parameters."""
+
+    validate_args: bool
+    allow_nan_stats: bool
+    name: str
+
+
+SETTINGS = Family(
+    {
+        "validate_args": Argument(
+            "whether parameters and values are checked when they are computed; otherwise wrong "
+            "ones give wrong results.",
+            False,
+            "bool",
+        ),
+        "allow_nan_stats": Argument(
+            "whether a statistic that is not defined is NaN; otherwise it raises "
+            "InvalidArgumentError when it is computed.",
+            True,
+            "bool",
+        ),
+        "name": Argument("name scope of the operations.", "", "str"),
+    }
+)
+
+
+@SETTINGS.documents()
 class Distribution:
     """A distribution; a subclass has formulas, and lists names of its parameters.
 
+    A constructor that takes ``**settings`` names the arguments of this one there.
+
     Args:
-      validate_args: whether parameters and values are checked when they are computed; otherwise
-        wrong ones give wrong results.
-      allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it raises
-        InvalidArgumentError when it is computed.
       name: name scope of the operations, by default that of the class.
 
     Attributes:
@@ -87,6 +114,9 @@ class Distribution:
         self.name = name
         self.dtype: Any = None
         self._given: dict[str, Any] = {}
+
+    def __init_subclass__(cls) -> None:
+        SETTINGS.completes(cls, name=cls.__name__)
 
     def _take(self, dtype: Any = None, **parameters: Any) -> list[Tensor]:
         """Return parameters as tensors of one dtype, and remember them."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
-from daskvars.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
+from daskvars.distributions.distribution import FULLY_REPARAMETERIZED, Distribution, Settings
 from daskvars.distributions.scalar_distributions import (
     check_one_given,
     draws_of_logistic,
@@ -20,7 +20,6 @@ from daskvars.ops.math.reduce import reduce_logsumexp, reduce_sum
 from daskvars.ops.math.transcendental import exp, lgamma, log, log1p, sigmoid, softplus
 from daskvars.ops.nn.softmax import log_softmax
 from daskvars.ops.random.distributions import random_uniform
-from daskvars.surface.signatures import with_arguments_of_method
 
 
 class RelaxedBernoulli(Distribution):
@@ -30,7 +29,6 @@ class RelaxedBernoulli(Distribution):
       temperature: [...] floating, positive.
       logits: [...] floating, the log-odds of more than a half.
       probs: [...] floating, its probability, instead.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       ValueError: both `logits` and `probs` are given, or neither.
@@ -49,11 +47,9 @@ class RelaxedBernoulli(Distribution):
         temperature: TensorLike,
         logits: TensorLike | None = None,
         probs: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "RelaxedBernoulli",
+        **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         check_one_given(logits, probs)
         if probs is None:
             given, self.logits = self._take(temperature=temperature, logits=logits)
@@ -88,9 +84,6 @@ class RelaxedBernoulli(Distribution):
 class ExpRelaxedOneHotCategorical(ByClass):
     """The logarithms of the draws of `RelaxedOneHotCategorical`, which are exact near 0.
 
-    Args:
-      validate_args, allow_nan_stats, name: see `Distribution`.
-
     Source: Maddison et al. 2017, "The Concrete Distribution"; TensorFlow 1.15,
     ``tf.contrib.distributions.ExpRelaxedOneHotCategorical``.
 
@@ -102,9 +95,14 @@ class ExpRelaxedOneHotCategorical(ByClass):
 
     reparameterization_type = FULLY_REPARAMETERIZED
 
-    @with_arguments_of_method(RelaxedBernoulli.__init__, name="ExpRelaxedOneHotCategorical")
-    def __init__(self, temperature: Any, logits: Any, probs: Any, **how: Any) -> None:
-        super().__init__(**how)
+    def __init__(
+        self,
+        temperature: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
+        super().__init__(**settings)
         self._take_classes(logits, probs)
         self._given["temperature"] = temperature
         given = convert_to_tensor(temperature, self.dtype, name="temperature")
@@ -134,9 +132,6 @@ class ExpRelaxedOneHotCategorical(ByClass):
 class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
     """Vectors of shares, near one class the more the lower the temperature is (Gumbel-softmax).
 
-    Args:
-      validate_args, allow_nan_stats, name: see `Distribution`.
-
     Source: Jang et al. 2017, "Categorical Reparameterization with Gumbel-Softmax"; TensorFlow
     1.15, ``tf.contrib.distributions.RelaxedOneHotCategorical``.
 
@@ -146,10 +141,6 @@ class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
     >>> draws.shape.as_list(), float(dv.reduce_sum(draws).numpy().round(4))
     ([4, 3], 4.0)
     """
-
-    @with_arguments_of_method(RelaxedBernoulli.__init__, name="RelaxedOneHotCategorical")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return exp(super()._sample(shape, full, seed))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
-from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution
+from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution, Settings
 from daskvars.dtypes import DType, DTypeLike, as_dtype, float64, int32
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -37,7 +37,6 @@ from daskvars.ops.math.transcendental import (
 )
 from daskvars.ops.random.distributions import random_normal, random_uniform
 from daskvars.ops.random.gamma_poisson import random_gamma, random_poisson
-from daskvars.surface.signatures import with_arguments_of_method
 
 
 def _is_between(x: Tensor) -> Tensor:
@@ -80,15 +79,8 @@ class Placed(OfTwo):
     loc: Tensor
     scale: Tensor
 
-    def __init__(
-        self,
-        loc: TensorLike,
-        scale: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+    def __init__(self, loc: TensorLike, scale: TensorLike, **settings: Unpack[Settings]) -> None:
+        super().__init__(**settings)
         loc, scale = self._take(loc=loc, scale=scale)
         self._second = self.scale = self._positive(scale, "scale")
         self._first = self.loc = self._after(self.scale, loc)
@@ -106,17 +98,12 @@ class Normal(Placed):
     Args:
       loc: [...] floating, the mean.
       scale: [...] floating, positive, the standard deviation.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> normal = dv.distributions.Normal(0.0, 2.0)
     >>> round(float(normal.prob(0.0)), 4), round(float(normal.cdf(2.0)), 4)
     (0.1995, 0.8413)
     """
-
-    @with_arguments_of_method(Placed.__init__, name="Normal")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return random_normal(full, dtype=self.dtype, seed=seed) * self.scale + self.loc
@@ -179,17 +166,12 @@ class Laplace(Placed):
     Args:
       loc: [...] floating, the mean.
       scale: [...] floating, positive.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> peak = dv.distributions.Laplace(1.0, 2.0)
     >>> float(peak.prob(1.0)), float(peak.cdf(1.0)), float(peak.variance())
     (0.25, 0.5, 8.0)
     """
-
-    @with_arguments_of_method(Placed.__init__, name="Laplace")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         # Open at -1, where the logarithm would be infinite.
@@ -231,7 +213,6 @@ class Logistic(Placed):
     Args:
       loc: [...] floating, the mean.
       scale: [...] floating, positive.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Logistic``.
 
@@ -240,10 +221,6 @@ class Logistic(Placed):
     >>> float(logistic.cdf(1.0)), float(logistic.prob(1.0))
     (0.5, 0.125)
     """
-
-    @with_arguments_of_method(Placed.__init__, name="Logistic")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         return draws_of_logistic(full, self.dtype, seed) * self.scale + self.loc
@@ -289,7 +266,6 @@ class Uniform(OfTwo):
 
     Args:
       low, high: [...] floating.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> even = dv.distributions.Uniform(1.0, 3.0)
@@ -298,14 +274,9 @@ class Uniform(OfTwo):
     """
 
     def __init__(
-        self,
-        low: TensorLike = 0.0,
-        high: TensorLike = 1.0,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Uniform",
+        self, low: TensorLike = 0.0, high: TensorLike = 1.0, **settings: Unpack[Settings]
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         low, high = self._take(low=low, high=high)
         self._first = self.low = self._checked(
             low, lambda x: less(x, high), "low must be below high"
@@ -352,14 +323,9 @@ class OfRate(OfTwo):
     rate: Tensor
 
     def __init__(
-        self,
-        concentration: TensorLike,
-        rate: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "",
+        self, concentration: TensorLike, rate: TensorLike, **settings: Unpack[Settings]
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         found = self._take(concentration=concentration, rate=rate)
         self.concentration, self.rate = (self._positive(v, "concentration and rate") for v in found)
         self._first, self._second = self.concentration, self.rate
@@ -371,17 +337,12 @@ class Gamma(OfRate):
     Args:
       concentration: [...] floating, positive, often called alpha.
       rate: [...] floating, positive, often called beta.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> waiting = dv.distributions.Gamma(3.0, 2.0)
     >>> float(waiting.mean()), float(waiting.variance()), float(waiting.mode())
     (1.5, 0.75, 1.0)
     """
-
-    @with_arguments_of_method(OfRate.__init__, name="Gamma")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
         alpha, beta = self._spread(self.concentration), self._spread(self.rate)
@@ -415,7 +376,6 @@ class Exponential(Gamma):
 
     Args:
       rate: [...] floating, positive.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> waiting = dv.distributions.Exponential(2.0)
@@ -423,14 +383,8 @@ class Exponential(Gamma):
     (0.5, 0.8647)
     """
 
-    def __init__(
-        self,
-        rate: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Exponential",
-    ) -> None:
-        Distribution.__init__(self, validate_args, allow_nan_stats, name)
+    def __init__(self, rate: TensorLike, **settings: Unpack[Settings]) -> None:
+        Distribution.__init__(self, **settings)
         (found,) = self._take(rate=rate)
         self.rate = self._positive(found, "rate")
         self.concentration = ones_like(found)
@@ -462,7 +416,6 @@ class Beta(OfTwo):
     Args:
       concentration1: [...] floating, positive, often called alpha.
       concentration0: [...] floating, positive, often called beta.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> share = dv.distributions.Beta(2.0, 3.0)
@@ -471,14 +424,9 @@ class Beta(OfTwo):
     """
 
     def __init__(
-        self,
-        concentration1: TensorLike,
-        concentration0: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Beta",
+        self, concentration1: TensorLike, concentration0: TensorLike, **settings: Unpack[Settings]
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         found = self._take(concentration1=concentration1, concentration0=concentration0)
         self.concentration1, self.concentration0 = (
             self._positive(v, "concentrations") for v in found
@@ -534,7 +482,6 @@ class StudentT(Distribution):
       df: [...] floating, positive, the degrees of freedom.
       loc: [...] floating, the mean where there is one.
       scale: [...] floating; its sign does not matter.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> wide = dv.distributions.StudentT(df=3.0, loc=1.0, scale=2.0)
@@ -543,15 +490,9 @@ class StudentT(Distribution):
     """
 
     def __init__(
-        self,
-        df: TensorLike,
-        loc: TensorLike,
-        scale: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "StudentT",
+        self, df: TensorLike, loc: TensorLike, scale: TensorLike, **settings: Unpack[Settings]
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         df, self.loc, self.scale = self._take(df=df, loc=loc, scale=scale)
         self.df = self._positive(df, "df")
 
@@ -627,7 +568,6 @@ class Bernoulli(OfChance):
       logits: [...] floating, the log-odds of 1.
       probs: [...] floating, the probability of 1, instead.
       dtype: dtype of the draws.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       ValueError: both `logits` and `probs` are given, or neither.
@@ -643,11 +583,9 @@ class Bernoulli(OfChance):
         logits: TensorLike | None = None,
         probs: TensorLike | None = None,
         dtype: DTypeLike = int32,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Bernoulli",
+        **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         self._take_chance(logits, probs)
         self.dtype = as_dtype(dtype)
         self._given["dtype"] = self.dtype
@@ -686,7 +624,6 @@ class Poisson(Distribution):
       log_rate: [...] floating, its logarithm, instead.
       interpolate_nondiscrete: whether between whole numbers the formula goes on; otherwise their
         probability is 0.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       ValueError: both `rate` and `log_rate` are given, or neither.
@@ -706,11 +643,9 @@ class Poisson(Distribution):
         rate: TensorLike | None = None,
         log_rate: TensorLike | None = None,
         interpolate_nondiscrete: bool = True,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Poisson",
+        **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         if (rate is None) == (log_rate is None):
             raise ValueError("Must specify exactly one of `rate` and `log_rate`.")
         if log_rate is None:

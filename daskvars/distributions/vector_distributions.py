@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
-from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution
-from daskvars.distributions.scalar_distributions import Bernoulli, Normal, check_one_given, second
+from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution, Settings
+from daskvars.distributions.scalar_distributions import Normal, check_one_given, second
 from daskvars.dtypes import DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
@@ -27,7 +27,7 @@ from daskvars.ops.nn.softmax import log_softmax, softmax
 from daskvars.ops.random.distributions import multinomial, random_normal
 from daskvars.ops.random.gamma_poisson import random_gamma
 from daskvars.shapes import TensorShape
-from daskvars.surface.signatures import Argument, Family, with_arguments_of_method
+from daskvars.surface.signatures import Argument, Family
 
 
 def _sums_to_one(x: Tensor) -> Tensor:
@@ -130,8 +130,14 @@ class ByClass(OfClasses):
 class _OneClass(OfClasses):
     """One class of several, drawn as some dtype."""
 
-    def __init__(self, logits: Any, probs: Any, dtype: DTypeLike, **how: Any) -> None:
-        super().__init__(**how)
+    def __init__(
+        self,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        dtype: DTypeLike = int32,
+        **settings: Unpack[Settings],
+    ) -> None:
+        super().__init__(**settings)
         self._take_classes(logits, probs)
         self.dtype = as_dtype(dtype)
         self._given["dtype"] = self.dtype
@@ -154,17 +160,12 @@ class Categorical(_OneClass):
 
     Args:
       dtype: dtype of the draws.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> weather = dv.distributions.Categorical(probs=[0.25, 0.75])
     >>> round(float(weather.prob(1)), 4), weather.sample(3, seed=1).shape.as_list()
     (0.75, [3])
     """
-
-    @with_arguments_of_method(Bernoulli.__init__, name="Categorical")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _value(self, value: TensorLike) -> Tensor:
         return cast(value, self.dtype)  # the number of a class, of whatever dtype
@@ -193,7 +194,6 @@ class OneHotCategorical(_OneClass, ByClass):
 
     Args:
       dtype: dtype of the draws.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.OneHotCategorical``.
 
@@ -202,10 +202,6 @@ class OneHotCategorical(_OneClass, ByClass):
     >>> round(float(weather.prob([0, 1])), 4), weather.mode().numpy().tolist()
     (0.75, [0, 1])
     """
-
-    @with_arguments_of_method(Bernoulli.__init__, name="OneHotCategorical")
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
 
     def _value(self, value: TensorLike) -> Tensor:
         return cast(value, self.logits.dtype.base_dtype)
@@ -237,7 +233,6 @@ class Multinomial(ByClass, _OfCounts):
     Args:
       total_count: [...] floating, how many draws.
       logits, probs: see `Categorical`.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> votes = dv.distributions.Multinomial(4.0, probs=[0.25, 0.75])
@@ -250,11 +245,9 @@ class Multinomial(ByClass, _OfCounts):
         total_count: TensorLike,
         logits: TensorLike | None = None,
         probs: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Multinomial",
+        **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         self._take_classes(logits, probs)
         self._take_total(total_count)
 
@@ -291,7 +284,6 @@ class Dirichlet(Distribution):
 
     Args:
       concentration: [..., size] floating, positive.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> shares = dv.distributions.Dirichlet([1.0, 3.0])
@@ -301,14 +293,8 @@ class Dirichlet(Distribution):
 
     _event_rank = 1
 
-    def __init__(
-        self,
-        concentration: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Dirichlet",
-    ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+    def __init__(self, concentration: TensorLike, **settings: Unpack[Settings]) -> None:
+        super().__init__(**settings)
         (found,) = self._take(concentration=concentration)
         self.concentration = self._positive(found, "concentration")
         self.total_concentration = reduce_sum(self.concentration, -1)
@@ -368,7 +354,6 @@ class DirichletMultinomial(Dirichlet, _OfCounts):
     Args:
       total_count: [...] floating, how many draws.
       concentration: [..., classes] floating, positive.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     >>> import daskvars as dv
     >>> counts = dv.distributions.DirichletMultinomial(2.0, [1.0, 1.0])
@@ -379,14 +364,9 @@ class DirichletMultinomial(Dirichlet, _OfCounts):
     reparameterization_type = NOT_REPARAMETERIZED
 
     def __init__(
-        self,
-        total_count: TensorLike,
-        concentration: TensorLike,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "DirichletMultinomial",
+        self, total_count: TensorLike, concentration: TensorLike, **settings: Unpack[Settings]
     ) -> None:
-        super().__init__(concentration, validate_args, allow_nan_stats, name)
+        super().__init__(concentration, **settings)
         self._take_total(total_count)
 
     def _batch_tensors(self) -> list[Tensor]:
@@ -432,7 +412,6 @@ class MultivariateNormalDiag(Distribution):
     Args:
       loc: [..., size] floating, the means, by default 0.
       scale_diag: [..., size] floating, positive, the standard deviations, by default 1.
-      validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
       ValueError: neither is given.
@@ -449,18 +428,18 @@ class MultivariateNormalDiag(Distribution):
         self,
         loc: TensorLike | None = None,
         scale_diag: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "MultivariateNormalDiag",
+        **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(validate_args, allow_nan_stats, name)
+        super().__init__(**settings)
         given = loc if scale_diag is None else scale_diag
         if given is None:
             raise ValueError("Must pass loc or scale_diag.")
         loc = zeros_like(given) if loc is None else loc
         scale_diag = ones_like(given) if scale_diag is None else scale_diag
         self.loc, self.scale_diag = self._take(loc=loc, scale_diag=scale_diag)
-        self.each = Normal(self.loc, self.scale_diag, validate_args, name=name)
+        self.each = Normal(
+            self.loc, self.scale_diag, validate_args=self.validate_args, name=self.name
+        )
 
     @property
     def event_shape(self) -> TensorShape:

@@ -132,6 +132,40 @@ class Family:
 
         return decorate
 
+    def completes(self, cls: type, **defaults: Any) -> None:
+        """Have the constructor of a class, own or inherited, name what it takes as ``**settings``.
+
+        Where it ends so, it has the arguments of the family there, and so has the docstring.
+
+        Args:
+          cls: the class.
+          **defaults: those that are others here.
+
+        >>> class Greeting:
+        ...     def __init_subclass__(cls):
+        ...         Family({"times": Argument("how often.", 1)}).completes(cls)
+        >>> class Hello(Greeting):
+        ...     def __init__(self, name, **settings):
+        ...         self.said = f"Hello, {name}! " * settings["times"]
+        >>> Hello("Ann", 2).said, str(inspect.signature(Hello))
+        ('Hello, Ann! Hello, Ann! ', "(name, times: 'TensorLike' = 1) -> 'None'")
+        """
+        own: Callable[..., None] = inspect.unwrap(cls.__init__)  # type: ignore[misc]
+        *mine, last = inspect.signature(own).parameters.values()
+        if last.kind is not last.VAR_KEYWORD:
+            return
+        shared = [a.parameter(n, defaults.get(n, a.default)) for n, a in self.arguments.items()]
+        signature = inspect.Signature([*mine, *shared], return_annotation="None")
+        bound = binder(cls.__name__, signature)
+
+        @functools.wraps(own)
+        def constructor(*args: Any, **kwargs: Any) -> None:
+            own(**bound(args, kwargs))
+
+        constructor.__signature__ = signature  # type: ignore[attr-defined]
+        cls.__init__ = constructor  # type: ignore[misc]
+        cls.__doc__ = self.documented(cls.__doc__, signature.parameters)
+
     def member(
         self,
         own: Callable[..., Any],
