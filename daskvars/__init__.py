@@ -1,7 +1,8 @@
 """daskvars: TensorFlow's variables, scopes, sessions and savers as a dataflow engine on Dask.
 
 Eager code (``import daskvars as dv``) and TensorFlow-1 graphs (``import daskvars.v1 as tf``) are
-two ways into one engine. The layers, lowest first; a module imports only from those below it:
+two ways into one engine; examples take both for imported (``conftest``). The layers, lowest first;
+a module imports only from those below it:
 
 - foundation: ``errors``, ``config`` (every knob, with its default and the reason), ``surface`` (how
   functions, records and names are declared), ``dtypes``, ``shape_arithmetic``, ``chunk_grid``,

@@ -47,7 +47,6 @@ from daskvars.surface.accepted import accepts
 class AggregationMethod:
     """Ways to add up gradients, as TensorFlow names them; all of them are one ``add_n`` here.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     x = tf.constant(3.0)
     ...     (dx,) = tf.gradients(x * x, x, aggregation_method=AggregationMethod.EXPERIMENTAL_TREE)
@@ -64,7 +63,6 @@ class AggregationMethod:
 class UnconnectedGradients(Enum):
     """What the gradient of a value is by one that it does not depend on: None, or zeros.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     x, other = tf.constant(3.0), tf.constant([1.0, 2.0])
     ...     zeros = tf.gradients(x * x, other, unconnected_gradients=UnconnectedGradients.ZERO)
@@ -113,7 +111,6 @@ def gradients(
 
     Source: TensorFlow 1.15, ``tf.gradients``.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     x = dv.constant(3.0, name="x")
     ...     dv.gradients(x * x, x)[0].op.name
@@ -203,7 +200,6 @@ def hessians(
       RuntimeError: they are tensors of the eager program, see `gradients`.
       ValueError: `ys`, or their gradients, do not depend on an x.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as session:
     ...     x = dv.constant([1.0, 2.0])
     ...     y = session.run(hessians(dv.reduce_sum(x * x * x), x)[0])

@@ -94,7 +94,7 @@ def description(path: str, stats: bool = False) -> dict[str, Any]:
     Raises:
       OpError: nothing is there that can be read; a chunk is missing or damaged.
 
-    >>> import tempfile, daskvars as dv
+    >>> import tempfile
     >>> from daskvars.inspect_checkpoint import description
     >>> with tempfile.TemporaryDirectory() as place:
     ...     v = dv.Variable([1.0, 2.0, 6.0], name="inspected")

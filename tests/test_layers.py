@@ -53,7 +53,7 @@ LEVELS = {
     "cli": 10,
     "__main__": 11,
 }
-MODULES = sorted(ROOT.rglob("*.py"))
+MODULES = sorted(set(ROOT.rglob("*.py")) - {ROOT / "conftest.py"})  # which is pytest's
 pytestmark = pytest.mark.usefixtures("trees")
 
 

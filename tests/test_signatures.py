@@ -12,6 +12,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars.conftest import OF_EXAMPLES
 from daskvars.surface.signatures import Argument, Family
 from tests import case
 from tests.test_public_surface import MODULES
@@ -54,7 +55,7 @@ EXAMPLES = [*MADE, *made_methods()]
 def test_examples_of_made_functions_run(module, function):
     """Only of functions written in a module does doctest find the examples itself."""
     test = doctest.DocTestParser().get_doctest(
-        function.__doc__ or "", dict(vars(module)), function.__name__, module.__file__, 0
+        function.__doc__ or "", vars(module) | OF_EXAMPLES, function.__name__, module.__file__, 0
     )
     flags = doctest.REPORT_ONLY_FIRST_FAILURE
     said = []

@@ -159,7 +159,6 @@ class Dataset:
           sparse_tensor: a `SparseTensor` of rank 1 at least. `from_tensor_slices` of it is a
             dataset of rows that are sparse tensors themselves.
 
-        >>> import daskvars as dv
         >>> rows = dv.SparseTensor([[0, 2], [1, 0]], [5, 7], [2, 3])
         >>> for part in next(iter(Dataset.from_sparse_tensor_slices(rows))):
         ...     print(part.numpy().tolist())
@@ -332,7 +331,6 @@ class Dataset:
         Raises:
           ValueError: it returns something else.
 
-        >>> import daskvars as dv
         >>> [int(x) for x in Dataset.range(6).filter(lambda x: dv.equal(x % 2, 0))]
         [0, 2, 4]
         """
@@ -376,7 +374,6 @@ class Dataset:
           ValueError: a shape does not fit its component.
           TypeError: a component is sparse, or a value is of another dtype.
 
-        >>> import daskvars as dv
         >>> rows = Dataset.range(1, 4).map(lambda n: dv.fill([n], n))
         >>> [x.numpy().tolist() for x in rows.padded_batch(3, [None])]
         [[[1, 0, 0], [2, 2, 0], [3, 3, 3]]]
@@ -443,7 +440,6 @@ class Dataset:
         Raises:
           TypeError: the states' structures or dtypes differ.
 
-        >>> import numpy as np
         >>> int(Dataset.range(5).reduce(np.int64(0), lambda total, x: total + x))
         10
         """
@@ -742,7 +738,7 @@ class TFRecordDataset(Dataset):
     Raises:
       DataLossError: (when iterated) a record is damaged.
 
-    >>> import os, tempfile, daskvars.v1 as tf
+    >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "few.tfrecord")
     >>> with tf.python_io.TFRecordWriter(path) as writer:
     ...     writer.write(b"one")
@@ -783,7 +779,6 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
 
     Source: TensorFlow 1.15, ``tf.data.make_one_shot_iterator``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     number = tf.data.make_one_shot_iterator(tf.data.Dataset.range(5, 9)).get_next()
     ...     int(sess.run(number)), int(sess.run(number))
@@ -801,7 +796,6 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
 
     Source: TensorFlow 1.15, ``tf.data.make_initializable_iterator``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     iterator = tf.data.make_initializable_iterator(tf.data.Dataset.range(5, 9))
     ...     sess.run(iterator.initializer)

@@ -156,7 +156,6 @@ class Options(_Settings):
 
     Source: TensorFlow 1.15, ``tf.data.Options``.
 
-    >>> import daskvars as dv
     >>> options = Options()
     >>> options.experimental_deterministic = False
     >>> dataset = dv.data.Dataset.range(3).with_options(options)

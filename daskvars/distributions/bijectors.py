@@ -51,7 +51,6 @@ class Bijector:
       is_constant_jacobian: whether it stretches alike everywhere.
       is_increasing: whether it is one number's and increasing, so that a cdf moves along.
 
-    >>> import daskvars as dv
     >>> b = dv.distributions.bijectors
     >>> chain = b.Chain([b.Exp(), b.AffineScalar(1.0, 2.0)])
     >>> round(float(chain.inverse(chain.forward(0.5))), 4)
@@ -246,7 +245,6 @@ class Affine(Bijector):
       scale_tril: [..., size, size] floating; what is above the diagonal is not looked at.
       validate_args, name: see `Bijector`.
 
-    >>> import daskvars as dv
     >>> affine = dv.distributions.bijectors.Affine([1.0, 1.0], scale_tril=[[2.0, 0.0], [1.0, 3.0]])
     >>> affine.forward([1.0, 1.0]).numpy().tolist(), affine.inverse([3.0, 5.0]).numpy().tolist()
     ([3.0, 5.0], [1.0, 1.0])

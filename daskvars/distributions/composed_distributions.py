@@ -47,7 +47,6 @@ class Independent(OfAnother):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Independent``.
 
-    >>> import daskvars as dv
     >>> pixels = dv.distributions.Bernoulli(probs=[[0.5, 0.5, 0.5], [0.1, 0.1, 0.1]])
     >>> images = dv.distributions.Independent(pixels)
     >>> images.batch_shape.as_list(), images.event_shape.as_list()
@@ -169,7 +168,6 @@ class MixtureSameFamily(_Mixed):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.MixtureSameFamily``.
 
-    >>> import daskvars as dv
     >>> peaks = dv.distributions.MixtureSameFamily(
     ...     dv.distributions.Categorical(probs=[0.25, 0.75]),
     ...     dv.distributions.Normal([-1.0, 1.0], [0.1, 0.5]))
@@ -227,7 +225,6 @@ class Mixture(_Mixed):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Mixture``.
 
-    >>> import daskvars as dv
     >>> both = dv.distributions.Mixture(
     ...     dv.distributions.Categorical(probs=[0.5, 0.5]),
     ...     [dv.distributions.Normal(0.0, 1.0), dv.distributions.Laplace(2.0, 1.0)])
@@ -288,7 +285,6 @@ class MultivariateNormalTriL(Distribution):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.MultivariateNormalTriL``.
 
-    >>> import daskvars as dv
     >>> cloud = dv.distributions.MultivariateNormalTriL([0.0, 1.0], [[1.0, 0.0], [1.0, 2.0]])
     >>> cloud.covariance().numpy().tolist(), round(float(cloud.log_prob([0.0, 1.0])), 4)
     ([[1.0, 1.0], [1.0, 5.0]], -2.531)
@@ -369,7 +365,6 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.MultivariateNormalFullCovariance``.
 
-    >>> import daskvars as dv
     >>> cloud = dv.distributions.MultivariateNormalFullCovariance(
     ...     covariance_matrix=[[4.0, 2.0], [2.0, 5.0]])
     >>> cloud.scale_tril.numpy().tolist()

@@ -93,7 +93,6 @@ class Binomial(_OfTotal):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Binomial``, which draws no samples.
 
-    >>> import daskvars as dv
     >>> heads = dv.distributions.Binomial(4.0, probs=0.5)
     >>> float(heads.mean()), float(heads.variance()), round(float(heads.prob(1.0)), 4)
     (2.0, 1.0, 0.25)
@@ -144,7 +143,6 @@ class NegativeBinomial(_OfTotal):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.NegativeBinomial``.
 
-    >>> import daskvars as dv
     >>> hits = dv.distributions.NegativeBinomial(2.0, probs=0.5)
     >>> round(float(hits.mean()), 4), round(float(hits.prob(1.0)), 4)
     (2.0, 0.25)
@@ -190,7 +188,6 @@ class Geometric(OfChance):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Geometric``.
 
-    >>> import daskvars as dv
     >>> misses = dv.distributions.Geometric(probs=0.5)
     >>> float(misses.mean()), round(float(misses.prob(1.0)), 4), round(float(misses.cdf(1.0)), 4)
     (1.0, 0.25, 0.75)
@@ -250,7 +247,6 @@ class Cauchy(Placed):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Cauchy``.
 
-    >>> import daskvars as dv
     >>> wide = dv.distributions.Cauchy(0.0, 2.0)
     >>> round(float(wide.cdf(2.0)), 4), round(float(wide.prob(0.0)), 4), float(wide.mean())
     (0.75, 0.1592, nan)
@@ -300,7 +296,6 @@ class HalfNormal(Distribution):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.HalfNormal``.
 
-    >>> import daskvars as dv
     >>> size = dv.distributions.HalfNormal(2.0)
     >>> round(float(size.prob(0.0)), 4), round(float(size.cdf(2.0)), 4), float(size.prob(-1.0))
     (0.3989, 0.6827, 0.0)
@@ -353,7 +348,6 @@ class InverseGamma(OfRate):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.InverseGamma``.
 
-    >>> import daskvars as dv
     >>> variance = dv.distributions.InverseGamma(3.0, 2.0)
     >>> float(variance.mean()), float(variance.variance()), float(variance.mode())
     (1.0, 1.0, 0.5)
@@ -397,7 +391,6 @@ class Chi2(Gamma):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Chi2``.
 
-    >>> import daskvars as dv
     >>> squares = dv.distributions.Chi2(3.0)
     >>> float(squares.mean()), float(squares.variance()), round(float(squares.cdf(3.0)), 4)
     (3.0, 6.0, 0.6084)
@@ -421,7 +414,6 @@ class Deterministic(Distribution):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Deterministic``.
 
-    >>> import daskvars as dv
     >>> fixed = dv.distributions.Deterministic([0.0, 2.0])
     >>> fixed.prob(2.0).numpy().tolist(), fixed.cdf(1.0).numpy().tolist()
     ([0.0, 1.0], [1.0, 0.0])

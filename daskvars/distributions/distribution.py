@@ -40,7 +40,6 @@ class ReparameterizationType:
     Args:
       rep_type: str, what it is called.
 
-    >>> import daskvars as dv
     >>> dv.distributions.Normal(0.0, 1.0).reparameterization_type
     <Reparameterization Type: FULLY_REPARAMETERIZED>
     """
@@ -97,7 +96,6 @@ class Distribution:
       reparameterization_type: `FULLY_REPARAMETERIZED` or `NOT_REPARAMETERIZED`.
       batch_shape, event_shape: TensorShape.
 
-    >>> import daskvars as dv
     >>> both = dv.distributions.Normal([0.0, 1.0], 2.0)
     >>> isinstance(both, dv.distributions.Distribution), both.sample(3, seed=1).shape.as_list()
     (True, [3, 2])

@@ -21,7 +21,6 @@ class RegisterKL:
     Raises:
       ValueError: they have one.
 
-    >>> import daskvars as dv
     >>> class Mine(dv.distributions.Normal):
     ...     pass
     >>> @RegisterKL(Mine, Mine)
@@ -59,7 +58,6 @@ def kl_divergence(
     Raises:
       NotImplementedError: there is none for the two classes.
 
-    >>> import daskvars as dv
     >>> normal = dv.distributions.Normal
     >>> round(float(kl_divergence(normal(1.0, 1.0), normal(0.0, 1.0))), 4)
     0.5

@@ -36,7 +36,6 @@ class RelaxedBernoulli(Distribution):
     Source: Maddison et al. 2017, "The Concrete Distribution"; TensorFlow 1.15,
     ``tf.contrib.distributions.RelaxedBernoulli``.
 
-    >>> import daskvars as dv
     >>> gate = dv.distributions.RelaxedBernoulli(0.5, probs=0.75)
     >>> round(float(gate.cdf(0.5)), 4), gate.sample(3, seed=1).shape.as_list()
     (0.25, [3])
@@ -87,7 +86,6 @@ class ExpRelaxedOneHotCategorical(ByClass):
     Source: Maddison et al. 2017, "The Concrete Distribution"; TensorFlow 1.15,
     ``tf.contrib.distributions.ExpRelaxedOneHotCategorical``.
 
-    >>> import numpy as np, daskvars as dv
     >>> logs = dv.distributions.ExpRelaxedOneHotCategorical(0.5, probs=[0.25, 0.75]).sample(seed=1)
     >>> round(float(np.exp(logs.numpy()).sum()), 4)
     1.0
@@ -135,7 +133,6 @@ class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
     Source: Jang et al. 2017, "Categorical Reparameterization with Gumbel-Softmax"; TensorFlow
     1.15, ``tf.contrib.distributions.RelaxedOneHotCategorical``.
 
-    >>> import daskvars as dv
     >>> relaxed = dv.distributions.RelaxedOneHotCategorical(0.5, logits=[0.0, 1.0, 2.0])
     >>> draws = relaxed.sample(4, seed=1)
     >>> draws.shape.as_list(), float(dv.reduce_sum(draws).numpy().round(4))

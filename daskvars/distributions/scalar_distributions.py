@@ -99,7 +99,6 @@ class Normal(Placed):
       loc: [...] floating, the mean.
       scale: [...] floating, positive, the standard deviation.
 
-    >>> import daskvars as dv
     >>> normal = dv.distributions.Normal(0.0, 2.0)
     >>> round(float(normal.prob(0.0)), 4), round(float(normal.cdf(2.0)), 4)
     (0.1995, 0.8413)
@@ -167,7 +166,6 @@ class Laplace(Placed):
       loc: [...] floating, the mean.
       scale: [...] floating, positive.
 
-    >>> import daskvars as dv
     >>> peak = dv.distributions.Laplace(1.0, 2.0)
     >>> float(peak.prob(1.0)), float(peak.cdf(1.0)), float(peak.variance())
     (0.25, 0.5, 8.0)
@@ -216,7 +214,6 @@ class Logistic(Placed):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Logistic``.
 
-    >>> import daskvars as dv
     >>> logistic = dv.distributions.Logistic(1.0, 2.0)
     >>> float(logistic.cdf(1.0)), float(logistic.prob(1.0))
     (0.5, 0.125)
@@ -267,7 +264,6 @@ class Uniform(OfTwo):
     Args:
       low, high: [...] floating.
 
-    >>> import daskvars as dv
     >>> even = dv.distributions.Uniform(1.0, 3.0)
     >>> float(even.prob(2.0)), float(even.prob(4.0)), float(even.cdf(1.5))
     (0.5, 0.0, 0.25)
@@ -338,7 +334,6 @@ class Gamma(OfRate):
       concentration: [...] floating, positive, often called alpha.
       rate: [...] floating, positive, often called beta.
 
-    >>> import daskvars as dv
     >>> waiting = dv.distributions.Gamma(3.0, 2.0)
     >>> float(waiting.mean()), float(waiting.variance()), float(waiting.mode())
     (1.5, 0.75, 1.0)
@@ -377,7 +372,6 @@ class Exponential(Gamma):
     Args:
       rate: [...] floating, positive.
 
-    >>> import daskvars as dv
     >>> waiting = dv.distributions.Exponential(2.0)
     >>> float(waiting.mean()), round(float(waiting.cdf(1.0)), 4)
     (0.5, 0.8647)
@@ -417,7 +411,6 @@ class Beta(OfTwo):
       concentration1: [...] floating, positive, often called alpha.
       concentration0: [...] floating, positive, often called beta.
 
-    >>> import daskvars as dv
     >>> share = dv.distributions.Beta(2.0, 3.0)
     >>> round(float(share.mean()), 4), round(float(share.prob(0.5)), 4)
     (0.4, 1.5)
@@ -483,7 +476,6 @@ class StudentT(Distribution):
       loc: [...] floating, the mean where there is one.
       scale: [...] floating; its sign does not matter.
 
-    >>> import daskvars as dv
     >>> wide = dv.distributions.StudentT(df=3.0, loc=1.0, scale=2.0)
     >>> float(wide.mean()), round(float(wide.variance()), 4), round(float(wide.prob(1.0)), 4)
     (1.0, 12.0, 0.1838)
@@ -572,7 +564,6 @@ class Bernoulli(OfChance):
     Raises:
       ValueError: both `logits` and `probs` are given, or neither.
 
-    >>> import daskvars as dv
     >>> coin = dv.distributions.Bernoulli(probs=0.25)
     >>> round(float(coin.prob(0)), 4), float(coin.mean()), float(coin.variance())
     (0.75, 0.25, 0.1875)
@@ -630,7 +621,6 @@ class Poisson(Distribution):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.Poisson``.
 
-    >>> import daskvars as dv
     >>> calls = dv.distributions.Poisson(2.0)
     >>> round(float(calls.prob(1.0)), 4), round(float(calls.cdf(1.0)), 4), float(calls.variance())
     (0.2707, 0.406, 2.0)

@@ -27,7 +27,6 @@ class TransformedDistribution(OfAnother):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.TransformedDistribution``.
 
-    >>> import daskvars as dv
     >>> log_normal = dv.distributions.TransformedDistribution(
     ...     dv.distributions.Normal(0.0, 1.0), dv.distributions.bijectors.Exp())
     >>> round(float(log_normal.prob(1.0)), 4), float(log_normal.cdf(1.0))

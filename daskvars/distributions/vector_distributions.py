@@ -161,7 +161,6 @@ class Categorical(_OneClass):
     Args:
       dtype: dtype of the draws.
 
-    >>> import daskvars as dv
     >>> weather = dv.distributions.Categorical(probs=[0.25, 0.75])
     >>> round(float(weather.prob(1)), 4), weather.sample(3, seed=1).shape.as_list()
     (0.75, [3])
@@ -197,7 +196,6 @@ class OneHotCategorical(_OneClass, ByClass):
 
     Source: TensorFlow 1.15, ``tf.contrib.distributions.OneHotCategorical``.
 
-    >>> import daskvars as dv
     >>> weather = dv.distributions.OneHotCategorical(probs=[0.25, 0.75])
     >>> round(float(weather.prob([0, 1])), 4), weather.mode().numpy().tolist()
     (0.75, [0, 1])
@@ -234,7 +232,6 @@ class Multinomial(ByClass, _OfCounts):
       total_count: [...] floating, how many draws.
       logits, probs: see `Categorical`.
 
-    >>> import daskvars as dv
     >>> votes = dv.distributions.Multinomial(4.0, probs=[0.25, 0.75])
     >>> votes.mean().numpy().round(4).tolist(), round(float(votes.prob([2.0, 2.0])), 4)
     ([1.0, 3.0], 0.2109)
@@ -285,7 +282,6 @@ class Dirichlet(Distribution):
     Args:
       concentration: [..., size] floating, positive.
 
-    >>> import daskvars as dv
     >>> shares = dv.distributions.Dirichlet([1.0, 3.0])
     >>> shares.mean().numpy().tolist(), round(float(shares.prob([0.5, 0.5])), 4)
     ([0.25, 0.75], 0.75)
@@ -355,7 +351,6 @@ class DirichletMultinomial(Dirichlet, _OfCounts):
       total_count: [...] floating, how many draws.
       concentration: [..., classes] floating, positive.
 
-    >>> import daskvars as dv
     >>> counts = dv.distributions.DirichletMultinomial(2.0, [1.0, 1.0])
     >>> counts.mean().numpy().tolist(), round(float(counts.prob([1.0, 1.0])), 4)
     ([1.0, 1.0], 0.3333)
@@ -416,7 +411,6 @@ class MultivariateNormalDiag(Distribution):
     Raises:
       ValueError: neither is given.
 
-    >>> import daskvars as dv
     >>> cloud = dv.distributions.MultivariateNormalDiag([0.0, 1.0], [1.0, 2.0])
     >>> cloud.covariance().numpy().tolist(), round(float(cloud.log_prob([0.0, 1.0])), 4)
     ([[1.0, 0.0], [0.0, 4.0]], -2.531)

@@ -140,7 +140,6 @@ class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
 
         On a cluster, what is not computed yet is computed there, and not brought here.
 
-        >>> import daskvars as dv
         >>> (dv.constant([1.0, 2.0]) * 2.0).to_dask().sum().compute()
         np.float32(6.0)
         """
@@ -762,7 +761,6 @@ class _CanonicalRecord:
 def sync() -> None:
     """Run every eager operation that was recorded so far, and wait for it.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable([1.0, 2.0]) * 2.0
     >>> sync()
     """
@@ -780,7 +778,6 @@ def reset() -> None:
     Raises:
       AssertionError: it is called inside a name scope or variable scope.
 
-    >>> import daskvars as dv
     >>> old = dv.get_variable("reset_example", [2])
     >>> dv.reset()
     >>> new = dv.get_variable("reset_example", [3])

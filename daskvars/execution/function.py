@@ -384,7 +384,6 @@ def function(
         the run knows; nothing has run.
       TypeError: when called with ``as_dask=True`` under a `GradientTape`.
 
-    >>> import daskvars as dv, numpy as np
     >>> @dv.function
     ... def norm(x):
     ...     return dv.sqrt(dv.reduce_sum(x * x))

@@ -115,7 +115,6 @@ def py_function(
 
     Source: TensorFlow 1.15, ``tf.py_function``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     x = tf.constant([1.0, 2.0])
     ...     y = tf.py_function(lambda a: a * a, [x], tf.float32)

@@ -21,7 +21,6 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
     Source: TensorFlow 1.15, ``tf.recompute_grad``.
 
-    >>> import daskvars as dv
     >>> cube = dv.recompute_grad(lambda x: x * x * x)
     >>> x = dv.constant(2.0)
     >>> with dv.GradientTape() as tape:

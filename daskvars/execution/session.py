@@ -65,7 +65,6 @@ class Session(ShownInNotebooks):
       ValueError: there is no graph; both a target and a store are given; the address of a Dask
         cluster is; or there is no such `consistency`.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     x = tf.placeholder(tf.float32, [None])
     ...     sess.run(x * 2.0, {x: [1.0, 2.0]}).tolist()
@@ -404,7 +403,6 @@ class Session(ShownInNotebooks):
         Raises:
           RuntimeError: the session is closed.
 
-        >>> import daskvars.v1 as tf
         >>> with tf.Session(graph=tf.Graph()) as sess:
         ...     [device.device_type for device in sess.list_devices()]
         ['CPU']
@@ -523,7 +521,6 @@ class InteractiveSession(Session):
     Args:
       target, graph, config: as of `Session`.
 
-    >>> import daskvars.v1 as tf
     >>> sess = tf.InteractiveSession(graph=tf.Graph())
     >>> int(tf.constant(3).eval())
     3

@@ -37,7 +37,6 @@ class GradientTape(ShownByArguments):
       watch_accessed_variables: whether there are gradients with respect to each tensor and variable
         that was used; otherwise to those that were given to `watch`, and to what depends on them.
 
-    >>> import daskvars as dv
     >>> x = dv.constant(3.0)
     >>> with dv.GradientTape() as tape:
     ...     tape.watch(x)
@@ -78,7 +77,6 @@ class GradientTape(ShownByArguments):
         Args:
           tensor: one, or several. With ``watch_accessed_variables`` there are gradients to all.
 
-        >>> import daskvars as dv
         >>> v, w = dv.Variable(2.0), dv.Variable(3.0)
         >>> with dv.GradientTape(watch_accessed_variables=False) as tape:
         ...     tape.watch(v)
@@ -239,7 +237,6 @@ class GradientTape(ShownByArguments):
 
         Source: TensorFlow 1.15, ``tf.GradientTape.jacobian``.
 
-        >>> import daskvars as dv
         >>> x = dv.Variable([1.0, 2.0])
         >>> with dv.GradientTape() as tape:
         ...     y = x * x
@@ -287,7 +284,6 @@ class GradientTape(ShownByArguments):
 
         Source: TensorFlow 1.15, ``tf.GradientTape.batch_jacobian``.
 
-        >>> import daskvars as dv
         >>> x = dv.constant([[1.0, 2.0], [3.0, 4.0]])
         >>> with dv.GradientTape() as tape:
         ...     tape.watch(x)

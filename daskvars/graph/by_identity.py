@@ -15,7 +15,6 @@ Value = TypeVar("Value")
 class Reference:
     """What `Tensor.ref` and `Variable.ref` return: hashable, equal to another of the same object.
 
-    >>> import daskvars as dv
     >>> x, y = dv.constant(1.0), dv.constant(1.0)
     >>> names = {x.ref(): "x", y.ref(): "y"}
     >>> names[y.ref()], x.ref() == y.ref(), x.ref().deref() is x
@@ -44,7 +43,6 @@ class Reference:
 class ByIdentity(MutableMapping[Any, Value]):
     """A dictionary whose keys are objects themselves, whatever ``==`` says of them.
 
-    >>> import daskvars as dv
     >>> x, y = dv.constant(1.0), dv.constant(1.0)
     >>> found = ByIdentity([(x, "x")])
     >>> x in found, y in found

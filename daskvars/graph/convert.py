@@ -27,7 +27,6 @@ def register_tensor_conversion_function(
       conversion_func: what makes a Tensor of such an object; it may return NotImplemented.
       priority: functions of lower numbers are tried first.
 
-    >>> import daskvars as dv
     >>> class Celsius:
     ...     degrees = 21.5
     >>> def converted(value, dtype=None, name=None, as_ref=False):
@@ -63,7 +62,6 @@ def convert_to_tensor(
       TypeError: the value cannot be a tensor of that dtype.
       ValueError: a tensor of another dtype was given, or the value is ragged.
 
-    >>> import daskvars as dv
     >>> print(convert_to_tensor([1, 2], dtype=dv.float64))
     [1. 2.]
     """

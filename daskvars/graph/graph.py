@@ -63,7 +63,6 @@ class _InThread(threading.local):
 class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
     """A dataflow graph: what a program computes, without any values.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
     ...     c = dv.constant(2.0, name="c")
     >>> graph.get_tensor_by_name("c:0") is c

@@ -18,7 +18,6 @@ class IndexedSlices:
       indices: [n] int32 or int64, where they belong; an index may occur twice, rows then add up.
       dense_shape: [rank] integer, the shape of the tensor that they are slices of.
 
-    >>> import daskvars as dv
     >>> slices = IndexedSlices(dv.constant([1.0, 2.0]), dv.constant([0, 2]), dv.constant([4]))
     >>> dv.convert_to_tensor(slices).numpy().tolist()
     [1.0, 0.0, 2.0, 0.0]

@@ -293,7 +293,6 @@ def register_op(
       InvalidArgumentError: (in the first run of a plan) the kernel gives another dtype or shape
         than `infer` says.
 
-    >>> import numpy as np, daskvars as dv
     >>> from daskvars.graph.definitions.patterns import Elementwise
     >>> def cube(xp, x):
     ...     return x * x * x

@@ -9,7 +9,6 @@ from daskvars.shapes import show
 def to_text(graph: Graph) -> str:
     """Return a line per operation: ``name = Type(inputs) ^control @device : dtype shape``.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
     ...     y = dv.constant(1.0, name="x") + 2.0
     >>> print(to_text(graph))

@@ -25,7 +25,6 @@ class SparseTensorValue(NamedTuple):
       values: [n] any dtype.
       dense_shape: [rank] int64.
 
-    >>> import daskvars as dv
     >>> value = SparseTensorValue([[0, 1], [2, 0]], [5.0, 7.0], [3, 2])
     >>> dv.sparse.to_dense(value).numpy().tolist()
     [[0.0, 5.0], [0.0, 0.0], [7.0, 0.0]]
@@ -52,7 +51,6 @@ class SparseTensor:
 
     Source: TensorFlow 1.15, ``tf.SparseTensor``.
 
-    >>> import daskvars as dv
     >>> sp = SparseTensor([[0, 1], [2, 0]], [5.0, 7.0], [3, 2])
     >>> dv.sparse.to_dense(sp).numpy().tolist()
     [[0.0, 5.0], [0.0, 0.0], [7.0, 0.0]]

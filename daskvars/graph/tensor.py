@@ -109,7 +109,6 @@ class Tensor(WithOperators, ShownInNotebooks):
       index: its number among the outputs of that.
       spec: shape and dtype.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     y = 2.0 * dv.placeholder(dv.float32, [None], name="x")
     ...     print(y)
@@ -260,7 +259,6 @@ class Operation:
       tensor_class: the class of its outputs.
       control_inputs: the operations that it waits for.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.name_scope("model"):
     ...     op = dv.tanh(dv.constant([1.0, 2.0], name="x"), name="y").op
     >>> op.name, op.type, [t.name for t in op.inputs], [t.name for t in op.outputs]

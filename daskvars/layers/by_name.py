@@ -142,7 +142,6 @@ def constraint_of(value: Any) -> Any:
     Raises:
       ValueError: there is no constraint of that name.
 
-    >>> import daskvars as dv
     >>> constraint_of("non_neg")(dv.constant([-1.0, 2.0])).numpy().tolist()
     [-0.0, 2.0]
     """

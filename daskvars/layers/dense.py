@@ -24,7 +24,6 @@ class Dense(DeclaredLayer):
     Raises:
       ValueError: (when called) the size of the last axis of the input is not known.
 
-    >>> import daskvars as dv
     >>> layer = dv.layers.Dense(2, kernel_initializer=dv.ones_initializer(), name="fc")
     >>> layer(dv.ones([1, 3])).numpy().tolist(), layer.kernel.name
     ([[3.0, 3.0]], 'fc/kernel:0')
@@ -84,7 +83,6 @@ class Dense(DeclaredLayer):
 dense = functional(
     Dense,
     "dense",
-    example="import daskvars as dv\n"
-    "y = dv.layers.dense(dv.ones([1, 3]), 2, kernel_initializer=dv.ones_initializer())\n"
+    example="y = dv.layers.dense(dv.ones([1, 3]), 2, kernel_initializer=dv.ones_initializer())\n"
     "y.numpy().tolist() -> [[3.0, 3.0]]",
 )

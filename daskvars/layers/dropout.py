@@ -25,7 +25,6 @@ class Dropout(Layer):
       seed: int, see `set_random_seed`.
       name: see `Layer`.
 
-    >>> import daskvars as dv
     >>> dv.layers.Dropout(0.5)(dv.ones([2])).numpy().tolist()
     [1.0, 1.0]
     """
@@ -77,7 +76,6 @@ def dropout(
     Returns:
       A tensor of the shape and dtype of `inputs`.
 
-    >>> import daskvars as dv
     >>> sorted(set(dv.layers.dropout(dv.ones([99]), training=True).numpy().tolist()))
     [0.0, 2.0]
     """

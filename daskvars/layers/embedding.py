@@ -50,7 +50,6 @@ class Embedding(Layer):
 
     Source: Keras, ``keras.layers.Embedding``.
 
-    >>> import daskvars as dv
     >>> layer = dv.layers.Embedding(5, 3, name="words")
     >>> layer([[0, 4]]).shape.as_list(), layer.embeddings.name
     ([1, 2, 3], 'words/embeddings:0')
@@ -132,7 +131,6 @@ class EmbeddingBag(Embedding):
 
     Source: PyTorch, ``torch.nn.EmbeddingBag``, with the combiners of TensorFlow.
 
-    >>> import daskvars as dv
     >>> layer = dv.layers.EmbeddingBag(5, 3, "sum", padding_idx=0)
     >>> ids = dv.SparseTensor([[0, 0], [0, 1], [1, 0]], [1, 4, 2], [2, 2])
     >>> layer(ids).shape.as_list(), layer([[1, 4], [2, 0]]).shape.as_list()

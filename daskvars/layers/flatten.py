@@ -24,7 +24,6 @@ class Flatten(Layer):
       data_format: "channels_last", or "channels_first": the channels are then moved last before.
       name: see `Layer`.
 
-    >>> import daskvars as dv
     >>> dv.layers.Flatten()(dv.ones([2, 3, 4])).shape.as_list()
     [2, 12]
     """
@@ -67,7 +66,6 @@ def flatten(
       name: name scope of the operations.
       data_format: "channels_last" or "channels_first", where channels are put last before.
 
-    >>> import daskvars as dv
     >>> dv.layers.flatten(dv.ones([2, 3, 4])).shape.as_list()
     [2, 12]
     """

@@ -66,7 +66,6 @@ class Layer(ShownByArguments, LayerLosses):
     Raises:
       TypeError: there are other arguments.
 
-    >>> import daskvars as dv
     >>> class Scale(dv.layers.Layer):
     ...     def build(self, input_shape):
     ...         self.factor = self.add_weight("factor", [], initializer=dv.ones_initializer())

@@ -31,7 +31,6 @@ def hinge_loss(labels: TensorLike, logits: TensorLike) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.losses``.
 
-    >>> import daskvars as dv
     >>> float(hinge_loss([1.0, 0.0], [0.5, -2.0]))
     0.25
     """
@@ -48,7 +47,6 @@ def log_loss(labels: TensorLike, predictions: TensorLike, epsilon: float = 1e-7)
       predictions: of the shape of `labels`, probabilities.
       epsilon: added to probabilities before the logarithm.
 
-    >>> import daskvars as dv
     >>> round(float(log_loss([1.0, 0.0], [0.5, 0.5])), 4)
     0.6931
     """
@@ -93,7 +91,6 @@ def sigmoid_cross_entropy(
     Returns:
       [] of the dtype of `logits`; with `Reduction.NONE` [batch, classes].
 
-    >>> import daskvars as dv
     >>> float(sigmoid_cross_entropy([[1.0, 0.0]], [[-50.0, -50.0]]))
     25.0
     """
@@ -121,7 +118,6 @@ def softmax_cross_entropy(
     Returns:
       [] of the dtype of `logits`; with `Reduction.NONE` [batch].
 
-    >>> import daskvars as dv
     >>> round(float(softmax_cross_entropy([[1, 0]], [[0.0, 0.0]])), 4)
     0.6931
     """
@@ -146,7 +142,6 @@ def sparse_softmax_cross_entropy(labels: TensorLike, logits: TensorLike) -> Tens
     Returns:
       [] of the dtype of `logits`; with `Reduction.NONE` of the shape of the labels.
 
-    >>> import daskvars as dv
     >>> round(float(sparse_softmax_cross_entropy([1], [[0.0, 0.0]])), 4)
     0.6931
     """

@@ -37,7 +37,6 @@ def mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.losses``.
 
-    >>> import daskvars as dv
     >>> float(mean_squared_error([1.0, 2.0], [1.0, 4.0]))
     2.0
     """
@@ -48,7 +47,6 @@ def mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
 def absolute_difference(labels: TensorLike, predictions: TensorLike) -> Tensor:
     """Return the loss |predictions - labels|.
 
-    >>> import daskvars as dv
     >>> float(absolute_difference([1.0, 2.0], [1.0, 4.0]))
     1.0
     """
@@ -62,7 +60,6 @@ def huber_loss(labels: TensorLike, predictions: TensorLike, delta: float = 1.0) 
     Args:
       delta: where the square ends: beyond, the loss is delta |error| - delta²/2.
 
-    >>> import daskvars as dv
     >>> huber_loss([0.0, 0.0], [0.5, 3.0], reduction="none").numpy().tolist()
     [0.125, 2.5]
     """
@@ -85,7 +82,6 @@ def cosine_distance(
     Raises:
       ValueError: there is no axis.
 
-    >>> import daskvars as dv
     >>> float(cosine_distance([[1.0, 0.0]], [[0.0, 1.0]], axis=1))
     1.0
     """
@@ -117,7 +113,6 @@ def mean_pairwise_squared_error(
     Raises:
       ValueError: labels or predictions are None, or the static shapes do not fit.
 
-    >>> import daskvars as dv
     >>> float(mean_pairwise_squared_error([[1.0, 2.0]], [[1.0, 4.0]]))
     4.0
     """

@@ -32,7 +32,6 @@ class Reduction:
 
     Source: TensorFlow 1.15, ``tf.losses.Reduction``.
 
-    >>> import daskvars as dv
     >>> labels, found, weights = [1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 0.0]
     >>> for kind in (dv.losses.Reduction.SUM, dv.losses.Reduction.SUM_BY_NONZERO_WEIGHTS):
     ...     float(dv.losses.absolute_difference(labels, found, weights, reduction=kind))
@@ -71,7 +70,6 @@ def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> No
 
     Source: TensorFlow 1.15, ``tf.losses.add_loss``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     tf.losses.add_loss(tf.constant(2.0))
     ...     float(sess.run(tf.losses.get_total_loss()))
@@ -93,7 +91,6 @@ def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES
 
     Source: TensorFlow 1.15, ``tf.losses.get_losses``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     loss = tf.losses.mean_squared_error([1.0], [3.0], scope="error")
     ...     tf.losses.get_losses(scope="err") == [loss], tf.losses.get_losses(scope="other")
@@ -113,7 +110,6 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 
     Source: TensorFlow 1.15, ``tf.losses.get_regularization_losses``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     w = tf.get_variable("w", [2], regularizer=tf.reduce_sum)
     ...     [loss.name for loss in tf.losses.get_regularization_losses()]
@@ -133,7 +129,6 @@ def get_regularization_loss(
 
     Source: TensorFlow 1.15, ``tf.losses.get_regularization_loss``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     kind = {"initializer": tf.ones_initializer(), "regularizer": tf.reduce_sum}
     ...     for name in ("a", "b"):
@@ -162,7 +157,6 @@ def get_total_loss(
     Raises:
       ValueError: there are none.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     tf.losses.add_loss(tf.constant(2.0))
     ...     float(sess.run(tf.losses.get_total_loss()))
@@ -219,7 +213,6 @@ def compute_weighted_loss(
       ValueError: the weights do not fit, or there is no such reduction.
       InvalidArgumentError: (when run) the weights do not fit.
 
-    >>> import daskvars as dv
     >>> float(compute_weighted_loss([1.0, 2.0, 5.0], weights=[1.0, 1.0, 0.0]))
     1.5
     """

@@ -49,7 +49,6 @@ def mean_iou(
 
     Source: TensorFlow 1.15, ``tf.metrics.mean_iou``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     value, update = tf.metrics.mean_iou([0, 0, 1, 1], [0, 1, 1, 1], num_classes=2)
     ...     sess.run(tf.local_variables_initializer())
@@ -93,7 +92,6 @@ def mean_per_class_accuracy(
 
     Source: TensorFlow 1.15, ``tf.metrics.mean_per_class_accuracy``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     value, update = tf.metrics.mean_per_class_accuracy([0, 0, 1, 1], [0, 1, 1, 1], 2)
     ...     sess.run(tf.local_variables_initializer())

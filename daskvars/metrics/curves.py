@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.metrics.metric import Pair, metric, ratio
+from daskvars.metrics.metric import Pair, metric, ratio, updated_to
 from daskvars.metrics.thresholds import Counts, counts_at
 from daskvars.ops.math.arithmetic import abs as absolute, add, maximum, minimum, multiply, subtract
 from daskvars.ops.math.casting import cast
@@ -29,6 +29,7 @@ def _even_thresholds(count: int, last: float = 1.0 + EPSILON) -> list[float]:
     order="labels predictions weights num_thresholds metrics_collections updates_collections curve "
     "name summation_method thresholds"
 )
+@updated_to("[0, 0, 1, 1], [0.0, 0.5, 0.3, 0.9] -> 0.75")
 def auc(
     labels: TensorLike,
     predictions: TensorLike,
@@ -57,13 +58,6 @@ def auc(
       ValueError: there is no such curve or method, or the static shapes do not fit.
       InvalidArgumentError: a prediction is not in [0, 1].
       RuntimeError: there is no graph.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.auc([0, 0, 1, 1], [0.0, 0.5, 0.3, 0.9])
-    ...     sess.run(tf.local_variables_initializer())
-    ...     round(float(sess.run(update)), 4)
-    0.75
     """
     if curve not in ("ROC", "PR"):
         raise ValueError(f"curve must be either ROC or PR, {curve} unknown")
@@ -119,6 +113,7 @@ def _interpolated_area(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
 
 
 @metric()
+@updated_to("[0, 0, 1, 1], [.1, .6, .4, .9], 0.5 -> 1.0")
 def sensitivity_at_specificity(
     labels: TensorLike,
     predictions: TensorLike,
@@ -134,14 +129,6 @@ def sensitivity_at_specificity(
 
     Raises:
       ValueError: `specificity` is not in [0, 1], or the static shapes do not fit.
-
-    >>> import daskvars.v1 as tf
-    >>> labels, scores = [0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9]
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.sensitivity_at_specificity(labels, scores, 0.5)
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    1.0
     """
 
     def sensitivity(counts: Counts, name: str) -> Tensor:
@@ -155,6 +142,7 @@ def sensitivity_at_specificity(
 
 
 @metric()
+@updated_to("[0, 0, 1, 1], [.1, .6, .4, .9], 1.0 -> 0.5")
 def specificity_at_sensitivity(
     labels: TensorLike,
     predictions: TensorLike,
@@ -170,14 +158,6 @@ def specificity_at_sensitivity(
 
     Raises:
       ValueError: `sensitivity` is not in [0, 1], or the static shapes do not fit.
-
-    >>> import daskvars.v1 as tf
-    >>> labels, scores = [0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9]
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.specificity_at_sensitivity(labels, scores, 1.0)
-    ...     sess.run(tf.local_variables_initializer())
-    ...     float(sess.run(update))
-    0.5
     """
 
     def specificity(counts: Counts, name: str) -> Tensor:

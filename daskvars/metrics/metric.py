@@ -54,18 +54,16 @@ METRICS = Family(
 )
 
 
-EXAMPLE = """import daskvars.v1 as tf
-labels, predictions = {labels}
+EXAMPLE = """labels, predictions = {labels}
 with tf.Graph().as_default(), tf.Session() as sess:
     value, update = tf.metrics.{name}(labels, predictions{others})
     sess.run(tf.local_variables_initializer())
     sess.run(update).tolist() -> {shown}"""
 
-UPDATED = """import daskvars.v1 as tf
-with tf.Graph().as_default(), tf.Session() as sess:
+UPDATED = """with tf.Graph().as_default(), tf.Session() as sess:
     value, update = tf.metrics.{name}({arguments})
     sess.run(tf.local_variables_initializer())
-    float(sess.run(update)) -> {shown}"""
+    round(float(sess.run(update)), 4) -> {shown}"""
 
 
 def updated_to(example: str) -> Callable[[Function], Function]:

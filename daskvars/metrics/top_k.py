@@ -298,16 +298,9 @@ def _average(
 
 
 @_average_at_k
+@updated_to("[[0, 2]], [[0.3, 0.4, 0.6]], k=3 -> 0.8333")
 def average_precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
-    """Return the mean of the precision at 1, 2, ... k, of those where a label is ranked.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     value, update = tf.metrics.average_precision_at_k([[0, 2]], [[0.3, 0.4, 0.6]], k=3)
-    ...     sess.run(tf.local_variables_initializer())
-    ...     round(float(sess.run(update)), 4)
-    0.8333
-    """
+    """Return the mean of the precision at 1, 2, ... k, of those where a label is ranked."""
     return top_k(predictions, k)[1]
 
 

@@ -29,7 +29,6 @@ class Drawing:
       dot: it in Graphviz's language.
       text: it as lines of text.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
     ...     total = dv.constant(1.0, name="a") + 2.0
     >>> dv.observe.draw(graph).dot.splitlines()[0]
@@ -86,7 +85,6 @@ def draw(what: Graph | Plan) -> Drawing:
     Raises:
       TypeError: it is neither.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
     ...     y = dv.constant(1.0, name="x") + 2.0
     >>> print(draw(graph).text)

@@ -18,7 +18,6 @@ def progress_line(every_s: float = 1.0) -> Iterator[None]:
     Args:
       every_s: seconds between two lines at least; a line is printed when a run ends.
 
-    >>> import daskvars as dv
     >>> with progress_line():
     ...     float(dv.constant(1.0) + 1.0)
     2.0

@@ -39,7 +39,6 @@ class Record:
     Raises:
       ValueError: `num_slices` is not an int from 0 on.
 
-    >>> import daskvars as dv
     >>> with dv.observe.recorded() as record:
     ...     float(dv.constant(1.0) + 2.0)
     3.0
@@ -281,7 +280,6 @@ def recorded(num_slices: int = NUM_SLICES) -> Iterator[Record]:
     Raises:
       ValueError: `num_slices` is negative, or no int.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as session, recorded() as record:
     ...     count = dv.Variable(0, name="count")
     ...     session.run(count.initializer)
@@ -324,7 +322,6 @@ def profile(path: str | PathLike[str], num_slices: int = NUM_PROFILED) -> Iterat
       OpError: a run that nobody waited for failed.
 
     >>> import json, os, tempfile
-    >>> import daskvars as dv
     >>> path = os.path.join(tempfile.mkdtemp(), "trace.json")
     >>> with dv.Graph().as_default(), dv.Session() as session:
     ...     w = dv.Variable(dv.ones([8, 8]), name="w")

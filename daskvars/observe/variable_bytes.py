@@ -31,7 +31,6 @@ def variable_bytes(session: Session) -> dict[str, dict[str, int]]:
     Raises:
       OpError: a run in flight failed.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as session:
     ...     w = dv.Variable(dv.zeros([3, 2]), name="w")
     ...     session.run(w.initializer)

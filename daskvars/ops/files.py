@@ -60,7 +60,7 @@ def write_file(filename: TensorLike, contents: TensorLike, name: str | None = No
 
     Source: TensorFlow 1.15, ``tf.write_file``.
 
-    >>> import tempfile, daskvars as dv
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> _ = dv.write_file(place.name + "/in/a.txt", "two words")
     >>> dv.read_file(place.name + "/in/a.txt").numpy()
@@ -92,7 +92,7 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.matching_files``.
 
-    >>> import tempfile, daskvars as dv
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> for name in ("b.csv", "a.csv", "a.txt"):
     ...     _ = dv.write_file(f"{place.name}/{name}", "x")

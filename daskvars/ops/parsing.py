@@ -63,7 +63,6 @@ def decode_raw(
 
     Source: TensorFlow 1.15, ``tf.decode_raw``.
 
-    >>> import daskvars as dv
     >>> decode_raw([b"AB"], dv.uint8).numpy().tolist()
     [[65, 66]]
     """
@@ -203,7 +202,6 @@ class FixedLenFeature(NamedTuple):
       dtype: float32, int64 or string.
       default_value: what examples without the feature have; None where all must have it.
 
-    >>> import daskvars.v1 as tf
     >>> value = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0, 2.0]))
     >>> example = tf.train.Example(features=tf.train.Features(feature={"x": value}))
     >>> features = {"x": FixedLenFeature([2], tf.float32), "y": FixedLenFeature([], tf.int64, 7)}
@@ -227,7 +225,6 @@ class FixedLenSequenceFeature(NamedTuple):
         but in sequence examples.
       default_value: what is filled up with, by default 0 or the empty string.
 
-    >>> import daskvars.v1 as tf
     >>> values = [tf.train.Int64List(value=range(n)) for n in (1, 3)]
     >>> examples = [tf.train.Example(features=tf.train.Features(
     ...     feature={"x": tf.train.Feature(int64_list=value)})) for value in values]
@@ -249,7 +246,6 @@ class VarLenFeature(NamedTuple):
     Attributes:
       dtype: float32, int64 or string.
 
-    >>> import daskvars.v1 as tf
     >>> value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"a", b"b"]))
     >>> example = tf.train.Example(features=tf.train.Features(feature={"x": value}))
     >>> rows = [example.SerializeToString(), b""]
@@ -271,8 +267,6 @@ class SparseFeature(NamedTuple):
       size: how large the dimension is; a list of sizes for a list of names.
       already_sorted: whether the indices of each example are in order.
 
-    >>> import daskvars as dv
-    >>> import daskvars.v1 as tf
     >>> example = tf.train.Example(features=tf.train.Features(feature={
     ...     "at": tf.train.Feature(int64_list=tf.train.Int64List(value=[3, 1])),
     ...     "of": tf.train.Feature(float_list=tf.train.FloatList(value=[0.5, 2.0]))}))
@@ -374,7 +368,6 @@ def parse_example(
 
     Source: TensorFlow 1.15, ``tf.parse_example``.
 
-    >>> import daskvars as dv
     >>> Example, Features, Feature, Int64List = (
     ...     getattr(dv.data, name) for name in ("Example", "Features", "Feature", "Int64List"))
     >>> example = Example(features=Features(feature={
@@ -406,7 +399,6 @@ def parse_single_example(
 
     Source: TensorFlow 1.15, ``tf.parse_single_example``.
 
-    >>> import daskvars.v1 as tf
     >>> value = tf.train.Feature(int64_list=tf.train.Int64List(value=[3]))
     >>> example = tf.train.Example(features=tf.train.Features(feature={"label": value}))
     >>> features = {"label": FixedLenFeature([], tf.int64)}
@@ -561,7 +553,6 @@ def parse_single_sequence_example(
 
     Source: TensorFlow 1.15, ``tf.parse_single_sequence_example``.
 
-    >>> import daskvars as dv
     >>> data = dv.data
     >>> frames = [data.Feature(int64_list=data.Int64List(value=[n, n])) for n in (1, 2, 3)]
     >>> example = data.SequenceExample(feature_lists=data.FeatureLists(
@@ -642,7 +633,6 @@ def decode_json_example(json_examples: TensorLike, name: str | None = None) -> T
 
     Source: TensorFlow 1.15, ``tf.decode_json_example``.
 
-    >>> import daskvars as dv
     >>> text = '{"features": {"feature": {"n": {"int64List": {"value": [7]}}}}}'
     >>> rows = decode_json_example([text])
     >>> parse_example(rows, {"n": FixedLenFeature([], dv.int64)})["n"].numpy().tolist()

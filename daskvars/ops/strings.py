@@ -64,7 +64,6 @@ def as_string(
 
     Source: TensorFlow 1.15, ``tf.as_string``.
 
-    >>> import daskvars as dv
     >>> as_string([3.14159, -2.0], precision=2).numpy().tolist()
     [b'3.14', b'-2.00']
     """
@@ -134,7 +133,6 @@ def string_to_number(
 
     Source: TensorFlow 1.15, ``tf.string_to_number``.
 
-    >>> import daskvars as dv
     >>> string_to_number(["1", " 2.5"]).numpy().tolist()
     [1.0, 2.5]
     """
@@ -172,7 +170,6 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
 
     Source: TensorFlow 1.15, ``tf.string_join``.
 
-    >>> import daskvars as dv
     >>> string_join(["step", ["1", "2"]], "-").numpy().tolist()
     [b'step-1', b'step-2']
     """
@@ -233,7 +230,6 @@ def reduce_join(
 
     Source: TensorFlow 1.15, ``tf.reduce_join``.
 
-    >>> import daskvars as dv
     >>> reduce_join([["a", "b"], ["c", "d"]], 0).numpy().tolist()
     [b'ac', b'bd']
     """
@@ -374,7 +370,6 @@ def substr(
 
     Source: TensorFlow 1.15, ``tf.substr``.
 
-    >>> import daskvars as dv
     >>> substr(["hello", "world"], 1, 3).numpy().tolist()
     [b'ell', b'orl']
     """
@@ -405,7 +400,6 @@ def regex_replace(
 
     Source: TensorFlow 1.15, ``tf.regex_replace``.
 
-    >>> import daskvars as dv
     >>> regex_replace("abcabc", "b(c)", r"<\1>").numpy()
     b'a<c>a<c>'
     """

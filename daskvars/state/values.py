@@ -71,7 +71,6 @@ class Values:
         token: a text that no other values have.
         num_sessions: how many have them open, where they are those of a store; see `opened_values`.
 
-    >>> import numpy as np
     >>> values = Values()
     >>> record = VariableRecord("step", "int64", (), ())
     >>> values.commit({"step": {(): np.int64(0)}}, 0, {"step": record})

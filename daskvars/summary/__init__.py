@@ -7,7 +7,6 @@ do without. Where it is not, a file is lines of JSON, which need nothing but a t
 table reader, and the log says so once.
 
 >>> import glob, tempfile
->>> import daskvars as dv
 >>> loss = dv.constant(0.5)
 >>> with tempfile.TemporaryDirectory() as logdir:
 ...     with dv.summary.FileWriter(logdir) as writer:

@@ -24,7 +24,6 @@ Node = dict[str, Any]
 def shortened(graph: GraphDef) -> GraphDef:
     """Return a graph without its long attributes, in bodies too: above all elements of constants.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
     ...     x = dv.zeros([500]), dv.placeholder(dv.float32, [2])
     >>> [sorted(node.attr) for node in shortened(graph.as_graph_def()).node]
@@ -62,7 +61,6 @@ def _short_bodies(data: Any) -> Any:
 def drawn_nodes(graph: GraphDef) -> list[Node]:
     """Return the nodes of a graph.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
     ...     y = dv.tanh(dv.placeholder(dv.float32, [2], name="x"), name="y")
     >>> drawn_nodes(graph.as_graph_def())[1]  # doctest: +NORMALIZE_WHITESPACE

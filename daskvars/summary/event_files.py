@@ -78,7 +78,7 @@ def summary_iterator(path: str) -> Iterator[Event]:
       ValueError: it holds something else; what is not complete at its end is left out.
       UnimplementedError: it is TensorBoard's, and ``tensorboard`` is not installed.
 
-    >>> import glob, tempfile, daskvars.v1 as tf
+    >>> import glob, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> with tf.summary.FileWriter(folder) as writer:
     ...     loss = tf.Summary.Value(tag="loss", simple_value=0.5)

@@ -40,7 +40,6 @@ class FileWriter(ShownByArguments):
       ValueError: both `graph` and `graph_def` are given.
 
     >>> import glob, tempfile
-    >>> import daskvars.v1 as tf
     >>> with tempfile.TemporaryDirectory() as logdir:
     ...     with tf.summary.FileWriter(logdir) as writer:
     ...         writer.add_summary(tf.Summary(value=[tf.Summary.Value(tag="a", simple_value=1)]), 3)

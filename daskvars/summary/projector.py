@@ -50,7 +50,6 @@ def projector(
     Source: TensorBoard, ``tensorboard.plugins.projector.visualize_embeddings``.
 
     >>> import os, tempfile
-    >>> import daskvars as dv
     >>> words = dv.Variable([[0.0, 1.0], [2.0, 3.0]], name="words")
     >>> with tempfile.TemporaryDirectory() as logdir:
     ...     _ = dv.summary.projector(logdir, {"words": words}, labels={"words": ["one", "two"]})

@@ -10,7 +10,6 @@ from daskvars.surface.messages import Message
 class HistogramProto(Message):
     """A histogram: `bucket[i]` counts what is below ``bucket_limit[i]`` and not below the last.
 
-    >>> import daskvars.v1 as tf
     >>> counts = tf.HistogramProto(min=0.5, max=2.0, num=3, bucket_limit=[1.0, 3.0], bucket=[1, 2])
     >>> dict(zip(counts.bucket_limit, counts.bucket))
     {1.0: 1.0, 3.0: 2.0}

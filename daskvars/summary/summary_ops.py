@@ -87,7 +87,6 @@ def scalar(
     Raises:
       ValueError: the tensor is no scalar.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.summary.scalar("loss", 0.5))
     b'{"value": [{"tag": "loss", "simple_value": 0.5}]}'
@@ -108,7 +107,6 @@ def histogram(
     Raises:
       InvalidArgumentError: (when run) there is a NaN or an infinity.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     weights = tf.summary.histogram("weights", [1.0, 2.0, 2.0])
     ...     found = tf.Summary.FromString(sess.run(weights)).value[0]
@@ -141,7 +139,6 @@ def image(
     Raises:
       ValueError: the tensor has another rank, or other channels.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     images = tf.summary.image("input", tf.zeros([1, 4, 6, 3]), max_outputs=1)
     ...     found = tf.Summary.FromString(sess.run(images)).value[0]
@@ -173,7 +170,6 @@ def audio(
     Raises:
       ValueError: the tensor has another rank.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     clips = tf.summary.audio("noise", tf.zeros([2, 800]), sample_rate=8000)
     ...     found = tf.Summary.FromString(sess.run(clips))
@@ -195,7 +191,6 @@ def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Te
     Raises:
       ValueError: the tensor is no string.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     note = tf.summary.text("note", tf.constant("all is well"))
     ...     found = tf.Summary.FromString(sess.run(note)).value[0]
@@ -230,7 +225,6 @@ def tensor_summary(
     Raises:
       TypeError: `summary_metadata` is no `SummaryMetadata`.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     kept = tf.summary.tensor_summary("sizes", [[1, 2]])
     ...     found = tf.Summary.FromString(sess.run(kept)).value[0]
@@ -270,7 +264,6 @@ def merge(
     Raises:
       InvalidArgumentError: (when run) two of them have one tag.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     both = tf.summary.merge([tf.summary.scalar("a", 1.0), tf.summary.scalar("b", 2.0)])
     ...     found = tf.Summary.FromString(sess.run(both))
@@ -294,7 +287,6 @@ def merge_all(
     Returns:
       [] string, or None where there are none.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     loss, rate = tf.summary.scalar("loss", 0.5), tf.summary.scalar("rate", 0.1)
     ...     found = tf.Summary.FromString(sess.run(tf.summary.merge_all(scope="loss")))

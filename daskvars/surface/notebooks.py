@@ -21,7 +21,6 @@ def html_of(value: object) -> str:
     Raises:
       TypeError: nobody registered how objects of this kind are drawn.
 
-    >>> import daskvars as dv
     >>> "&lt;b&gt;" in html_of(dv.constant("<b>"))
     True
     """
@@ -36,7 +35,6 @@ def is_drawn(kind: type) -> bool:
 class ShownInNotebooks:
     """An object that Jupyter shows as HTML.
 
-    >>> import daskvars as dv
     >>> html = dv.Graph()._repr_html_()
     >>> "0 operations" in html
     True

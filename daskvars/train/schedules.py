@@ -145,7 +145,6 @@ def exponential_decay(
 
     Source: TensorFlow 1.15, ``tf.train.exponential_decay``.
 
-    >>> import daskvars as dv
     >>> rate = dv.train.exponential_decay(0.5, 200, 100, 0.5)
     >>> float(rate())
     0.125
@@ -163,7 +162,6 @@ def natural_exp_decay(at: At, *, decay_steps: Any, decay_rate: Any, staircase: b
 
     Source: TensorFlow 1.15, ``tf.train.natural_exp_decay``.
 
-    >>> import daskvars as dv
     >>> round(float(dv.train.natural_exp_decay(0.5, 200, 100, 0.5)()), 4)
     0.1839
     """
@@ -182,7 +180,6 @@ def inverse_time_decay(
 
     Source: TensorFlow 1.15, ``tf.train.inverse_time_decay``.
 
-    >>> import daskvars as dv
     >>> float(dv.train.inverse_time_decay(0.5, 200, 100, 0.5)())
     0.25
     """
@@ -205,7 +202,6 @@ def polynomial_decay(
 
     Source: TensorFlow 1.15, ``tf.train.polynomial_decay``.
 
-    >>> import daskvars as dv
     >>> [float(dv.train.polynomial_decay(1.0, step, 100, 0.5)()) for step in (0, 50, 100, 200)]
     [1.0, 0.75, 0.5, 0.5]
     """
@@ -222,7 +218,6 @@ def cosine_decay(at: At, *, decay_steps: TensorLike, alpha: TensorLike) -> Tenso
 
     Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
 
-    >>> import daskvars as dv
     >>> rates = [dv.train.cosine_decay(1.0, step, 100) for step in (0, 50, 100)]
     >>> [round(float(rate()), 4) for rate in rates]
     [1.0, 0.5, 0.0]
@@ -240,7 +235,6 @@ def cosine_decay_restarts(
 
     Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
 
-    >>> import daskvars as dv
     >>> rates = [dv.train.cosine_decay_restarts(1.0, step, 100) for step in (50, 100, 200)]
     >>> [round(float(rate()), 4) for rate in rates]
     [0.5, 1.0, 0.5]
@@ -269,7 +263,6 @@ def linear_cosine_decay(
 
     Source: Bello et al. 2017, "Neural Optimizer Search with Reinforcement Learning".
 
-    >>> import daskvars as dv
     >>> rates = [dv.train.linear_cosine_decay(1.0, step, 100) for step in (0, 50, 100)]
     >>> [round(float(rate()), 4) for rate in rates]
     [1.001, 0.251, 0.001]
@@ -295,7 +288,6 @@ def noisy_linear_cosine_decay(
 
     Source: Bello et al. 2017, "Neural Optimizer Search with Reinforcement Learning".
 
-    >>> import daskvars as dv
     >>> rate = dv.train.noisy_linear_cosine_decay(1.0, 50, 100, initial_variance=0.0)
     >>> round(float(rate()), 4)
     0.251
@@ -332,7 +324,6 @@ def piecewise_constant(
 
     Source: TensorFlow 1.15, ``tf.train.piecewise_constant``.
 
-    >>> import daskvars as dv
     >>> step = dv.Variable(0)
     >>> rate = dv.train.piecewise_constant(step, [100, 200], [0.5, 0.25, 0.125])
     >>> for at in (100, 101, 999):

@@ -25,7 +25,6 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
       sess: the session that has it; not looked at in the eager program.
       global_step_tensor: scalar integer, tensor or Variable.
 
-    >>> import daskvars as dv
     >>> dv.train.global_step(None, dv.Variable(10, name="steps"))
     10
     """
@@ -42,7 +41,6 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
     Raises:
       TypeError: what is found is no scalar integer.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     print(dv.train.get_global_step())
     ...     step = dv.train.create_global_step()
@@ -80,7 +78,6 @@ def create_global_step(graph: Graph | None = None) -> Variable:
     Raises:
       ValueError: there is one.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     step = dv.train.create_global_step()
     ...     step.name, step.dtype.base_dtype.name, dv.trainable_variables()
@@ -103,7 +100,6 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
     """Return the global step of `graph`, created if need be.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     dv.train.get_or_create_global_step().name
     'global_step:0'
@@ -121,7 +117,6 @@ def assert_global_step(global_step_tensor: Any) -> None:
     Raises:
       TypeError: it is another kind of object, or of another dtype or shape.
 
-    >>> import daskvars as dv
     >>> assert_global_step(dv.Variable(0))
     >>> assert_global_step(dv.Variable(0.5))
     Traceback (most recent call last):

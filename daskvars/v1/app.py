@@ -32,7 +32,6 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
       SystemExit: always.
       AttributeError: the script has no `main`.
 
-    >>> import daskvars.v1 as tf
     >>> try:
     ...     tf.app.run(lambda argv: print(argv), ["program", "more"])
     ... except SystemExit as error:

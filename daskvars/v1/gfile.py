@@ -428,7 +428,7 @@ def Copy(oldpath: PathName, newpath: PathName, overwrite: bool = False) -> None:
       NotFoundError: there is no such file.
       AlreadyExistsError: there is one at the new path, and `overwrite` is not set.
 
-    >>> import os, tempfile, daskvars.v1 as tf
+    >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "a.txt")
     >>> with tf.gfile.GFile(path, "w") as file:
     ...     file.write("words")

@@ -115,7 +115,6 @@ class DataSet:
       TypeError: `dtype` is another one.
       InvalidArgumentError: there are not as many labels as images.
 
-    >>> import numpy as np
     >>> digits = DataSet(np.full([3, 2, 2, 1], 255, np.uint8), np.array([4, 5, 6]))
     >>> images, labels = digits.next_batch(2, shuffle=False)
     >>> images.shape, labels.tolist()

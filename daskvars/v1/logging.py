@@ -39,7 +39,6 @@ def log(level: int, msg: str, *args: object, **kwargs: Any) -> None:
       *args: what is put in it; it is made only where the message is shown.
       **kwargs: as of ``logging.Logger.log``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.test.TestCase().assertLogs("daskvars", tf.logging.INFO) as logs:
     ...     tf.logging.log(tf.logging.WARN, "step %d", 3)
     >>> logs.output
@@ -59,9 +58,7 @@ LOG = """{summary}
 Args:
   msg, *args, **kwargs: as of `log`.
 """
-LOG_EXAMPLE = """\
-import daskvars.v1 as tf
-with tf.test.TestCase().assertLogs("daskvars", tf.logging.DEBUG) as logs:
+LOG_EXAMPLE = """with tf.test.TestCase().assertLogs("daskvars", tf.logging.DEBUG) as logs:
     tf.logging.{name}("step %d", 3)
 logs.output -> ['{level}:daskvars:step 3']"""
 
@@ -88,7 +85,6 @@ def log_if(level: int, msg: str, condition: Any, *args: object) -> None:
     Args:
       level, msg, *args: as of `log`.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.test.TestCase().assertLogs("daskvars", tf.logging.INFO) as logs:
     ...     for loss in (0.5, 9.0):
     ...         tf.logging.log_if(tf.logging.WARN, "the loss is %s", loss > 1.0, loss)
@@ -105,7 +101,6 @@ def log_every_n(level: int, msg: str, n: int, *args: object) -> None:
     Args:
       level, msg, *args: as of `log`.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.test.TestCase().assertLogs("daskvars", tf.logging.INFO) as logs:
     ...     for step in range(5):
     ...         tf.logging.log_every_n(tf.logging.INFO, "every second: %d", 2, step)
@@ -121,7 +116,6 @@ def log_first_n(level: int, msg: str, n: int, *args: object) -> None:
     Args:
       level, msg, *args: as of `log`.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.test.TestCase().assertLogs("daskvars", tf.logging.INFO) as logs:
     ...     for step in range(5):
     ...         tf.logging.log_first_n(tf.logging.INFO, "the first two: %d", 2, step)
@@ -139,7 +133,6 @@ def _count(level: int, msg: str) -> int:
 def flush() -> None:
     """Hand all messages to the operating system.
 
-    >>> import daskvars.v1 as tf
     >>> tf.logging.flush()
     """
     for handler in _logger.handlers:
@@ -149,7 +142,6 @@ def flush() -> None:
 def get_logger() -> logging.Logger:
     """Return Python's logger of the messages.
 
-    >>> import daskvars.v1 as tf
     >>> tf.get_logger().name
     'daskvars'
     """
@@ -173,7 +165,6 @@ def set_verbosity(v: int) -> None:
 def get_verbosity() -> int:
     """Return the level from which messages are shown.
 
-    >>> import daskvars.v1 as tf
     >>> before = tf.logging.get_verbosity()
     >>> tf.logging.set_verbosity(tf.logging.ERROR)
     >>> tf.logging.get_verbosity() == tf.logging.ERROR

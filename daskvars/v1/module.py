@@ -33,7 +33,6 @@ class Module(Trackable):
 
     Source: TensorFlow 1.15, ``tf.Module``.
 
-    >>> import daskvars.v1 as tf
     >>> class Affine(tf.Module):
     ...     def __init__(self, size, name=None):
     ...         super().__init__(name)

@@ -18,7 +18,6 @@ def is_nested(seq: Any) -> bool:
 
     Source: TensorFlow 1.15, ``tf.nest.is_nested``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.nest.is_nested({"a": 1}), tf.nest.is_nested("a")
     (True, False)
     """
@@ -78,7 +77,6 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
 
     Source: TensorFlow 1.15, ``tf.nest.assert_same_structure``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.nest.assert_same_structure([1, (2, 3)], ["a", ("b", "c")])
     >>> tf.nest.assert_same_structure([1, 2], (1, 2), check_types=False)
     """

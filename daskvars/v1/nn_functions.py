@@ -83,7 +83,6 @@ def avg_pool_v2(
 
     Source: TensorFlow 1.15, ``tf.nn.avg_pool_v2``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.nn.avg_pool_v2([[[1.0], [3.0]]], 2, 1, "VALID")).tolist()
     [[[2.0]]]
@@ -115,7 +114,6 @@ def max_pool_v2(
 
     Source: TensorFlow 1.15, ``tf.nn.max_pool_v2``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.nn.max_pool_v2([[[1.0], [3.0]]], 2, 1, "VALID")).tolist()
     [[[3.0]]]
@@ -172,7 +170,6 @@ def conv_transpose(
 
     Source: TensorFlow 1.15, ``tf.nn.conv_transpose``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     y = tf.nn.conv_transpose([[[1.0], [2.0]]], tf.ones([2, 1, 1]), [1, 4, 1], 2)
     ...     sess.run(y).ravel().tolist()
@@ -231,7 +228,6 @@ def ctc_loss_v2(
 
     Source: TensorFlow 1.15, ``tf.nn.ctc_loss_v2``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     loss = tf.nn.ctc_loss_v2([[1]], tf.zeros([2, 1, 2]), [1], [2])
     ...     round(float(sess.run(loss)[0]), 4)  # -log(3 / 4)
@@ -286,7 +282,6 @@ def ctc_beam_search_decoder_v2(
 
     Source: TensorFlow 1.15, ``tf.nn.ctc_beam_search_decoder_v2``.
 
-    >>> import daskvars.v1 as tf
     >>> sure = [[[9.0, 0.0]], [[0.0, 9.0]], [[9.0, 0.0]]]
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     (labels,), _ = tf.nn.ctc_beam_search_decoder_v2(sure, [3])
@@ -308,7 +303,6 @@ def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tens
 
     Source: TensorFlow 1.15, ``tf.nn.ctc_unique_labels``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     [a.tolist() for a in sess.run(tf.nn.ctc_unique_labels([[5, 7, 5]]))]
     [[[5, 7, 0]], [[0, 1, 0]]]
@@ -344,7 +338,6 @@ def collapse_repeated(
 
     Source: TensorFlow 1.15, ``tf.nn.collapse_repeated``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     found = tf.nn.collapse_repeated([[4, 4, 5, 4], [6, 6, 6, 7]], [4, 3])
     ...     [a.tolist() for a in sess.run(found)]
@@ -388,7 +381,6 @@ def compute_average_loss(
 
     Source: TensorFlow 1.15, ``tf.nn.compute_average_loss``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.nn.compute_average_loss([1.0, 3.0], global_batch_size=8)).tolist()
     0.5
@@ -417,7 +409,6 @@ def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.nn.scale_regularization_loss``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.nn.scale_regularization_loss([1.0, 2.0])).tolist()
     3.0

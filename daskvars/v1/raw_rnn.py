@@ -60,7 +60,6 @@ def raw_rnn(
 
     Source: TensorFlow 1.15, ``tf.nn.raw_rnn``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     cell = tf.nn.rnn_cell.BasicRNNCell(3)
     ...     def loop_fn(time, output, state, loop_state):

@@ -26,7 +26,6 @@ from daskvars.ops.math.comparison import logical_and, logical_not, logical_or
 class Switched(NamedTuple):
     """A value on either side of a predicate.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sides = tf.raw_ops.Switch(data=tf.constant(3), pred=tf.constant(False))
     ...     int(sess.run(sides.output_false))
@@ -40,7 +39,6 @@ class Switched(NamedTuple):
 class Merged(NamedTuple):
     """The value that is there, and which of those given it is.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sides = tf.raw_ops.Switch(data=tf.constant(3), pred=tf.constant(True))
     ...     [int(found) for found in sess.run(tf.raw_ops.Merge(inputs=sides))]
@@ -71,7 +69,6 @@ def Switch(*, data: Any, pred: TensorLike, name: str | None = None) -> Switched:
     Source: TensorFlow 1.15, ``tf.raw_ops.Switch``, which is
     ``tensorflow.python.ops.control_flow_ops.switch``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     x = tf.placeholder(tf.float32, [])
     ...     small, large = tf.raw_ops.Switch(data=x, pred=x > 10.0)
@@ -115,7 +112,6 @@ def Merge(*, inputs: Sequence[Any], name: str | None = None) -> Merged:
     Source: TensorFlow 1.15, ``tf.raw_ops.Merge``, which is
     ``tensorflow.python.ops.control_flow_ops.merge``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     which = tf.placeholder(tf.int32, [])
     ...     cases = [tf.raw_ops.Switch(data=5.0, pred=tf.equal(which, i))[1] * i for i in range(3)]

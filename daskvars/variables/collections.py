@@ -27,7 +27,6 @@ def global_variables(scope: str | None = None) -> list[Variable]:
     Args:
       scope: a regular expression that their names must begin with.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     a, b = dv.get_variable("a/w", [2]), dv.get_variable("b/w", [2], trainable=False)
     ...     dv.global_variables() == [a, b], dv.global_variables("b/") == [b]
@@ -42,7 +41,6 @@ def local_variables(scope: str | None = None) -> list[Variable]:
     Args:
       scope: see `global_variables`.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     count = dv.get_local_variable("count", [], initializer=dv.zeros_initializer())
     ...     dv.local_variables() == [count], dv.global_variables()
@@ -54,7 +52,6 @@ def local_variables(scope: str | None = None) -> list[Variable]:
 def trainable_variables(scope: str | None = None) -> list[Variable]:
     """Return the variables that optimizers train by default; see `global_variables`.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     v = tf.get_variable("v", [1])
     ...     step = tf.Variable(0, trainable=False)
@@ -70,7 +67,6 @@ def model_variables(scope: str | None = None) -> list[Variable]:
     Args:
       scope: see `global_variables`.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     keys = ["variables", "model_variables"]
     ...     w, rate = dv.get_variable("w", [2], collections=keys), dv.get_variable("rate", [])
@@ -86,7 +82,6 @@ def moving_average_variables(scope: str | None = None) -> list[Variable]:
     Args:
       scope: see `global_variables`.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     w, b = dv.get_variable("w", [2]), dv.get_variable("b", [2])
     ...     _ = dv.train.ExponentialMovingAverage(0.9).apply([w])
@@ -105,7 +100,6 @@ def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> O
       var_list: the variables.
       name: name of the operation.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     v, w = dv.Variable(1.0, name="v"), dv.Variable(2.0, name="w")
     ...     sess.run(dv.variables_initializer([v]))
@@ -119,7 +113,6 @@ def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> O
 def global_variables_initializer() -> Operation:
     """Return an operation that initializes the global variables that there are now.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     v = tf.get_variable("v", [2], initializer=tf.ones_initializer())
     ...     init = tf.global_variables_initializer()
@@ -134,7 +127,6 @@ def global_variables_initializer() -> Operation:
 def local_variables_initializer() -> Operation:
     """Return an operation that initializes the local variables that there are now.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     count = dv.get_local_variable("count", [], initializer=dv.ones_initializer())
     ...     sess.run(dv.local_variables_initializer())
@@ -150,7 +142,6 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
     Args:
       name: name of the operation.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     table = tf.contrib.lookup.index_table_from_tensor(["a", "b"])
     ...     sess.run(tf.tables_initializer())
@@ -172,7 +163,6 @@ def report_uninitialized_variables(
     Returns:
       [n] string, names of operations without ":0", in the order of `var_list`; [0] if all have one.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     v, w = dv.get_variable("v", [2]), dv.get_variable("w", [2])
     ...     sess.run(w.initializer)
@@ -201,7 +191,6 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
     Raises:
       FailedPreconditionError: (when run) some have none; all of them are named.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     v, w = dv.get_variable("v", [2]), dv.get_variable("w", [2])
     ...     sess.run(w.initializer)

@@ -78,7 +78,6 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextMana
 
     Source: TensorFlow 1.15, ``tf.colocate_with``.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     with dv.device("/gpu:1"):
     ...         a = dv.constant(1.0)
@@ -99,7 +98,6 @@ def init_scope() -> AbstractContextManager[None]:
 
     Source: TensorFlow 1.15, ``tf.init_scope``.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     with dv.control_dependencies([dv.no_op()]):
     ...         inside = dv.constant(1.0)

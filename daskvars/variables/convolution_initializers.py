@@ -39,7 +39,6 @@ Raises:
 
 Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
 
->>> import daskvars as dv
 >>> make = dv.initializers.convolutional_orthogonal_{num_dims}d(seed=1)
 >>> kernel = make([{pixels}, 3, 4]).numpy()
 >>> kernel.shape, round(float((kernel**2).sum()), 4)  # as of a matrix of three unit rows

@@ -46,7 +46,6 @@ class Initializer:
 
     Subclasses keep each argument of their constructor under its own name.
 
-    >>> import daskvars as dv
     >>> class Rising(Initializer):
     ...     def __call__(self, shape, dtype=None, partition_info=None):
     ...         return dv.range(float(shape[0]))
@@ -350,7 +349,6 @@ class GlorotUniform(VarianceScaling):
     Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
     networks", 2010.
 
-    >>> import daskvars as dv
     >>> draws = dv.glorot_uniform_initializer(seed=1)([100, 50]).numpy()
     >>> round(float(abs(draws).max()), 2)
     0.2
@@ -366,7 +364,6 @@ class GlorotUniform(VarianceScaling):
 class GlorotNormal(VarianceScaling):
     """Truncated normal draws of deviation ``sqrt(2 / (fan_in + fan_out))``: see `GlorotUniform`.
 
-    >>> import daskvars as dv
     >>> round(float(dv.glorot_normal_initializer(seed=1)([100, 100]).numpy().std()), 2)
     0.1
     """

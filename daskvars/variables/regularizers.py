@@ -32,7 +32,6 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     Raises:
       ValueError: `scale` is an integer or negative.
 
-    >>> import daskvars as dv
     >>> float(l1_regularizer(0.5)(dv.constant([1.0, -2.0])))
     1.5
     """
@@ -43,7 +42,6 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 def l2_regularizer(**arguments: Any) -> Regularizer:
     """Give ``scale * sum(weights ** 2) / 2``.
 
-    >>> import daskvars as dv
     >>> float(l2_regularizer(0.5)(dv.constant([1.0, 3.0])))
     2.5
     """
@@ -80,7 +78,6 @@ def l1_l2_regularizer(
     Raises:
       ValueError: a scale is an int or negative.
 
-    >>> import daskvars as dv
     >>> float(l1_l2_regularizer(1.0, 0.5)(dv.constant([-2.0, 4.0])))
     11.0
     """
@@ -97,7 +94,6 @@ def sum_regularizer(
       regularizer_list: functions of a tensor that give a scalar.
       scope: name scope of the operations.
 
-    >>> import daskvars as dv
     >>> both = sum_regularizer([l1_regularizer(1.0), None, l2_regularizer(0.5)])
     >>> float(both(dv.constant([-2.0, 4.0]))), sum_regularizer([None])
     (11.0, None)
@@ -130,7 +126,6 @@ def apply_regularization(
     Raises:
       ValueError: a loss is not scalar.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     penalty = tf.contrib.layers.l2_regularizer(0.5)
     ...     total = tf.contrib.layers.apply_regularization(penalty, [tf.constant([2.0, 4.0])])

@@ -11,7 +11,6 @@ class VariableSynchronization(enum.Enum):
 
     The one value with an effect is `ON_READ`: such a variable is by default not trainable.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable(1.0, synchronization=VariableSynchronization.ON_READ)
     >>> v.trainable
     False
@@ -26,7 +25,6 @@ class VariableSynchronization(enum.Enum):
 class VariableAggregation(enum.Enum):
     """How copies of a variable would be merged. Accepted; there are no copies.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable(1.0, aggregation=VariableAggregation.MEAN)
     >>> float(v.assign_add(1.0))
     2.0

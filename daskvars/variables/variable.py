@@ -78,7 +78,6 @@ class Variable(
       ValueError: there is no initial value, or its shape is not known; a collection is malformed.
       TypeError: the initial value is not of that dtype.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     tf.Variable([1.0, 2.0], name="w")
     <tf.Variable 'w:0' shape=(2,) dtype=float32_ref>
@@ -289,7 +288,6 @@ class Variable(
         Raises:
           NotImplementedError: it is a variable of a graph: `Session.run(variable, as_dask=True)`.
 
-        >>> import daskvars as dv, numpy as np
         >>> table = dv.Variable(np.ones((4, 2)), chunks=(2, 2))
         >>> before = table.to_dask()
         >>> _ = table.assign_add(np.ones((4, 2)))

@@ -24,7 +24,6 @@ class VariableDef(Message):
     Its parts are named as in the graph: the variable itself, its initial value, its initializer,
     what it was first read by.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     described = tf.Variable(1.0, name="w").to_proto()
     >>> described.variable_name, described.initializer_name, described.trainable

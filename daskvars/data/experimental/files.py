@@ -392,7 +392,6 @@ def parse_example_dataset(
 
     Source: TensorFlow 1.15, ``tf.data.experimental.parse_example_dataset``.
 
-    >>> import daskvars.v1 as tf
     >>> x = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
     >>> example = tf.train.Example(features=tf.train.Features(feature={"x": x}))
     >>> examples = Dataset.from_tensors([example.SerializeToString()])
@@ -452,7 +451,7 @@ def make_batched_features_dataset(
 
     Source: TensorFlow 1.15, ``tf.data.experimental.make_batched_features_dataset``.
 
-    >>> import os, tempfile, daskvars.v1 as tf
+    >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "few.tfrecord")
     >>> with tf.python_io.TFRecordWriter(path) as writer:
     ...     for n in range(3):

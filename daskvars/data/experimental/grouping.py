@@ -71,7 +71,6 @@ class Reducer(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.data.experimental.Reducer``.
 
-    >>> import numpy as np
     >>> total = Reducer(lambda key: np.int64(0), lambda total, x: total + x, lambda total: total)
     >>> [int(x) for x in Dataset.range(6).apply(group_by_reducer(lambda x: x % 2, total))]
     [6, 9]
@@ -100,7 +99,6 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
 
     Source: TensorFlow 1.15, ``tf.data.experimental.group_by_reducer``.
 
-    >>> import numpy as np
     >>> count = Reducer(lambda key: np.int64(0), lambda n, x: n + 1, lambda n: n)
     >>> [int(x) for x in Dataset.range(5).apply(group_by_reducer(lambda x: x // 3, count))]
     [3, 2]
@@ -143,7 +141,6 @@ def bucket_by_sequence_length(
 
     Source: TensorFlow 1.15, ``tf.data.experimental.bucket_by_sequence_length``.
 
-    >>> import daskvars as dv
     >>> rows = Dataset.from_tensor_slices([1, 4, 2, 5]).map(lambda n: dv.fill([n], n))
     >>> buckets = bucket_by_sequence_length(lambda row: dv.size(row), [3], [2, 2])
     >>> [batch.numpy().tolist() for batch in rows.apply(buckets)]

@@ -22,7 +22,6 @@ def make_saveable_from_iterator(iterator: Iterator) -> Variable:
 
     Source: TensorFlow 1.15, ``tf.data.experimental.make_saveable_from_iterator``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     iterator = tf.data.Dataset.range(9).make_one_shot_iterator()
     ...     position = tf.data.experimental.make_saveable_from_iterator(iterator)

@@ -24,7 +24,6 @@ def ignore_errors() -> Transformation:
     """Return a function that leaves out elements which cannot be made.
 
     >>> numbers = Dataset.from_tensor_slices([1.0, 0.0, 4.0])
-    >>> import daskvars as dv
     >>> inverse = numbers.map(lambda x: dv.debugging.check_numerics(1.0 / x, "inverse"))
     >>> [float(x) for x in inverse.apply(ignore_errors())]
     [1.0, 0.25]
@@ -152,7 +151,6 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
 
     Source: TensorFlow 1.15, ``tf.data.experimental.scan``.
 
-    >>> import numpy as np
     >>> sums = scan(np.int64(0), lambda total, x: (total + x, total + x))
     >>> [int(x) for x in Dataset.range(1, 5).apply(sums)]
     [1, 3, 6, 10]
@@ -206,7 +204,6 @@ def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformat
 
     Source: TensorFlow 1.15, ``tf.data.experimental.dense_to_sparse_batch``.
 
-    >>> import daskvars as dv
     >>> rows = Dataset.range(1, 4).map(lambda n: dv.fill([n], n))
     >>> batch = next(iter(rows.apply(dense_to_sparse_batch(3, [4]))))
     >>> dv.sparse.to_dense(batch).numpy().tolist()

@@ -42,7 +42,6 @@ class DatasetIterator(Trackable, Iterator[Any]):
     Raises:
       StopIteration: (next) there are no more elements.
 
-    >>> import daskvars as dv
     >>> iterator = iter(dv.data.Dataset.range(5, 9))
     >>> first, place = int(next(iterator)), iterator.state()
     >>> other = iter(dv.data.Dataset.range(5, 9))

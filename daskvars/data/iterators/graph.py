@@ -257,7 +257,6 @@ class Iterator(Trackable):
       handle: [] string, the name of its position in a session.
       key: its name among the graph's iterators; "" for one of another one's handle.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     iterator = tf.data.Dataset.range(2).make_one_shot_iterator()
     ...     number = iterator.get_next()

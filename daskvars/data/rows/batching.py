@@ -35,7 +35,6 @@ class Batches:
       InvalidArgumentError: see `batches`.
       StopIteration: (next) all epochs are over.
 
-    >>> import numpy as np
     >>> found = batches(np.arange(6), 2)
     >>> first, place = next(found).tolist(), found.state
     >>> found.num_batches, first, place
@@ -203,7 +202,6 @@ def batches(
       InvalidArgumentError: the arrays differ in length, a number is out of range, or there is a
         seed without a shuffle.
 
-    >>> import numpy as np
     >>> found = batches((np.arange(5), np.arange(5) * 10), 2, shuffle=True, seed=1)
     >>> [(x.tolist(), y.tolist()) for x, y in found]
     [([2, 4], [20, 40]), ([0, 1], [0, 10]), ([3], [30])]

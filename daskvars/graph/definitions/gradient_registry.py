@@ -31,7 +31,6 @@ class RegisterGradient(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.RegisterGradient``.
 
-    >>> import daskvars.v1 as tf
     >>> @tf.RegisterGradient("ReversedForTheExample")
     ... def reverse(op, dy):
     ...     return -dy
@@ -61,7 +60,6 @@ def NotDifferentiable(op_type: str) -> None:
       TypeError: the name is no string.
       KeyError: the name is taken.
 
-    >>> import daskvars.v1 as tf
     >>> NotDifferentiable("FrozenTanh")
     >>> with tf.Graph().as_default() as graph, graph.gradient_override_map({"Tanh": "FrozenTanh"}):
     ...     x = tf.constant(0.5)

@@ -25,7 +25,6 @@ class Spec(NamedTuple):
       dtype: the `DType`.
       shape: tuple of sizes, None for one that is not known; None if the rank is not.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     dv.placeholder(dv.float32, [None, 3]).spec
     Spec(dtype=tf.float32, shape=(None, 3))
@@ -138,7 +137,6 @@ class OpDef:
       same_if_same_shape: where the shapes of input and output are equal, the result is the input.
       seeded: the kernel draws random numbers: its first argument is a key, a tuple of two ints.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     definition = dv.tanh(0.5).op.opdef
     >>> definition.type, definition.signature, definition.kernel, definition.pattern

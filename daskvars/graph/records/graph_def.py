@@ -42,7 +42,6 @@ class NodeDef(JsonRecord):
       device: the device asked for.
       attr: attributes as JSON data, see `daskvars.graph.records.attribute_json`.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
     ...     _ = dv.tanh(dv.zeros([2], name="x"), name="y")
     >>> node = graph.as_graph_def().node[-1]
@@ -97,7 +96,6 @@ class GraphDef(JsonRecord):
     Attributes:
       node: its operations, each after those whose outputs it takes.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
     ...     x = dv.placeholder(dv.float32, [2], name="x")
     ...     y = dv.tanh(x, name="y")

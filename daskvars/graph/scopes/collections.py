@@ -9,7 +9,6 @@ from typing import Any
 class GraphKeys:
     """Names of collections that the library itself uses, as TensorFlow's.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     w = dv.get_variable("w", [2])
     ...     dv.get_collection(dv.GraphKeys.TRAINABLE_VARIABLES) == [w]

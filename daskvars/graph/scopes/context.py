@@ -19,7 +19,6 @@ def device(device_name_or_function: DeviceLike | DeviceFunction) -> AbstractCont
       device_name_or_function: a text such as "/job:worker/gpu:0", a `DeviceSpec`, a function of an
         operation that returns one of these, or None.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.device("/job:worker"), dv.device("/cpu:0"):
     ...     dv.constant(1.0).device
     '/job:worker/device:CPU:0'
@@ -37,7 +36,6 @@ def container(container_name: str) -> AbstractContextManager[str]:
     Args:
       container_name: a text; "" is the container of all others.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.container("experiment"):
     ...     dv.get_variable("w", [2]).op.get_attr("container")
     b'experiment'
@@ -52,7 +50,6 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
       key: name of the collection.
       scope: regular expression that the start of an item's name must match.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     a, b = dv.get_variable("a/w", [2]), dv.get_variable("b/w", [2])
     ...     dv.get_collection("variables", scope="b") == [b]
@@ -67,7 +64,6 @@ def get_collection_ref(key: Any) -> list[Any]:
     Args:
       key: name of the collection; one that is not there is made, empty.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     dv.get_collection_ref("rates").append(0.5)
     ...     dv.get_collection("rates")
@@ -83,7 +79,6 @@ def add_to_collection(name: Any, value: Any) -> None:
       name: name of the collection, any hashable object.
       value: what is appended; it is not made a tensor.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     dv.add_to_collection("rates", 0.5)
     ...     dv.get_collection("rates")
@@ -99,7 +94,6 @@ def add_to_collections(names: Any, value: Any) -> None:
       names: names of collections, each once; a single string is the name of one.
       value: what is appended to each.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     dv.add_to_collections(["rates", "all"], 0.5)
     ...     dv.get_collection("rates"), dv.get_collection("all")

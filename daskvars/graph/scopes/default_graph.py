@@ -51,7 +51,6 @@ def reset_default_graph() -> None:
     Raises:
       AssertionError: a graph is entered; a nested graph cannot be cleared.
 
-    >>> import daskvars.v1 as tf
     >>> v = tf.get_variable("made_before", [2])
     >>> tf.reset_default_graph()
     >>> tf.global_variables()

@@ -62,7 +62,6 @@ class name_scope(ShownByArguments):
       ValueError: neither name is given, but `values` are; or they are of several graphs; or the
         name is no legal one.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.name_scope("layer") as scope:
     ...     c = dv.constant(1.0, name="c")
     >>> scope, c.name

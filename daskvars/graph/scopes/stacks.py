@@ -107,7 +107,6 @@ def session_entered(session: Any, nested: bool = True) -> Iterator[Any]:
 def get_default_session() -> Any:
     """Return the session that was entered last in this thread, or None.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     dv.get_default_session() is sess
     True

@@ -33,7 +33,6 @@ def one_hot(
         ``indices.shape`` with ``depth`` inserted at ``axis``.
 
     Example:
-        >>> import numpy as np
         >>> one_hot(np, np.array([2, -1]), depth=3, dtype="int32")
         array([[0, 0, 1],
                [0, 0, 0]], dtype=int32)

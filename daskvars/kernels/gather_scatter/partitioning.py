@@ -26,7 +26,6 @@ def unique(
         (values [m], place of each entry's value [n], count of each value [m]).
 
     Example:
-        >>> import numpy as np
         >>> unique(np, np.array([7, 3, 7]))[1]
         array([0, 1, 0], dtype=int32)
     """

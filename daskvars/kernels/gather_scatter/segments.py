@@ -70,7 +70,6 @@ def check_ids(xp: ArrayModule, ids: Array, *, size: int, what: str = "indices") 
         what: how the message calls ``ids``.
 
     Example:
-        >>> import numpy as np
         >>> check_ids(np, np.array([0, 2]), size=3)
     """
     if not ids.size:
@@ -104,7 +103,6 @@ def segment_sum(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segment
         InvalidArgumentError: an id is beyond the last segment.
 
     Example:
-        >>> import numpy as np
         >>> segment_sum(np, np.array([[1.0], [2.0], [4.0]]), np.array([1, 0, 1]), num_segments=2)
         array([[2.],
                [5.]])
@@ -203,7 +201,6 @@ def deduplicate(xp: ArrayModule, values: Array, ids: Array) -> tuple[Any, Any]:
         (sums [m, ...], ids [m] ascending), dtypes as given.
 
     Example:
-        >>> import numpy as np
         >>> deduplicate(np, np.array([1.0, 2.0, 4.0]), np.array([7, 3, 7]))
         (array([2., 5.]), array([3, 7]))
     """
@@ -313,7 +310,6 @@ def scatter_rows(
         InvalidArgumentError: an id is out of range.
 
     Example:
-        >>> import numpy as np
         >>> scatter_rows(np, np.zeros(3), np.array([1, 1]), np.array([2.0, 3.0]), mode="add")
         array([0., 5., 0.])
     """

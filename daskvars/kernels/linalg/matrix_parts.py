@@ -11,7 +11,6 @@ def diag(xp: ArrayModule, x: Array) -> Array:
     """Return zeros with ``x`` on the diagonal: shape [*x.shape, *x.shape] (as ``tf.diag``).
 
     Example:
-        >>> import numpy as np
         >>> diag(np, np.array([1, 2]))
         array([[1, 0],
                [0, 2]])
@@ -64,7 +63,6 @@ def matrix_band_part(xp: ArrayModule, x: Array, *, num_lower: int, num_upper: in
         Like ``x``.
 
     Example:
-        >>> import numpy as np
         >>> matrix_band_part(np, np.ones((2, 2), int), num_lower=-1, num_upper=0)
         array([[1, 0],
                [1, 1]])

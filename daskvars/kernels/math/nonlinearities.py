@@ -36,7 +36,6 @@ def sigmoid(xp: ArrayModule, x: Array) -> Array:
         Like ``x``.
 
     Example:
-        >>> import numpy as np
         >>> sigmoid(np, np.array([-1000.0, 0.0, 1000.0])).round(6)
         array([0. , 0.5, 1. ])
     """

@@ -19,7 +19,6 @@ def float_work(dtype: np.dtype[Any]) -> np.dtype:
     """Return the dtype to compute in: float32 for a 16-bit float, else ``dtype``.
 
     Example:
-        >>> import numpy as np
         >>> float_work(np.dtype("float16")), float_work(np.dtype("float64"))
         (dtype('float32'), dtype('float64'))
     """

@@ -27,7 +27,6 @@ def cumsum(
         Like ``x``.
 
     Example:
-        >>> import numpy as np
         >>> cumsum(np, np.array([1, 2, 4]), axis=0, exclusive=True, reverse=True)
         array([6, 4, 0])
     """

@@ -67,7 +67,6 @@ def erf(xp: ArrayModule, x: Array) -> Array:
         Like ``x``, accurate to a few units in the last place.
 
     Example:
-        >>> import numpy as np
         >>> erf(np, np.array([0.0, 1.0])).round(6)
         array([0.      , 0.842701])
     """
@@ -187,7 +186,6 @@ def igamma(xp: ArrayModule, a: Array, x: Array) -> Array:
         Of the dtype of ``a``; NaN outside the domain.
 
     Example:
-        >>> import numpy as np
         >>> igamma(np, np.array([1.0]), np.array([2.0])).round(6)  # 1 - exp(-2)
         array([0.864665])
     """

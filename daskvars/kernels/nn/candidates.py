@@ -43,7 +43,6 @@ def candidates(
         (classes [num_sampled] int64, in the order drawn; number of draws [] int64).
 
     Example:
-        >>> import numpy as np
         >>> drawn, tries = candidates(np, (1, 2), base="uniform", num_sampled=4, unique=True,
         ...                           range_max=4)
         >>> sorted(drawn.tolist()), bool(tries >= 4)
@@ -135,7 +134,6 @@ def accidental_hits(xp: ArrayModule, true_classes: Any, candidates: Any) -> tupl
         the least number there is).
 
     Example:
-        >>> import numpy as np
         >>> accidental_hits(np, np.array([[1, 2], [0, 3]]), np.array([3, 1]))[:2]
         (array([0, 1], dtype=int32), array([1, 0]))
     """

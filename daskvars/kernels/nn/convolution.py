@@ -36,7 +36,6 @@ def conv2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]
         [batch, rows, columns, outputs], dtype of ``x``.
 
     Example:
-        >>> import numpy as np
         >>> x, w = np.ones((1, 3, 3, 1)), np.ones((3, 3, 1, 1))
         >>> conv2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME")[0, :, :, 0]
         array([[4., 6., 4.],

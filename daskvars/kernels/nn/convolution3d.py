@@ -39,7 +39,6 @@ def conv3d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]
         [batch, planes, rows, columns, outputs], dtype of ``x``.
 
     Example:
-        >>> import numpy as np
         >>> x, w = np.ones((1, 3, 2, 2, 1)), np.ones((2, 2, 2, 1, 1))
         >>> conv3d(np, x, w, strides=(1, 1, 1, 1, 1), padding="VALID").ravel()
         array([8., 8.])

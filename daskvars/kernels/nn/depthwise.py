@@ -49,7 +49,6 @@ def depthwise_conv2d(
         [batch, rows, columns, inputs * multiplier], dtype of ``x``.
 
     Example:
-        >>> import numpy as np
         >>> w = np.array([1.0, 10.0]).reshape(1, 1, 2, 1)
         >>> x = np.ones((1, 1, 1, 2))
         >>> depthwise_conv2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME").ravel()

@@ -27,7 +27,6 @@ def softmax_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tupl
         (loss [n], gradient [n, classes] with respect to ``logits``), dtype of ``logits``.
 
     Example:
-        >>> import numpy as np
         >>> loss, _ = softmax_cross_entropy(np, np.zeros((1, 2)), np.array([[1.0, 0.0]]))
         >>> round(float(loss[0]), 4)
         0.6931

@@ -31,7 +31,6 @@ def softmax(xp: ArrayModule, x: Array, *, axis: int = -1) -> Array:
         Like ``x``.
 
     Example:
-        >>> import numpy as np
         >>> softmax(np, np.array([0.0, 0.0]))
         array([0.5, 0.5])
     """

@@ -32,7 +32,6 @@ def top_k(xp: ArrayModule, x: Array, *, k: int, sorted: bool = True) -> tuple[An
         (values [..., k] descending, indices [..., k] int32).
 
     Example:
-        >>> import numpy as np
         >>> top_k(np, np.array([1.0, 3.0, 3.0, 2.0]), k=2)
         (array([3., 3.]), array([1, 2], dtype=int32))
     """
@@ -109,7 +108,6 @@ def nth_element(xp: ArrayModule, x: Array, *, n: int, reverse: bool = False) -> 
         [...] of the dtype of `x`.
 
     Example:
-        >>> import numpy as np
         >>> float(nth_element(np, np.array([3.0, 1.0, 2.0]), n=1))
         2.0
     """

@@ -65,7 +65,6 @@ def random_uniform(
         InvalidArgumentError: integers with ``minval`` not below ``maxval``.
 
     Example:
-        >>> import numpy as np
         >>> whole = random_uniform(np, (7, 0), shape=(4, 6), dtype="float32")
         >>> part = random_uniform(np, (7, 0), shape=(2, 3), dtype="float32", offset=(1, 3),
         ...                       full_shape=(4, 6))

@@ -99,7 +99,6 @@ def random_bits(xp: ArrayModule, key: Key, start: int, count: int) -> Array:
         [count] uint64.
 
     Example:
-        >>> import numpy as np
         >>> whole = random_bits(np, (1, 2), 0, 10)
         >>> bool((random_bits(np, (1, 2), 3, 4) == whole[3:7]).all())
         True

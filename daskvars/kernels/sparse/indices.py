@@ -33,7 +33,6 @@ def order(xp: ArrayModule, places: Array) -> Array:
     """Give the rows of `places` in the order of their coordinates, the first the slowest.
 
     Example:
-        >>> import numpy as np
         >>> order(np, np.array([[1, 0], [0, 2], [0, 1]]))
         array([2, 1, 0])
     """
@@ -69,7 +68,6 @@ def filled_rows(xp: ArrayModule, places: Array, *, num_rows: int) -> tuple[Array
         InvalidArgumentError: a place is in no row, or has no coordinate.
 
     Example:
-        >>> import numpy as np
         >>> [f.tolist() for f in filled_rows(np, np.array([[1, 1]]), num_rows=2)]
         [[[0, 0], [1, 1]], [1, 0], [True, False]]
     """
@@ -92,7 +90,6 @@ def distinct(xp: ArrayModule, places: Array) -> tuple[Array, Array]:
     """Give the distinct rows of `places`, in order, and for each row which of them it is.
 
     Example:
-        >>> import numpy as np
         >>> [found.tolist() for found in distinct(np, np.array([[1, 0], [0, 2], [1, 0]]))]
         [[[0, 2], [1, 0]], [1, 0, 1]]
     """
@@ -115,7 +112,6 @@ def reshaped(xp: ArrayModule, places: Array, shape: Array, new_shape: Array) -> 
         InvalidArgumentError: it is no shape, or not of as many elements.
 
     Example:
-        >>> import numpy as np
         >>> [f.tolist() for f in reshaped(np, np.array([[1, 2]]), np.array([2, 3]), np.array([-1]))]
         [[[5]], [6]]
     """

@@ -54,7 +54,6 @@ def sparse_matmul(
         InvalidArgumentError: the sizes do not fit, or an index is out of range.
 
     Example:
-        >>> import numpy as np
         >>> places, b = np.array([[0, 1], [1, 0]]), np.array([[1.0], [10.0]])
         >>> sparse_matmul(np, places, np.array([2.0, 3.0]), b, shape=(2, 2))
         array([[20.],
@@ -120,7 +119,6 @@ def sampled_matmul(xp: ArrayModule, indices: Array, x: Array, y: Array) -> Array
         [e], dtype of ``x``; 16-bit floats add up in float32.
 
     Example:
-        >>> import numpy as np
         >>> x, y = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])
         >>> sampled_matmul(np, np.array([[0, 1]]), x, y)
         array([17.])

@@ -33,7 +33,6 @@ def split_at_characters(
     """Give the pieces between any of some characters; single bytes where there are none of these.
 
     Example:
-        >>> import numpy as np
         >>> texts = np.array([b"a,b;c", b""], object)
         >>> found = split_at_characters(np, texts, b",;", skip_empty=True)
         >>> found[1].tolist(), found[2].tolist()
@@ -58,7 +57,6 @@ def split(xp: ArrayModule, texts: numpy.ndarray, *, separator: bytes, maxsplit: 
     """Give the pieces between separators, or between runs of white space where there is none.
 
     Example:
-        >>> import numpy as np
         >>> found = split(np, np.array([b"a b  c"], object), separator=b"", maxsplit=1)
         >>> found[1].tolist()
         [b'a', b'b  c']

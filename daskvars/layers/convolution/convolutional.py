@@ -116,7 +116,6 @@ class Conv1D(Convolution):
 
     Args: see `Convolution`; sizes are ints.
 
-    >>> import daskvars as dv
     >>> dv.layers.Conv1D(4, 3)(dv.ones([2, 8, 3])).shape.as_list()
     [2, 6, 4]
     """
@@ -129,7 +128,6 @@ class Conv2D(Convolution):
 
     Args: see `Convolution`; sizes are ints or pairs of them.
 
-    >>> import daskvars as dv
     >>> dv.layers.Conv2D(4, 3, strides=2, padding="same")(dv.ones([2, 8, 8, 3])).shape.as_list()
     [2, 4, 4, 4]
     """
@@ -140,7 +138,6 @@ class Conv3D(Convolution):
 
     Args: see `Convolution`; sizes are ints or three of them.
 
-    >>> import daskvars as dv
     >>> dv.layers.Conv3D(4, 3, padding="same")(dv.ones([2, 5, 6, 7, 3])).shape.as_list()
     [2, 5, 6, 7, 4]
     """
@@ -197,7 +194,6 @@ class Conv2DTranspose(TransposedConvolution):
 
     Args: see `TransposedConvolution`; sizes are ints or pairs of them.
 
-    >>> import daskvars as dv
     >>> dv.layers.Conv2DTranspose(4, 2, strides=2)(dv.ones([2, 3, 3, 1])).shape.as_list()
     [2, 6, 6, 4]
     """
@@ -208,7 +204,6 @@ class Conv3DTranspose(TransposedConvolution):
 
     Args: see `TransposedConvolution`; sizes are ints or three of them.
 
-    >>> import daskvars as dv
     >>> dv.layers.Conv3DTranspose(4, 2, strides=2)(dv.ones([2, 3, 3, 3, 1])).shape.as_list()
     [2, 6, 6, 6, 4]
     """
@@ -220,40 +215,35 @@ class Conv3DTranspose(TransposedConvolution):
 conv1d = functional(
     Conv1D,
     "conv1d",
-    example="import daskvars as dv\n"
-    "ones, x = dv.ones_initializer(), dv.ones([1, 4, 2])\n"
+    example="ones, x = dv.ones_initializer(), dv.ones([1, 4, 2])\n"
     "y = dv.layers.conv1d(x, 1, 3, kernel_initializer=ones)\n"
     "y.numpy().ravel().tolist() -> [6.0, 6.0]",
 )
 conv2d = functional(
     Conv2D,
     "conv2d",
-    example="import daskvars as dv\n"
-    "ones, x = dv.ones_initializer(), dv.ones([1, 4, 4, 1])\n"
+    example="ones, x = dv.ones_initializer(), dv.ones([1, 4, 4, 1])\n"
     "y = dv.layers.conv2d(x, 2, 3, strides=2, kernel_initializer=ones)\n"
     "y.numpy().tolist() -> [[[[9.0, 9.0]]]]",
 )
 conv2d_transpose = functional(
     Conv2DTranspose,
     "conv2d_transpose",
-    example="import daskvars as dv\n"
-    "ones, x = dv.ones_initializer(), dv.ones([1, 2, 2, 1])\n"
+    example="ones, x = dv.ones_initializer(), dv.ones([1, 2, 2, 1])\n"
     "y = dv.layers.conv2d_transpose(x, 1, 2, strides=2, kernel_initializer=ones)\n"
     "y.shape.as_list(), y.numpy().sum().item() -> ([1, 4, 4, 1], 16.0)",
 )
 conv3d = functional(
     Conv3D,
     "conv3d",
-    example="import daskvars as dv\n"
-    "ones, x = dv.ones_initializer(), dv.ones([1, 2, 2, 3, 1])\n"
+    example="ones, x = dv.ones_initializer(), dv.ones([1, 2, 2, 3, 1])\n"
     "y = dv.layers.conv3d(x, 1, 2, kernel_initializer=ones)\n"
     "y.numpy().ravel().tolist() -> [8.0, 8.0]",
 )
 conv3d_transpose = functional(
     Conv3DTranspose,
     "conv3d_transpose",
-    example="import daskvars as dv\n"
-    "ones, x = dv.ones_initializer(), dv.ones([1, 1, 1, 2, 1])\n"
+    example="ones, x = dv.ones_initializer(), dv.ones([1, 1, 1, 2, 1])\n"
     "y = dv.layers.conv3d_transpose(x, 1, 2, strides=2, kernel_initializer=ones)\n"
     "y.shape.as_list(), y.numpy().sum().item() -> ([1, 2, 2, 4, 1], 16.0)",
 )

@@ -53,7 +53,6 @@ class MaxPooling1D(Pooling):
 
     Args: see `Pooling`; sizes are ints.
 
-    >>> import daskvars as dv
     >>> dv.layers.MaxPooling1D(2, 2)([[[1.0], [3.0], [2.0], [0.0]]]).numpy().ravel().tolist()
     [3.0, 2.0]
     """
@@ -66,7 +65,6 @@ class MaxPooling2D(Pooling):
 
     Args: see `Pooling`; sizes are ints or pairs of them.
 
-    >>> import daskvars as dv
     >>> dv.layers.MaxPooling2D(2, 2)(dv.ones([2, 8, 8, 3])).shape.as_list()
     [2, 4, 4, 3]
     """
@@ -77,7 +75,6 @@ class MaxPooling3D(Pooling):
 
     Args: see `Pooling`; sizes are ints or three of them.
 
-    >>> import daskvars as dv
     >>> dv.layers.MaxPooling3D(2, 2)(dv.ones([2, 4, 6, 8, 3])).shape.as_list()
     [2, 2, 3, 4, 3]
     """
@@ -90,7 +87,6 @@ class AveragePooling1D(Pooling):
 
     Args: see `Pooling`; sizes are ints.
 
-    >>> import daskvars as dv
     >>> dv.layers.AveragePooling1D(2, 2)([[[1.0], [3.0], [2.0], [0.0]]]).numpy().ravel().tolist()
     [2.0, 1.0]
     """
@@ -104,7 +100,6 @@ class AveragePooling2D(Pooling):
 
     Args: see `Pooling`; sizes are ints or pairs of them.
 
-    >>> import daskvars as dv
     >>> dv.layers.AveragePooling2D(2, 2)(dv.ones([2, 8, 8, 3])).shape.as_list()
     [2, 4, 4, 3]
     """
@@ -117,7 +112,6 @@ class AveragePooling3D(Pooling):
 
     Args: see `Pooling`; sizes are ints or three of them.
 
-    >>> import daskvars as dv
     >>> dv.layers.AveragePooling3D(2, 2)(dv.ones([2, 4, 6, 8, 3])).shape.as_list()
     [2, 2, 3, 4, 3]
     """
@@ -130,47 +124,41 @@ max_pooling1d = functional(
     MaxPooling1D,
     "max_pooling1d",
     has_variables=False,
-    example="import daskvars as dv\n"
-    "x = dv.constant([[[1.0], [3.0], [2.0], [0.0]]])\n"
+    example="x = dv.constant([[[1.0], [3.0], [2.0], [0.0]]])\n"
     "dv.layers.max_pooling1d(x, 2, 2).numpy().ravel().tolist() -> [3.0, 2.0]",
 )
 max_pooling2d = functional(
     MaxPooling2D,
     "max_pooling2d",
     has_variables=False,
-    example="import daskvars as dv\n"
-    "x = dv.reshape(dv.range(9.0), [1, 3, 3, 1])\n"
+    example="x = dv.reshape(dv.range(9.0), [1, 3, 3, 1])\n"
     "dv.layers.max_pooling2d(x, 2, 1).numpy().ravel().tolist() -> [4.0, 5.0, 7.0, 8.0]",
 )
 max_pooling3d = functional(
     MaxPooling3D,
     "max_pooling3d",
     has_variables=False,
-    example="import daskvars as dv\n"
-    "x = dv.reshape(dv.range(12.0), [1, 2, 2, 3, 1])\n"
+    example="x = dv.reshape(dv.range(12.0), [1, 2, 2, 3, 1])\n"
     "dv.layers.max_pooling3d(x, 2, 1).numpy().ravel().tolist() -> [10.0, 11.0]",
 )
 average_pooling1d = functional(
     AveragePooling1D,
     "average_pooling1d",
     has_variables=False,
-    example="import daskvars as dv\n"
-    "x = dv.constant([[[1.0], [3.0], [2.0], [0.0]]])\n"
+    example="x = dv.constant([[[1.0], [3.0], [2.0], [0.0]]])\n"
     "dv.layers.average_pooling1d(x, 2, 2).numpy().ravel().tolist() -> [2.0, 1.0]",
 )
 average_pooling2d = functional(
     AveragePooling2D,
     "average_pooling2d",
     has_variables=False,
-    example="import daskvars as dv\n"
-    "x = dv.reshape(dv.range(9.0), [1, 3, 3, 1])\n"
+    example="x = dv.reshape(dv.range(9.0), [1, 3, 3, 1])\n"
     "dv.layers.average_pooling2d(x, 2, 1).numpy().ravel().tolist() -> [2.0, 3.0, 5.0, 6.0]",
 )
 average_pooling3d = functional(
     AveragePooling3D,
     "average_pooling3d",
     has_variables=False,
-    example="import daskvars as dv\n"
-    "x = dv.reshape(dv.range(12.0), [1, 2, 2, 3, 1])\n"
+    example="x = dv.reshape(dv.range(12.0), [1, 2, 2, 3, 1])\n"
     "dv.layers.average_pooling3d(x, 2, 1).numpy().ravel().tolist() -> [5.0, 6.0]",
 )

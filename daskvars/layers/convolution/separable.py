@@ -61,7 +61,6 @@ class SeparableConv1D(SeparableConvolution):
 
     Args: see `SeparableConvolution`; sizes are ints.
 
-    >>> import daskvars as dv
     >>> dv.layers.SeparableConv1D(4, 3)(dv.ones([2, 8, 3])).shape.as_list()
     [2, 6, 4]
     """
@@ -89,7 +88,6 @@ class SeparableConv2D(SeparableConvolution):
 
     Args: see `SeparableConvolution`; sizes are ints or pairs of them.
 
-    >>> import daskvars as dv
     >>> dv.layers.SeparableConv2D(4, 3)(dv.ones([2, 8, 8, 3])).shape.as_list()
     [2, 6, 6, 4]
     """
@@ -98,8 +96,7 @@ class SeparableConv2D(SeparableConvolution):
 separable_conv1d = functional(
     SeparableConv1D,
     "separable_conv1d",
-    example="import daskvars as dv\n"
-    "ones, x = dv.ones_initializer(), dv.ones([1, 4, 2])\n"
+    example="ones, x = dv.ones_initializer(), dv.ones([1, 4, 2])\n"
     "y = dv.layers.separable_conv1d(\n"
     "    x, 1, 3, depthwise_initializer=ones, pointwise_initializer=ones)\n"
     "y.numpy().ravel().tolist() -> [6.0, 6.0]",
@@ -107,8 +104,7 @@ separable_conv1d = functional(
 separable_conv2d = functional(
     SeparableConv2D,
     "separable_conv2d",
-    example="import daskvars as dv\n"
-    "ones, x = dv.ones_initializer(), dv.ones([1, 3, 3, 2])\n"
+    example="ones, x = dv.ones_initializer(), dv.ones([1, 3, 3, 2])\n"
     "y = dv.layers.separable_conv2d(\n"
     "    x, 2, 3, depthwise_initializer=ones, pointwise_initializer=ones)\n"
     "y.numpy().ravel().tolist() -> [18.0, 18.0]",

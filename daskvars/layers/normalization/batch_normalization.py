@@ -45,7 +45,6 @@ class BatchNormalization(DeclaredLayer):
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
 
-    >>> import daskvars as dv
     >>> layer = dv.layers.BatchNormalization(momentum=0.5)
     >>> layer([[1.0], [3.0]], training=True).numpy().round(2).ravel().tolist()
     [-1.0, 1.0]
@@ -281,8 +280,7 @@ batch_normalization = functional(
     "moving_mean_initializer moving_variance_initializer beta_regularizer gamma_regularizer "
     "beta_constraint gamma_constraint training trainable name reuse renorm renorm_clipping "
     "renorm_momentum fused virtual_batch_size adjustment",
-    example="import daskvars.v1 as tf\n"
-    "with tf.Graph().as_default():\n"
+    example="with tf.Graph().as_default():\n"
     "    y = tf.layers.batch_normalization(tf.ones([8, 3]), training=True)\n"
     "    len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) -> 2",
     training=False,

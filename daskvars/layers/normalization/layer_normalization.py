@@ -26,7 +26,6 @@ class LayerNormalization(DeclaredLayer):
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", 2016.
 
-    >>> import daskvars as dv
     >>> dv.layers.LayerNormalization()([[1.0, 3.0]]).numpy().round(2).tolist()
     [[-1.0, 1.0]]
     """
@@ -80,7 +79,6 @@ class LayerNormalization(DeclaredLayer):
 layer_norm = functional(
     LayerNormalization,
     "layer_norm",
-    example="import daskvars as dv\n"
-    "y = dv.layers.layer_norm(dv.constant([[1.0, 3.0]]), epsilon=0.0)\n"
+    example="y = dv.layers.layer_norm(dv.constant([[1.0, 3.0]]), epsilon=0.0)\n"
     "y.numpy().round(4).tolist() -> [[-1.0, 1.0]]",
 )

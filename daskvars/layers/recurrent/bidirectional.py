@@ -48,7 +48,6 @@ def bidirectional_dynamic_rnn(
       outputs: of both directions, each in the order of time.
       states: the last state of each direction.
 
-    >>> import daskvars as dv
     >>> cells = dv.nn.rnn_cell.GRUCell(4), dv.nn.rnn_cell.GRUCell(4)
     >>> outputs, _ = dv.nn.bidirectional_dynamic_rnn(*cells, dv.ones([2, 5, 3]), dtype=dv.float32)
     >>> outputs[0].shape.as_list(), cells[1].variables[0].name
@@ -115,7 +114,6 @@ def static_bidirectional_rnn(
       TypeError: `inputs` is no sequence, or a cell is none.
       ValueError: `inputs` is empty.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cells = [tf.nn.rnn_cell.GRUCell(4) for _ in range(2)]
     ...     outputs, *_ = tf.nn.static_bidirectional_rnn(

@@ -49,7 +49,6 @@ class RNNCell(Layer):
     A subclass gives `state_size` and `output_size`, and computes in ``call(inputs, state)``. It
     makes its variables in `build`, or in `call` by `get_variable`.
 
-    >>> import daskvars as dv
     >>> class Sum(dv.nn.rnn_cell.RNNCell):
     ...     state_size = output_size = 1
     ...     def call(self, inputs, state):

@@ -86,7 +86,6 @@ class DropoutWrapper(CellWrapper):
     Source: Zaremba et al., "Recurrent Neural Network Regularization", 2014; Gal and Ghahramani, "A
     Theoretically Grounded Application of Dropout in Recurrent Neural Networks", 2015.
 
-    >>> import daskvars as dv
     >>> cell = dv.nn.rnn_cell.DropoutWrapper(dv.nn.rnn_cell.GRUCell(3), output_keep_prob=0.5)
     >>> cell(dv.ones([2, 4]), cell.zero_state(2, dv.float32))[0].shape.as_list()
     [2, 3]
@@ -227,7 +226,6 @@ class ResidualWrapper(CellWrapper):
     Raises:
       ValueError: inputs and outputs differ in structure or shape.
 
-    >>> import daskvars as dv
     >>> cell = dv.nn.rnn_cell.ResidualWrapper(dv.nn.rnn_cell.GRUCell(3))
     >>> cell(dv.ones([2, 3]), cell.zero_state(2, dv.float32))[0].shape.as_list()
     [2, 3]
@@ -258,7 +256,6 @@ class DeviceWrapper(CellWrapper):
       cell: the cell inside.
       device: what `device` takes.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.nn.rnn_cell.DeviceWrapper(tf.nn.rnn_cell.GRUCell(3), "/cpu:0")
     ...     cell(tf.ones([2, 3]), cell.zero_state(2, tf.float32))[0].device

@@ -98,7 +98,6 @@ class BasicRNNCell(GatedCell):
     Args:
       name, dtype: see `Layer`.
 
-    >>> import daskvars as dv
     >>> cell = dv.nn.rnn_cell.BasicRNNCell(4)
     >>> output, state = cell(dv.ones([2, 3]), cell.zero_state(2, dv.float32))
     >>> output.shape.as_list(), cell.variables[0].name
@@ -128,7 +127,6 @@ class GRUCell(GatedCell):
 
     Source: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014.
 
-    >>> import daskvars as dv
     >>> cell = dv.nn.rnn_cell.GRUCell(4)
     >>> cell(dv.ones([2, 3]), cell.zero_state(2, dv.float32))[0].shape.as_list()
     [2, 4]
@@ -181,7 +179,6 @@ class LSTMStateTuple(_StateTuple):
       c: [batch, units] floating.
       h: [batch, units] of the dtype of `c`, or [batch, projection].
 
-    >>> import daskvars as dv
     >>> state = dv.nn.rnn_cell.LSTMCell(3).zero_state(2, dv.float32)
     >>> state.c.shape.as_list(), state.h.shape.as_list(), state.dtype.name
     ([2, 3], [2, 3], 'float32')
@@ -214,7 +211,6 @@ class LSTMCell(GatedCell):
     Short-Term Memory Recurrent Neural Network Architectures for Large Scale Acoustic Modeling",
     2014.
 
-    >>> import daskvars as dv
     >>> cell = dv.nn.rnn_cell.LSTMCell(4, num_proj=2)
     >>> output, state = cell(dv.ones([2, 3]), cell.zero_state(2, dv.float32))
     >>> output.shape.as_list(), state.c.shape.as_list()
@@ -317,7 +313,6 @@ class BasicLSTMCell(LSTMCell):
 
     Source: Zaremba et al., "Recurrent Neural Network Regularization", 2014.
 
-    >>> import daskvars as dv
     >>> cell = dv.nn.rnn_cell.BasicLSTMCell(4)
     >>> output, state = cell(dv.ones([2, 3]), cell.zero_state(2, dv.float32))
     >>> state.h is output, [v.name for v in cell.variables]
@@ -337,7 +332,6 @@ class MultiRNNCell(ComposedCell):
       ValueError: there are no cells; or their states are tuples, which cannot be joined.
       TypeError: `cells` is no list or tuple.
 
-    >>> import daskvars as dv
     >>> cell = dv.nn.rnn_cell.MultiRNNCell([dv.nn.rnn_cell.GRUCell(n) for n in (3, 4)])
     >>> output, state = cell(dv.ones([2, 3]), cell.zero_state(2, dv.float32))
     >>> output.shape.as_list(), len(state)

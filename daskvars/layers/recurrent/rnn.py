@@ -68,7 +68,6 @@ def dynamic_rnn(
       TypeError: `cell` is no cell.
       ValueError: a shape does not fit or is not known, or there is neither state nor dtype.
 
-    >>> import daskvars as dv
     >>> cell = dv.nn.rnn_cell.BasicLSTMCell(4)
     >>> outputs, state = dv.nn.dynamic_rnn(cell, dv.ones([2, 5, 3]), dtype=dv.float32)
     >>> outputs.shape.as_list(), [v.name for v in cell.variables]
@@ -196,7 +195,6 @@ def static_rnn(
       ValueError: there are no inputs, their sizes differ or are not known, or there is neither
         state nor dtype.
 
-    >>> import daskvars as dv
     >>> outputs, state = dv.nn.static_rnn(
     ...     dv.nn.rnn_cell.GRUCell(4), [dv.ones([2, 3])] * 5, dtype=dv.float32)
     >>> len(outputs), state.shape.as_list()
@@ -258,7 +256,6 @@ def static_state_saving_rnn(
 
     Source: TensorFlow 1.15, ``tf.nn.static_state_saving_rnn``.
 
-    >>> import daskvars as dv
     >>> class Saver:
     ...     saved = dv.Variable(dv.zeros([2, 4]), trainable=False)
     ...     def state(self, name):

@@ -64,7 +64,6 @@ def sum_to_shape(x: TensorLike, shape: Any, name: str | None = None) -> Tensor:
     Raises:
       ValueError: `shape` does not broadcast to the shape of `x`.
 
-    >>> import daskvars as dv
     >>> sum_to_shape(dv.ones([4, 3]), [3]).numpy().tolist()
     [4.0, 4.0, 4.0]
     """

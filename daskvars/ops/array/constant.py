@@ -69,7 +69,6 @@ def constant(
       TypeError: an element does not fit `dtype`, or `verify_shape` finds another shape.
       ValueError: there are more elements than `shape` takes, or the nesting is ragged.
 
-    >>> import daskvars as dv
     >>> constant([1, 2, 3], shape=[2, 2]).numpy().tolist()
     [[1, 2], [3, 3]]
     """
@@ -193,7 +192,6 @@ def convert_to_tensor_or_indexed_slices(
     Raises:
       ValueError: the slices have another dtype than `dtype`.
 
-    >>> import daskvars as dv
     >>> slices = dv.IndexedSlices(dv.constant([1.0]), dv.constant([2]))
     >>> convert_to_tensor_or_indexed_slices(slices) is slices
     True
@@ -252,7 +250,6 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
     Raises:
       ValueError: `value` is no scalar, or a size is negative.
 
-    >>> import daskvars as dv
     >>> fill([2, 2], 9).numpy().tolist()
     [[9, 9], [9, 9]]
     """
@@ -310,7 +307,6 @@ def ones(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None 
       dtype: the dtype wanted.
       name: name of the operation, by default "ones".
 
-    >>> import daskvars as dv
     >>> print(ones([2], dv.int32))
     [1 1]
     """
@@ -419,7 +415,6 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
     Returns:
       [rank] `out_type`.
 
-    >>> import daskvars as dv
     >>> shape([[1, 2, 3]]).numpy().tolist()
     [1, 3]
     """
@@ -439,7 +434,6 @@ def shape_n(
 ) -> list[Tensor]:
     """Return the shapes of several tensors. See `shape`.
 
-    >>> import daskvars as dv
     >>> [shape.numpy().tolist() for shape in shape_n([dv.zeros([2, 3]), dv.zeros([4])])]
     [[2, 3], [4]]
     """

@@ -136,7 +136,6 @@ def concat(values: TensorLike, axis: TensorLike, name: str = "concat") -> Tensor
       TypeError: `axis` is a list: the values come first.
       ValueError: the other sizes differ, or `values` are scalars or an empty list.
 
-    >>> import daskvars as dv
     >>> concat([[[1], [2]], [[3], [4]]], 1).numpy().tolist()
     [[1, 3], [2, 4]]
     """
@@ -256,7 +255,6 @@ def split(
       ValueError: the parts do not add up to the dimension, their number is not known, or it is
         not `num`.
 
-    >>> import daskvars as dv
     >>> [part.numpy().tolist() for part in split([1, 2, 3, 4, 5], [2, 3])]
     [[1, 2], [3, 4, 5]]
     """
@@ -338,7 +336,6 @@ def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
     Raises:
       ValueError: the shapes differ, or there is no such place.
 
-    >>> import daskvars as dv
     >>> stack([[1, 4], [2, 5]], axis=1).numpy().tolist()
     [[1, 2], [4, 5]]
     """

@@ -67,7 +67,6 @@ def one_hot(
       TypeError: `on_value`, `off_value` and `dtype` do not agree.
       ValueError: there is no such place, or `depth` is negative.
 
-    >>> import daskvars as dv
     >>> one_hot([0, 2, -1], 3).numpy().tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
     """

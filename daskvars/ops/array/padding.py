@@ -154,7 +154,6 @@ def pad(
     Raises:
       ValueError: `mode` is unknown, or the mirror would have to be larger than the tensor.
 
-    >>> import daskvars as dv
     >>> pad([[1, 2, 3]], [[0, 1], [1, 1]]).numpy().tolist()
     [[0, 1, 2, 3, 0], [0, 0, 0, 0, 0]]
     >>> pad([1, 2, 3], [[2, 0]], "REFLECT").numpy().tolist()

@@ -42,7 +42,6 @@ def placeholder(
       RuntimeError: outside a graph, where there is nothing to be run later.
       InvalidArgumentError: (when run) it is needed and was not fed.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default():
     ...     placeholder(dv.float32, [None, 784], name="x")
     <tf.Tensor 'x:0' shape=(?, 784) dtype=float32>
@@ -101,7 +100,6 @@ def placeholder_with_default(
     Raises:
       ValueError: the shape of `input` does not fit `shape`.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     rate = dv.placeholder_with_default(0.5, [])
     ...     float(sess.run(rate)), float(sess.run(rate, {rate: 0.25}))

@@ -82,7 +82,6 @@ def range(
     Raises:
       ValueError: `delta` is 0 or of the wrong sign.
 
-    >>> import daskvars as dv
     >>> range(3, 18, 3).numpy().tolist()
     [3, 6, 9, 12, 15]
     """
@@ -142,7 +141,6 @@ def linspace(
       ValueError: `num` is not positive.
       TypeError: `start` or `stop` is a tensor of integers.
 
-    >>> import daskvars as dv
     >>> linspace(10.0, 12.0, 3).numpy().tolist()
     [10.0, 11.0, 12.0]
     """
@@ -208,7 +206,6 @@ def eye(
     Returns:
       [*batch_shape, num_rows, num_columns] `dtype`.
 
-    >>> import daskvars as dv
     >>> eye(2, num_columns=3).numpy().tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
@@ -267,7 +264,6 @@ def sequence_mask(
     Raises:
       ValueError: `maxlen` is no scalar.
 
-    >>> import daskvars as dv
     >>> sequence_mask([1, 3], 4, dv.int32).numpy().tolist()
     [[1, 0, 0, 0], [1, 1, 1, 0]]
     """

@@ -62,7 +62,6 @@ def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Te
     Raises:
       ValueError: there is no such dimension, or one is named twice.
 
-    >>> import daskvars as dv
     >>> reverse([[1, 2], [3, 4]], [1]).numpy().tolist()
     [[2, 1], [4, 3]]
     """
@@ -124,7 +123,6 @@ def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | Non
     Raises:
       ValueError: there is no such dimension.
 
-    >>> import daskvars as dv
     >>> roll([0, 1, 2, 3, 4], 2, 0).numpy().tolist()
     [3, 4, 0, 1, 2]
     """
@@ -192,7 +190,6 @@ def reverse_sequence(
       ValueError: `seq_axis` is not given, or the lengths do not fit the batch.
       InvalidArgumentError: (when run) a length is too great or negative.
 
-    >>> import daskvars as dv
     >>> reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy().tolist()
     [[2, 1, 3], [6, 5, 4]]
     """
@@ -289,7 +286,6 @@ def space_to_depth(
     Raises:
       ValueError: the sizes are not divisible, or the input has another rank than 4.
 
-    >>> import daskvars as dv
     >>> space_to_depth(dv.ones([1, 4, 4, 2]), 2).shape.as_list()
     [1, 2, 2, 8]
     """
@@ -301,7 +297,6 @@ def depth_to_space(
 ) -> Tensor:
     """Return images whose channels became blocks of pixels. The inverse of `space_to_depth`.
 
-    >>> import daskvars as dv
     >>> depth_to_space(dv.ones([1, 2, 2, 8]), 2).shape.as_list()
     [1, 4, 4, 2]
     """
@@ -451,7 +446,6 @@ def space_to_batch(
     """Return the phases of images as batches. See `space_to_batch_nd`; `block_size` counts for
     height and width.
 
-    >>> import daskvars as dv
     >>> space_to_batch(dv.ones([1, 4, 4, 3]), [[0, 0], [0, 0]], 2).shape.as_list()
     [4, 2, 2, 3]
     """
@@ -476,7 +470,6 @@ def batch_to_space(
     Returns:
       [batch / blocks, height, width, ...], of the dtype of `input`.
 
-    >>> import daskvars as dv
     >>> batch_to_space(dv.reshape([1, 2, 3, 4], [4, 1, 1, 1]), [[0, 0], [0, 0]], 2).shape.as_list()
     [1, 2, 2, 1]
     """

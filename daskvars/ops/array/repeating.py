@@ -80,7 +80,6 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
     Raises:
       ValueError: the shape of `input` does not broadcast to `shape`.
 
-    >>> import daskvars as dv
     >>> broadcast_to([1, 2], [2, 2]).numpy().tolist()
     [[1, 2], [1, 2]]
     """
@@ -159,7 +158,6 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     Raises:
       ValueError: `multiples` has not one number for each dimension.
 
-    >>> import daskvars as dv
     >>> tile([[1, 2]], [2, 2]).numpy().tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
@@ -191,7 +189,6 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str = "meshgrid") ->
     Raises:
       ValueError: `indexing` is something else.
 
-    >>> import daskvars as dv
     >>> [m.numpy().tolist() for m in meshgrid([1, 2], [3, 4])]
     [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
     """

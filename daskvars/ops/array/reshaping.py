@@ -80,7 +80,6 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     Returns:
       A tensor of the shape, dtype and value of `input`.
 
-    >>> import daskvars as dv
     >>> x = dv.constant(3.0)
     >>> with dv.GradientTape() as tape:
     ...     y = x * stop_gradient(x)
@@ -202,7 +201,6 @@ def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> T
       ValueError: the numbers of elements differ.
       InvalidArgumentError: (when run) the same, where shapes are known only then.
 
-    >>> import daskvars as dv
     >>> reshape([[1, 2, 3], [4, 5, 6]], [-1, 2]).numpy().tolist()
     [[1, 2], [3, 4], [5, 6]]
     """
@@ -274,7 +272,6 @@ def expand_dims(
     Raises:
       ValueError: there is no such place, or `axis` is not given.
 
-    >>> import daskvars as dv
     >>> expand_dims([1, 2], -1).numpy().tolist()
     [[1], [2]]
     """
@@ -347,7 +344,6 @@ def squeeze(
     Raises:
       ValueError: a dimension named has another size than 1.
 
-    >>> import daskvars as dv
     >>> squeeze([[[1], [2]]], [0]).numpy().tolist()
     [[1], [2]]
     """

@@ -44,7 +44,6 @@ def shard(input: Any, dim: int, parts: int | None = None, name: str | None = Non
     Raises:
       InvalidArgumentError: there is no such dimension, or no part.
 
-    >>> import daskvars as dv
     >>> dv.shard(dv.ones([4, 2]), 0, parts=2).numpy().sum()
     np.float32(8.0)
     """

@@ -102,7 +102,6 @@ def slice(
       ValueError: the slice does not lie within the static shape.
       InvalidArgumentError: (when run) the slice does not lie within the tensor.
 
-    >>> import daskvars as dv
     >>> dv.slice([[1, 2, 3], [4, 5, 6]], [1, 0], [1, 2]).numpy().tolist()
     [[4, 5]]
     """
@@ -310,7 +309,6 @@ def strided_slice(
       ValueError: an index is out of bounds of the static shape, or a stride is 0.
       InvalidArgumentError: (when run) the same of the shape.
 
-    >>> import daskvars as dv
     >>> strided_slice([[1, 2, 3], [4, 5, 6]], [1, 0], [2, 3], [1, 2]).numpy().tolist()
     [[4, 6]]
     """

@@ -115,7 +115,6 @@ def transpose(
     Raises:
       ValueError: `perm` is no permutation of the dimensions.
 
-    >>> import daskvars as dv
     >>> transpose([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
     [[1, 4], [2, 5], [3, 6]]
     """

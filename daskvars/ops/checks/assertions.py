@@ -102,7 +102,6 @@ def _assertion(
     order = f"{operands} data summarize message name"
     doc = f"""Return an operation that fails the run unless {condition} everywhere.
 
-    >>> import daskvars as dv
     >>> _ = {name}({example})
     """
     return ASSERTIONS.function(__name__, name, order, call, doc, shown=shown)
@@ -169,7 +168,6 @@ def assert_near(
     Raises:
       InvalidArgumentError: at once where the values are known, else when run.
 
-    >>> import daskvars as dv
     >>> _ = assert_near([1.0, 2.0], [1.0, 2.01], rtol=0.1)
     """
     with name_scope(name, "assert_near", [x, y, rtol, atol, data]):
@@ -214,7 +212,6 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     Raises:
       TypeError: `x` is no number.
 
-    >>> import daskvars as dv
     >>> bool(is_non_decreasing([1, 1, 2]))
     True
     """
@@ -224,7 +221,6 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Return whether each element is greater than the one before it. See `is_non_decreasing`.
 
-    >>> import daskvars as dv
     >>> bool(is_strictly_increasing([1, 1, 2]))
     False
     """

@@ -39,7 +39,6 @@ def verify_tensor_all_finite(
 
     Source: TensorFlow 1.15, ``tf.verify_tensor_all_finite``.
 
-    >>> import daskvars as dv
     >>> float(verify_tensor_all_finite(1.5, "the loss"))
     1.5
     """
@@ -60,7 +59,6 @@ def add_check_numerics_ops() -> Operation:
 
     Source: TensorFlow 1.15, ``tf.add_check_numerics_ops``.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     y = dv.log(dv.constant(0.0), name="y")
     ...     try:

@@ -88,7 +88,6 @@ def _rank_assertion(
 
     doc = f"""Return an operation that fails the run unless `x` has rank {words}`rank`.
 
-    >>> import daskvars as dv
     >>> _ = {name}([[1, 2]], 2)
     """
     order = "x rank data summarize message name"
@@ -125,7 +124,6 @@ def assert_rank_in(
 ) -> Operation:
     """Return an operation that fails the run unless `x` has a rank in `ranks`.
 
-    >>> import daskvars as dv
     >>> _ = assert_rank_in([[1, 2]], (1, 2))
     """
     with name_scope(name, "assert_rank_in", [x, *ranks, *(data or ())]):
@@ -145,7 +143,6 @@ def assert_scalar(
     Raises:
       ValueError: its static shape is another, or of unknown rank.
 
-    >>> import daskvars as dv
     >>> float(assert_scalar(1.5))
     1.5
     """
@@ -176,7 +173,6 @@ def assert_type(
     Raises:
       TypeError: it has another dtype.
 
-    >>> import daskvars as dv
     >>> _ = assert_type([1.0], dv.float32)
     """
     with name_scope(name, "assert_type", [tensor]):
@@ -200,7 +196,6 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
     Raises:
       TypeError: it has another dtype.
 
-    >>> import daskvars as dv
     >>> _ = assert_integer([1, 2])
     """
     with name_scope(name, "assert_integer", [x]):
@@ -216,7 +211,6 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Return whether `tensor` is a Tensor of numbers.
 
-    >>> import daskvars as dv
     >>> is_numeric_tensor(dv.constant(1.0)), is_numeric_tensor(1.0)
     (True, False)
     """
@@ -238,7 +232,6 @@ def assert_same_float_dtype(
     Raises:
       ValueError: the dtypes differ, or are not floating.
 
-    >>> import daskvars as dv
     >>> assert_same_float_dtype([dv.constant(1.0), dv.constant([2.0])])
     tf.float32
     """

@@ -36,7 +36,6 @@ def assert_shapes(
       ValueError: static shapes differ, or a shape is malformed.
       InvalidArgumentError: (when run) the shapes differ.
 
-    >>> import daskvars as dv
     >>> x, y = dv.ones([3, 2]), dv.ones([2, 5])
     >>> _ = assert_shapes([(x, ("n", "m")), (y, ("m", 5))])
     """

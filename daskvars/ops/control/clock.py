@@ -30,7 +30,6 @@ def timestamp(name: str | None = None) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.timestamp``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     before = tf.timestamp()
     ...     with tf.control_dependencies([before]):

@@ -254,7 +254,6 @@ def cond(
 
     Source: TensorFlow 1.15, ``tf.cond``.
 
-    >>> import daskvars as dv
     >>> x = dv.constant(2.0)
     >>> float(dv.cond(x > 1.0, lambda: x * 10.0, lambda: x))
     20.0
@@ -391,7 +390,6 @@ def case(
       InvalidArgumentError: (when run) none is true and there is no default; or several are, with
         `exclusive`.
 
-    >>> import daskvars as dv
     >>> x = dv.constant(3.0)
     >>> float(case([(x < 2.0, lambda: x)], default=lambda: x * 10.0))
     30.0
@@ -469,7 +467,6 @@ def switch_case(
 
     Source: TensorFlow 1.15, ``tf.switch_case``.
 
-    >>> import daskvars as dv
     >>> float(switch_case(dv.constant(1), [lambda: dv.constant(3.0), lambda: dv.constant(4.0)]))
     4.0
     """

@@ -79,7 +79,6 @@ def custom_gradient(f: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callabl
 
     Source: TensorFlow 1.15, ``tf.custom_gradient``.
 
-    >>> import daskvars as dv
     >>> @dv.custom_gradient
     ... def clipped(x):
     ...     return dv.identity(x), lambda dy: dv.clip_by_value(dy, -1.0, 1.0)
@@ -106,7 +105,6 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
     Source: TensorFlow 1.15, ``tf.grad_pass_through``.
 
-    >>> import daskvars as dv
     >>> x = dv.constant(2.6)
     >>> with dv.GradientTape() as tape:
     ...     y = dv.grad_pass_through(dv.round)(x) * 4.0

@@ -42,7 +42,6 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
     A read of a variable made inside sees what the control inputs assign. None forgets the
     blocks around it. Eager code runs in order anyway.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     v = dv.Variable(1.0)
     ...     with dv.control_dependencies([dv.assign_add(v, 2.0)]):
@@ -69,7 +68,6 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     Raises:
       TypeError: one of them is something else, None say.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
     ...     both = tf.group(v.initializer, name="both")
@@ -168,7 +166,6 @@ def Assert(
     Raises:
       InvalidArgumentError: (when run) the condition is false.
 
-    >>> import daskvars as dv
     >>> x = dv.constant([1.0, -2.0])
     >>> try:
     ...     _ = dv.Assert(dv.reduce_all(x > 0.0), ["not positive:", x])
@@ -221,7 +218,6 @@ def Print(
       [...] as `input_`.
 
     >>> import sys, contextlib
-    >>> import daskvars as dv
     >>> x = dv.constant([1.0, 2.0])
     >>> with contextlib.redirect_stderr(sys.stdout):
     ...     float(dv.reduce_sum(dv.Print(x, [x, 7], "x is ")))
@@ -277,7 +273,6 @@ def py_func(
       A tensor of unknown shape, or a list of them (an Operation when `Tout` is empty and the call
       is stateful).
 
-    >>> import daskvars as dv
     >>> print(py_func(lambda x: x + 1, [[1, 2]], dv.int32))
     [2 3]
     """
@@ -306,7 +301,6 @@ def numpy_function(
 
     Source: TensorFlow 1.15, ``tf.numpy_function``.
 
-    >>> import daskvars as dv
     >>> print(numpy_function(lambda x: x + 1, [[1, 2]], dv.int32))
     [2 3]
     """

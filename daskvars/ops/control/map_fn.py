@@ -92,7 +92,6 @@ def map_fn(
       TypeError: `fn` is no function.
       ValueError: an element is a scalar, or results are not structured as `dtype` says.
 
-    >>> import daskvars as dv
     >>> dv.map_fn(lambda x: x * x, dv.constant([1, 2, 3])).numpy().tolist()
     [1, 4, 9]
     """
@@ -131,7 +130,6 @@ def vectorized_map(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
 
     Source: TensorFlow 1.15, ``tf.vectorized_map``.
 
-    >>> import daskvars as dv
     >>> mean, most = dv.vectorized_map(
     ...     lambda x: (dv.reduce_mean(x), dv.argmax(x)), dv.constant([[1.0, 3.0], [9.0, 5.0]])
     ... )
@@ -182,7 +180,6 @@ def _fold(name: str, reverse: bool, doc: str) -> Callable[..., Any]:
     Returns:
       The last value, in the structure, shapes and dtypes of the first.
 
-    >>> import daskvars as dv
     >>> int(dv.{name}(lambda a, x: 10 * a + x, dv.constant([1, 2, 3])))
     {321 if reverse else 123}
     """
@@ -215,7 +212,6 @@ def scan(
       reverse: go from the last row to the first; results stand at the rows that they belong to.
       name: name scope of the operations, by default "scan".
 
-    >>> import daskvars as dv
     >>> dv.scan(lambda a, x: a + x, dv.constant([1, 2, 3])).numpy().tolist()
     [1, 3, 6]
     """

@@ -47,7 +47,7 @@ def print_(
 
     Source: TensorFlow 1.15, ``tf.print``.
 
-    >>> import sys, daskvars.v1 as tf
+    >>> import sys
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.print("x:", tf.range(10), output_stream=sys.stdout))
     x: [0 1 2 ... 7 8 9]

@@ -88,7 +88,6 @@ class TensorArray:
     Raises:
       ValueError: neither a size nor a flow is given.
 
-    >>> import daskvars as dv
     >>> squares = dv.TensorArray(dv.int32, size=3)
     >>> _, squares = dv.while_loop(
     ...     lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, i * i)), (0, squares))
@@ -250,7 +249,6 @@ class TensorArray:
         Raises:
           TypeError: the items are not numbers.
 
-        >>> import daskvars as dv
         >>> slopes = dv.TensorArray(dv.float32, size=2).grad("loss")
         >>> slopes = slopes.write(0, 3.0).write(0, 4.0).write(1, 1.0)
         >>> slopes.stack().numpy().tolist()

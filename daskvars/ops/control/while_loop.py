@@ -229,7 +229,6 @@ def while_loop(
 
     Source: TensorFlow 1.15, ``tf.while_loop``.
 
-    >>> import daskvars as dv
     >>> int(dv.while_loop(lambda i: i < 10, lambda i: i * 2, [dv.constant(1)]))
     16
     """

@@ -223,7 +223,6 @@ def gather(
     Gradient:
       An IndexedSlices for axis 0, else a tensor.
 
-    >>> import daskvars as dv
     >>> gather([10, 20, 30], [2, 0]).numpy().tolist()
     [30, 10]
     """
@@ -298,7 +297,6 @@ def deduplicate(
     Returns:
       (values [m, ...], indices [m] ascending, each but once).
 
-    >>> import daskvars as dv
     >>> [t.numpy().tolist() for t in deduplicate([1.0, 2.0, 4.0], [7, 3, 7])]
     [[2.0, 5.0], [3, 7]]
     """
@@ -367,7 +365,6 @@ def boolean_mask(
     Raises:
       ValueError: the shapes do not fit, or `mask` is a scalar or of unknown rank.
 
-    >>> import daskvars as dv
     >>> boolean_mask([0, 1, 2, 3], [True, False, True, False]).numpy().tolist()
     [0, 2]
     """

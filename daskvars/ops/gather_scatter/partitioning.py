@@ -73,7 +73,6 @@ def unique_with_counts(
     Raises:
       ValueError: `x` is no vector and there is no `axis`, or it has no such dimension.
 
-    >>> import daskvars as dv
     >>> [t.numpy().tolist() for t in unique_with_counts([1, 1, 2, 4, 4])]
     [[1, 2, 4], [0, 0, 1, 2, 2], [2, 1, 2]]
     >>> unique_with_counts([[1, 2], [3, 4], [1, 2]], axis=0)[0].numpy().tolist()
@@ -172,7 +171,6 @@ def dynamic_partition(
       ValueError: the shape of `data` does not start with that of `partitions`.
       InvalidArgumentError: (when run) a part is out of range.
 
-    >>> import daskvars as dv
     >>> [t.numpy().tolist() for t in dynamic_partition([10, 20, 30], [0, 1, 0], 2)]
     [[10, 30], [20]]
     """
@@ -234,7 +232,6 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
       ValueError: the lists differ in length, or shapes do not fit.
       TypeError: the dtypes of `data` differ.
 
-    >>> import daskvars as dv
     >>> dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy().tolist()
     [10, 20, 30]
     """

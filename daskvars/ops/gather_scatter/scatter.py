@@ -106,7 +106,6 @@ def gather_nd(
     Gradient:
       An IndexedSlices where `indices` is [n, 1], else a tensor.
 
-    >>> import daskvars as dv
     >>> gather_nd([[1, 2], [3, 4]], [[0, 0], [1, 1]]).numpy().tolist()
     [1, 4]
     """
@@ -179,7 +178,6 @@ def scatter_nd(
       ValueError: the shapes do not fit.
       InvalidArgumentError: (when run) a coordinate is out of range.
 
-    >>> import daskvars as dv
     >>> scatter_nd([[1], [3]], [5, 7], [4]).numpy().tolist()
     [0, 5, 0, 7]
     """
@@ -284,8 +282,7 @@ SCATTERS_ND = Family(
     "InvalidArgumentError: (when run) a coordinate is out of range.",
     result="Tensor",
 )
-SCATTER_ND_EXAMPLE = """import daskvars as dv
-v = dv.Variable([1, 2, 3, 4])
+SCATTER_ND_EXAMPLE = """v = dv.Variable([1, 2, 3, 4])
 dv.{name}(v, [[0], [2]], [10, 20]).numpy().tolist() -> {result}"""
 
 
@@ -339,7 +336,6 @@ def batch_scatter_update(
       ValueError: the rank of `indices` is not known, or the shapes do not fit.
       InvalidArgumentError: (when run) an index is out of range.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable([[1, 2], [3, 4]])
     >>> dv.batch_scatter_update(v, [[0], [1]], [[10], [40]]).numpy().tolist()
     [[10, 2], [3, 40]]

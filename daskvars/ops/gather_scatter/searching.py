@@ -70,7 +70,6 @@ def searchsorted(
 
     Source: TensorFlow 1.15, ``tf.searchsorted``.
 
-    >>> import daskvars as dv
     >>> searchsorted([1, 3, 3, 5], [3, 6]).numpy().tolist()
     [1, 4]
     """
@@ -108,7 +107,6 @@ def setdiff1d(
 
     Source: TensorFlow 1.15, ``tf.setdiff1d``.
 
-    >>> import daskvars as dv
     >>> [t.numpy().tolist() for t in setdiff1d([1, 2, 3, 4, 5, 6], [1, 3, 5])]
     [[2, 4, 6], [1, 3, 5]]
     """
@@ -154,7 +152,6 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
 
     Source: TensorFlow 1.15, ``tf.unravel_index``.
 
-    >>> import daskvars as dv
     >>> unravel_index([2, 5, 7], [3, 3]).numpy().tolist()
     [[0, 1, 2], [2, 2, 1]]
     """

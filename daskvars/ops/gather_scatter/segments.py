@@ -358,7 +358,7 @@ def _sorted_function(
     def documented(summary: str, example: str) -> Callable[..., Tensor]:
         empty = 1 if "Prod" in type else 0
         doc = SORTED.format(summary=summary, types=TYPES[letter], type=type, empty=empty)
-        return named(function, name, with_example(doc, f"import daskvars as dv\n{example}"))
+        return named(function, name, with_example(doc, example))
 
     return documented
 

@@ -67,7 +67,6 @@ def argsort(
     Raises:
       ValueError: `direction` is something else, or there is no such dimension.
 
-    >>> import daskvars as dv
     >>> argsort([3.0, 1.0, 2.0]).numpy().tolist()
     [1, 2, 0]
     """
@@ -93,7 +92,6 @@ def sort(
     Raises:
       ValueError: `direction` is something else, there is no such dimension, or the rank is unknown.
 
-    >>> import daskvars as dv
     >>> sort([3.0, 1.0, 2.0], direction="DESCENDING").numpy().tolist()
     [3.0, 2.0, 1.0]
     """

@@ -54,7 +54,6 @@ def densify(
     Raises:
       ValueError: the slices carry no `dense_shape`.
 
-    >>> import daskvars as dv
     >>> slices = dv.IndexedSlices(dv.constant([1.0, 2.0]), dv.constant([2, 2]), dv.constant([4]))
     >>> densify(slices).numpy()
     array([0., 0., 3., 0.], dtype=float32)

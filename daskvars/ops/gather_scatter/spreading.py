@@ -59,7 +59,6 @@ def repeat(
 
     Source: TensorFlow 1.15, ``tf.repeat``.
 
-    >>> import daskvars as dv
     >>> repeat([[1, 2], [3, 4]], [2, 1], axis=0).numpy().tolist()
     [[1, 2], [1, 2], [3, 4]]
     """
@@ -136,7 +135,6 @@ def sparse_to_dense(
 
     Source: TensorFlow 1.15, ``tf.sparse_to_dense``.
 
-    >>> import daskvars as dv
     >>> sparse_to_dense([1, 3], [5], [7, 9], -1).numpy().tolist()
     [-1, 7, -1, 9, -1]
     """

@@ -48,7 +48,6 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.image.adjust_brightness``.
 
-    >>> import daskvars as dv
     >>> adjust_brightness(dv.constant([100, 200], dv.uint8), 0.5).numpy().tolist()
     [227, 255]
     """

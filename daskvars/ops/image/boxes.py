@@ -499,7 +499,6 @@ def draw_bounding_boxes(
 
     Source: TensorFlow 1.15, ``tf.image.draw_bounding_boxes``.
 
-    >>> import daskvars as dv
     >>> draw_bounding_boxes(dv.zeros([1, 3, 3, 1]), [[[0.0, 0.0, 1.0, 1.0]]]).numpy()[0, ..., 0]
     array([[1., 1., 1.],
            [1., 0., 1.],
@@ -577,7 +576,6 @@ def sample_distorted_bounding_box(
     Source: TensorFlow 1.15, ``tf.image.sample_distorted_bounding_box``; the numbers drawn are not
     TensorFlow's.
 
-    >>> import daskvars as dv
     >>> begin, size, bboxes = sample_distorted_bounding_box(
     ...     [8, 6, 3], [[[0.25, 0.25, 0.75, 0.75]]], seed=1, min_object_covered=1.0)
     >>> bool((begin.numpy() <= [2, 1, 0]).all())

@@ -116,7 +116,6 @@ def decode_png(
 
     Source: TensorFlow 1.15, ``tf.image.decode_png``.
 
-    >>> import daskvars as dv
     >>> file = encode_png(dv.constant([[[1], [2]]], dv.uint8))
     >>> decode_png(file).numpy().ravel().tolist()
     [1, 2]
@@ -151,7 +150,6 @@ def decode_jpeg(
 
     Source: TensorFlow 1.15, ``tf.image.decode_jpeg``.
 
-    >>> import daskvars as dv
     >>> decode_jpeg(encode_jpeg(dv.zeros([1, 2, 3], dv.uint8))).numpy().shape
     (1, 2, 3)
     """
@@ -236,7 +234,6 @@ def decode_image(
 
     Source: TensorFlow 1.15, ``tf.image.decode_image``.
 
-    >>> import daskvars as dv
     >>> file = encode_png(dv.constant([[[255]]], dv.uint8))
     >>> decode_image(file, dtype=dv.float32).numpy().ravel().tolist()
     [1.0]
@@ -282,7 +279,6 @@ def decode_and_crop_jpeg(
 
     Source: TensorFlow 1.15, ``tf.image.decode_and_crop_jpeg``.
 
-    >>> import daskvars as dv
     >>> file = dv.image.encode_jpeg(dv.fill([8, 16, 3], dv.cast(200, dv.uint8)))
     >>> decode_and_crop_jpeg(file, [2, 4, 1, 2]).numpy().tolist()
     [[[200, 200, 200], [200, 200, 200]]]
@@ -327,7 +323,6 @@ def extract_jpeg_shape(
 
     Source: TensorFlow 1.15, ``tf.image.extract_jpeg_shape``.
 
-    >>> import daskvars as dv
     >>> extract_jpeg_shape(encode_jpeg(dv.zeros([1, 2, 3], dv.uint8))).numpy().tolist()
     [1, 2, 3]
     """
@@ -422,7 +417,6 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
 
     Source: TensorFlow 1.15, ``tf.image.encode_png``.
 
-    >>> import daskvars as dv
     >>> encode_png(dv.zeros([1, 1, 3], dv.uint8)).numpy()[1:4]
     b'PNG'
     """
@@ -467,7 +461,6 @@ def encode_jpeg(
 
     Source: TensorFlow 1.15, ``tf.image.encode_jpeg``.
 
-    >>> import daskvars as dv
     >>> bool(is_jpeg(encode_jpeg(dv.zeros([1, 1, 3], dv.uint8))))
     True
     """
@@ -509,7 +502,6 @@ def adjust_jpeg_quality(
 
     Source: TensorFlow 1.15, ``tf.image.adjust_jpeg_quality``.
 
-    >>> import daskvars as dv
     >>> image = dv.range(192.0) / 192.0
     >>> image = dv.reshape(image, [8, 8, 3])
     >>> good, bad = (adjust_jpeg_quality(image, quality) for quality in (95, 5))
@@ -547,7 +539,6 @@ def random_jpeg_quality(
 
     Source: TensorFlow 1.15, ``tf.image.random_jpeg_quality``.
 
-    >>> import daskvars as dv
     >>> grey = dv.fill([8, 8, 3], 0.5)
     >>> bool(dv.reduce_max(dv.abs(random_jpeg_quality(grey, 80, 95, seed=1) - grey)) < 0.02)
     True

@@ -170,7 +170,6 @@ def convert_image_dtype(
 
     Source: TensorFlow 1.15, ``tf.image.convert_image_dtype``.
 
-    >>> import daskvars as dv
     >>> convert_image_dtype(dv.constant([0, 255], dv.uint8), dv.float32).numpy().tolist()
     [0.0, 1.0]
     """
@@ -208,7 +207,6 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.image.rgb_to_grayscale``.
 
-    >>> import daskvars as dv
     >>> rgb_to_grayscale(dv.constant([10, 20, 30], dv.uint8)).numpy().tolist()
     [18]
     """

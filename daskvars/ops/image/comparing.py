@@ -111,7 +111,6 @@ def sobel_edges(image: TensorLike) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.image.sobel_edges``.
 
-    >>> import daskvars as dv
     >>> sobel_edges(dv.reshape(dv.range(4.0), [1, 2, 2, 1])).numpy().shape
     (1, 2, 2, 1, 2)
     """
@@ -241,7 +240,6 @@ def ssim(
 
     Source: TensorFlow 1.15, ``tf.image.ssim``.
 
-    >>> import daskvars as dv
     >>> image = dv.random_uniform([12, 12, 1])
     >>> round(float(ssim(image, image, 1.0)), 3)
     1.0
@@ -279,7 +277,6 @@ def ssim_multiscale(
 
     Source: TensorFlow 1.15, ``tf.image.ssim_multiscale``.
 
-    >>> import daskvars as dv
     >>> images = dv.random_uniform([1, 32, 32, 1], seed=1)
     >>> same = ssim_multiscale(images, images, 1.0, power_factors=(0.5, 0.5))
     >>> noisy = images + dv.random_uniform([1, 32, 32, 1], maxval=0.3, seed=2)

@@ -55,7 +55,6 @@ def extract_glimpse(
 
     Source: TensorFlow 1.15, ``tf.image.extract_glimpse``.
 
-    >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(9.0), [1, 3, 3, 1])
     >>> extract_glimpse(image, [1, 2], [[0.0, 0.5]]).numpy().ravel().tolist()
     [4.0, 5.0]

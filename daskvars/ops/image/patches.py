@@ -100,7 +100,6 @@ def extract_image_patches(
 
     Source: TensorFlow 1.15, ``tf.image.extract_image_patches``.
 
-    >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(9.0), [1, 3, 3, 1])
     >>> extract_image_patches(image, 2, 1, 1, "VALID").numpy()[0, 0, 0].tolist()
     [0.0, 1.0, 3.0, 4.0]

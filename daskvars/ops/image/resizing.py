@@ -29,7 +29,6 @@ from daskvars.surface.signatures import with_arguments_of
 class ResizeMethod:
     """The ways to resize images, for `resize_images`.
 
-    >>> import daskvars as dv
     >>> image = [[[1.0], [3.0]]]
     >>> for method in (ResizeMethod.BILINEAR, ResizeMethod.NEAREST_NEIGHBOR):
     ...     dv.image.resize_images(image, [1, 4], method).numpy().ravel().tolist()

@@ -90,7 +90,6 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
       ValueError: the matrices are not square.
       InvalidArgumentError: (when run) a matrix is singular.
 
-    >>> import daskvars as dv
     >>> matrix_inverse([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """

@@ -112,7 +112,6 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **others
 
     Source: TensorFlow 1.15, ``tf.einsum``.
 
-    >>> import daskvars as dv
     >>> einsum("ij,jk->ik", [[1, 2]], [[3], [4]]).numpy().tolist()
     [[11]]
     """

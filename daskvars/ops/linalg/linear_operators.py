@@ -60,7 +60,6 @@ class LinearOperator:
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperator``.
 
-    >>> import daskvars as dv
     >>> lower = dv.linalg.LinearOperatorLowerTriangular([[2.0, 9.0], [1.0, 4.0]])
     >>> lower
     <LinearOperatorLowerTriangular 'LinearOperatorLowerTriangular' shape=(2, 2) dtype=float32>
@@ -249,7 +248,6 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperatorFullMatrix``.
 
-    >>> import daskvars as dv
     >>> matrix = dv.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [0.0, 1.0]])
     >>> float(matrix.determinant()), matrix.solve([[3.0], [1.0]]).numpy().tolist()
     (1.0, [[1.0], [1.0]])
@@ -283,7 +281,6 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperatorLowerTriangular``.
 
-    >>> import daskvars as dv
     >>> mask = dv.linalg.LinearOperatorLowerTriangular(dv.ones([3, 3])).to_dense()
     >>> mask.numpy().tolist()
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
@@ -331,7 +328,6 @@ class LinearOperatorDiag(LinearOperator):
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperatorDiag``.
 
-    >>> import daskvars as dv
     >>> scales = dv.linalg.LinearOperatorDiag([2.0, 4.0])
     >>> scales.matvec([1.0, 1.0]).numpy().tolist(), float(scales.determinant())
     ([2.0, 4.0], 8.0)
@@ -400,7 +396,6 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperatorScaledIdentity``.
 
-    >>> import daskvars as dv
     >>> dv.linalg.LinearOperatorScaledIdentity(2, 3.0).to_dense().numpy().tolist()
     [[3.0, 0.0], [0.0, 3.0]]
     """
@@ -436,7 +431,6 @@ class LinearOperatorIdentity(LinearOperator):
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperatorIdentity``.
 
-    >>> import daskvars as dv
     >>> dv.linalg.LinearOperatorIdentity(2).matvec([5.0, 6.0]).numpy().tolist()
     [5.0, 6.0]
     """

@@ -44,7 +44,6 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.linalg.adjoint``.
 
-    >>> import daskvars as dv
     >>> adjoint([[1.0, 2.0], [3.0, 4.0]]).numpy().tolist()
     [[1.0, 3.0], [2.0, 4.0]]
     """
@@ -96,7 +95,6 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
 
     Source: TensorFlow 1.15, ``tf.linalg.slogdet``.
 
-    >>> import daskvars as dv
     >>> [float(t) for t in slogdet([[0.0, 1.0], [1.0, 0.0]])]
     [-1.0, 0.0]
     """
@@ -150,7 +148,6 @@ def normalize(
 
     Source: TensorFlow 1.15, ``tf.linalg.normalize``.
 
-    >>> import daskvars as dv
     >>> normalized, size = normalize([3.0, 4.0])
     >>> size.numpy().tolist()
     [5.0]
@@ -191,7 +188,6 @@ def matrix_solve_ls(
 
     Source: TensorFlow 1.15, ``tf.matrix_solve_ls``.
 
-    >>> import daskvars as dv
     >>> matrix_solve_ls([[1.0], [1.0]], [[1.0], [3.0]]).numpy().round(5).tolist()
     [[2.0]]
     """

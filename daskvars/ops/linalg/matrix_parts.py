@@ -86,7 +86,6 @@ def matrix_diag(
 
     Source: TensorFlow 1.15, ``tf.linalg.diag``.
 
-    >>> import daskvars as dv
     >>> matrix_diag([1, 2]).numpy().tolist()
     [[1, 0], [0, 2]]
     >>> matrix_diag([1, 2], k=1).numpy().tolist()
@@ -179,7 +178,6 @@ def matrix_diag_part(
     Raises:
       ValueError: the rank is below 2, or there is no such diagonal.
 
-    >>> import daskvars as dv
     >>> matrix_diag_part([[1, 2], [3, 4]]).numpy().tolist()
     [1, 4]
     >>> matrix_diag_part([[1, 2], [3, 4]], k=(-1, 0), padding_value=9).numpy().tolist()
@@ -259,7 +257,6 @@ def matrix_set_diag(
     Raises:
       ValueError: the shapes do not fit, or there is no such diagonal.
 
-    >>> import daskvars as dv
     >>> matrix_set_diag([[1, 2], [3, 4]], [0, 0]).numpy().tolist()
     [[0, 2], [3, 0]]
     >>> matrix_set_diag([[1, 2], [3, 4]], [0], k=-1).numpy().tolist()
@@ -318,7 +315,6 @@ def matrix_band_part(
     Raises:
       ValueError: the rank is below 2.
 
-    >>> import daskvars as dv
     >>> matrix_band_part([[1, 2], [3, 4]], -1, 0).numpy().tolist()
     [[1, 0], [3, 4]]
     """
@@ -352,7 +348,6 @@ def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     Raises:
       ValueError: `diagonal` is a scalar.
 
-    >>> import daskvars as dv
     >>> diag([1, 2]).numpy().tolist()
     [[1, 0], [0, 2]]
     """

@@ -46,7 +46,6 @@ def norm(
     Raises:
       ValueError: there is no such norm, or no such axis.
 
-    >>> import daskvars as dv
     >>> float(norm([3.0, 4.0])), float(norm([3.0, -4.0], ord=1))
     (5.0, 7.0)
     """

@@ -157,7 +157,6 @@ def matmul(
         transposed and adjoint.
       TypeError: the dtypes differ.
 
-    >>> import daskvars as dv
     >>> matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy().tolist()
     [[11.0]]
     """
@@ -189,7 +188,6 @@ def matvec(
 ) -> Tensor:
     """Multiply matrices [..., m, k] by vectors [..., k]. See `matmul`.
 
-    >>> import daskvars as dv
     >>> matvec([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0]).numpy().tolist()
     [3.0, 7.0]
     """
@@ -217,7 +215,6 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
       ValueError: the axes do not pair up, or there is no such axis.
       InvalidArgumentError: that shows in the run alone.
 
-    >>> import daskvars as dv
     >>> tensordot([[1, 2], [3, 4]], [[5, 6], [7, 8]], axes=1).numpy().tolist()
     [[19, 22], [43, 50]]
     """
@@ -342,7 +339,6 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     Raises:
       ValueError: the last dimension is not 3.
 
-    >>> import daskvars as dv
     >>> cross([1, 0, 0], [0, 1, 0]).numpy().tolist()
     [0, 0, 1]
     """
@@ -377,7 +373,6 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
       [...] of the dtype of `x`.
 
-    >>> import daskvars as dv
     >>> int(trace([[1, 2], [3, 4]]))
     5
     """

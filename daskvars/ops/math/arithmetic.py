@@ -147,7 +147,6 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
       [...] of the dtype of `x`.
 
-    >>> import daskvars as dv
     >>> round([0.9, 2.5, 2.3, 1.5, -4.5]).numpy().tolist()
     [1.0, 2.0, 2.0, 2.0, -4.0]
     """
@@ -185,7 +184,6 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
     Returns:
       [...] `dtype`.
 
-    >>> import daskvars as dv
     >>> saturate_cast([-5.0, 300.0], dv.uint8).numpy().tolist()
     [0, 255]
     """
@@ -229,7 +227,6 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
     Raises:
       ValueError: `inputs` is empty or no list, or the shapes differ.
 
-    >>> import daskvars as dv
     >>> add_n([[3.0, 5.0], [1.0, 6.0], [2.0, 2.0]]).numpy().tolist()
     [6.0, 13.0]
     """
@@ -313,7 +310,6 @@ def polyval(coeffs: Sequence[Any], x: TensorLike, name: str | None = None) -> Te
     Returns:
       [...] of the dtype of `x`.
 
-    >>> import daskvars as dv
     >>> float(polyval([3.0, 1.0, 2.0], 2.0))
     16.0
     """

@@ -79,7 +79,6 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
     Source: TensorFlow 1.15, ``tf.bitcast``.
 
-    >>> import daskvars as dv
     >>> hex(int(bitcast(1.0, dv.int32)))
     '0x3f800000'
     """

@@ -68,7 +68,6 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Any:
     Raises:
       TypeError: strings cannot be cast.
 
-    >>> import daskvars as dv
     >>> cast([1.8, -2.2], dv.int32).numpy().tolist()
     [1, -2]
     """
@@ -192,7 +191,6 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
     Raises:
       TypeError: the parts are not both float32 or both float64.
 
-    >>> import daskvars as dv
     >>> complex([2.25, 3.25], [4.75, 5.75]).numpy().tolist()
     [(2.25+4.75j), (3.25+5.75j)]
     """

@@ -71,7 +71,6 @@ def clip_by_value(
     Raises:
       ValueError: the bounds broadcast to another shape than that of `t`.
 
-    >>> import daskvars as dv
     >>> clip_by_value([-5.0, 0.5, 9.0], 0.0, 1.0).numpy().tolist()
     [0.0, 0.5, 1.0]
     """
@@ -112,7 +111,6 @@ def clip_by_norm(
     Raises:
       ValueError: `clip_norm` broadcasts to another shape than that of `t`.
 
-    >>> import daskvars as dv
     >>> clip_by_norm([3.0, 4.0], 1.0).numpy().round(3).tolist()
     [0.6000000238418579, 0.800000011920929]
     """
@@ -165,7 +163,6 @@ def global_norm(t_list: Sequence[Gradient], name: str | None = None) -> Tensor:
       TypeError: `t_list` is not a list.
       ValueError: there is no tensor in it.
 
-    >>> import daskvars as dv
     >>> float(global_norm([[3.0], [4.0]]))
     5.0
     """
@@ -204,7 +201,6 @@ def clip_by_global_norm(
 
     Source: Pascanu et al., "On the difficulty of training Recurrent Neural Networks", 2012.
 
-    >>> import daskvars as dv
     >>> clipped, length = clip_by_global_norm([dv.constant([3.0]), dv.constant([4.0])], 2.5)
     >>> [t.numpy().tolist() for t in clipped], float(length)
     ([[1.5], [2.0]], 5.0)

@@ -121,7 +121,6 @@ def where(condition: TensorLike, x: Any = None, y: Any = None, name: str | None 
 
     Source: TensorFlow 1.15, ``tf.where``. `where_v2` broadcasts instead.
 
-    >>> import daskvars as dv
     >>> where([True, False], [[1, 1], [2, 2]], [[3, 3], [4, 4]]).numpy().tolist()
     [[1, 1], [4, 4]]
     >>> where([False, True, True]).numpy().tolist()
@@ -178,7 +177,6 @@ def where_v2(
     Raises:
       ValueError: only one of `x` and `y` is given, or the shapes do not broadcast.
 
-    >>> import daskvars as dv
     >>> where_v2([True, False], [[1], [2]], 0).numpy().tolist()
     [[1, 0], [2, 0]]
     """

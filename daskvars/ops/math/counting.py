@@ -56,7 +56,6 @@ def count_nonzero(
     Raises:
       ValueError: an argument is given under two names.
 
-    >>> import daskvars as dv
     >>> count_nonzero([[0, 1], [2, 3]], axis=1).numpy().tolist()
     [1, 2]
     """
@@ -116,7 +115,6 @@ def bincount(
       TypeError: `arr` holds no integers, or `dtype` is another.
       InvalidArgumentError: (when run) a value is negative.
 
-    >>> import daskvars as dv
     >>> bincount([1, 1, 3]).numpy().tolist()
     [0, 2, 0, 1]
     """
@@ -172,7 +170,6 @@ def histogram_fixed_width_bins(
 
     Source: TensorFlow 1.15, ``tf.histogram_fixed_width_bins``.
 
-    >>> import daskvars as dv
     >>> histogram_fixed_width_bins([-1.0, 1.5, 15.0], [0.0, 5.0], nbins=5).numpy().tolist()
     [0, 1, 4]
     """
@@ -204,7 +201,6 @@ def histogram_fixed_width(
     Returns:
       [nbins] `dtype`.
 
-    >>> import daskvars as dv
     >>> values = [-1.0, 0.0, 1.5, 2.0, 5.0, 15.0]
     >>> histogram_fixed_width(values, [0.0, 5.0], nbins=5).numpy().tolist()
     [2, 1, 1, 0, 2]
@@ -281,7 +277,6 @@ def confusion_matrix(
     Raises:
       InvalidArgumentError: (when run) a class is negative or not below `num_classes`.
 
-    >>> import daskvars as dv
     >>> confusion_matrix([1, 2, 2], [1, 2, 0], num_classes=3).numpy().tolist()
     [[0, 0, 0], [0, 1, 0], [1, 0, 1]]
     """
@@ -309,7 +304,6 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     Returns:
       [] float32.
 
-    >>> import daskvars as dv
     >>> float(zero_fraction([[0, 1], [2, 0]]))
     0.5
     """

@@ -97,7 +97,6 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Raises:
       TypeError: the dtypes differ.
 
-    >>> import daskvars as dv
     >>> truediv([7, 8], 2).numpy().tolist()
     [3.5, 4.0]
     """

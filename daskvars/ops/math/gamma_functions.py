@@ -32,7 +32,6 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.lbeta``.
 
-    >>> import daskvars as dv
     >>> round(float(lbeta([2.0, 3.0])), 5)  # log(1! 2! / 4!)
     -2.48491
     """
@@ -78,7 +77,6 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.igamma``.
 
-    >>> import daskvars as dv
     >>> round(float(igamma(1.0, 2.0)), 4)  # 1 - exp(-2)
     0.8647
     """
@@ -128,7 +126,6 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
 
     Source: TensorFlow 1.15, ``tf.betainc``.
 
-    >>> import daskvars as dv
     >>> round(float(betainc(1.0, 2.0, 0.5)), 4)
     0.75
     """

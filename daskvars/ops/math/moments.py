@@ -43,7 +43,6 @@ def reduce_variance(
     Returns:
       A tensor without the folded axes, of the dtype of `input_tensor`.
 
-    >>> import daskvars as dv
     >>> float(reduce_variance([[1.0, 2.0], [3.0, 4.0]]))
     1.25
     """
@@ -106,7 +105,6 @@ def moments(
     Returns:
       Two tensors of the dtype of `x`.
 
-    >>> import daskvars as dv
     >>> [float(value) for value in moments([1.0, 2.0, 3.0, 6.0], [0])]
     [3.0, 3.5]
     """
@@ -191,7 +189,6 @@ def sufficient_statistics(
       (number of elements per sum [], sums, sums of squares, `shift` as a tensor or None), of the
       dtype of `x`.
 
-    >>> import daskvars as dv
     >>> [float(t) for t in sufficient_statistics([1.0, 2.0, 6.0], [0])[:3]]
     [3.0, 9.0, 41.0]
     """
@@ -231,7 +228,6 @@ def normalize_moments(
     Returns:
       Two tensors [...].
 
-    >>> import daskvars as dv
     >>> [float(t) for t in normalize_moments(4.0, 12.0, 50.0, None)]
     [3.0, 3.5]
     """

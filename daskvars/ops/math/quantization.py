@@ -110,7 +110,6 @@ def quantize(
 
     Source: TensorFlow 1.15, ``tf.quantization.quantize``.
 
-    >>> import daskvars as dv
     >>> found = quantize([0.0, 1.0, 7.0], 0.0, 6.0, dv.quint8)
     >>> found.output.numpy().tolist(), float(found.output_max)
     ([0, 43, 255], 6.0)
@@ -185,7 +184,6 @@ def dequantize(
 
     Source: TensorFlow 1.15, ``tf.quantization.dequantize``.
 
-    >>> import daskvars as dv
     >>> dequantize(dv.constant([0, 51, 255], dv.quint8), 0.0, 5.0).numpy().tolist()
     [0.0, 1.0, 5.0]
     """

@@ -365,7 +365,6 @@ def argmax(
       TypeError: `output_type` is another dtype.
       InvalidArgumentError: the axis is empty.
 
-    >>> import daskvars as dv
     >>> argmax([[1, 5], [7, 2]], axis=1).numpy().tolist()
     [1, 0]
     """

@@ -123,7 +123,6 @@ def cumsum(
     Raises:
       InvalidArgumentError: there is no such axis.
 
-    >>> import daskvars as dv
     >>> cumsum([1, 2, 3], exclusive=True, reverse=True).numpy().tolist()
     [5, 3, 0]
     """

@@ -157,7 +157,6 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
       [...] of the dtype of `x`.
 
-    >>> import daskvars as dv
     >>> float(log_sigmoid(-200.0))
     -200.0
     """

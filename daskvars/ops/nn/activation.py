@@ -64,7 +64,6 @@ RELU6, RELU6_GRAD = _rectifier("Relu6", kernels.relu6, kernels.relu6_grad)
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """Return max(features, 0), element by element.
 
-    >>> import daskvars as dv
     >>> relu([-1.0, 2.0]).numpy().tolist()
     [0.0, 2.0]
     """
@@ -77,7 +76,6 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
 
     Source: Krizhevsky, "Convolutional Deep Belief Networks on CIFAR-10", 2010.
 
-    >>> import daskvars as dv
     >>> relu6([-1.0, 2.0, 7.0]).numpy().tolist()
     [0.0, 2.0, 6.0]
     """
@@ -108,7 +106,6 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
     Source: Maas, Hannun and Ng, "Rectifier Nonlinearities Improve Neural Network Acoustic
     Models", 2013.
 
-    >>> import daskvars as dv
     >>> leaky_relu([-1.0, 2.0], alpha=0.5).numpy().tolist()
     [-0.5, 2.0]
     """
@@ -133,7 +130,6 @@ def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tens
     Source: Shang et al., "Understanding and Improving Convolutional Neural Networks via
     Concatenated Rectified Linear Units", 2016.
 
-    >>> import daskvars as dv
     >>> crelu([-1.0, 2.0]).numpy().tolist()
     [0.0, 2.0, 1.0, 0.0]
     """
@@ -175,7 +171,6 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
     Source: Clevert, Unterthiner and Hochreiter, "Fast and Accurate Deep Network Learning by
     Exponential Linear Units", 2015.
 
-    >>> import daskvars as dv
     >>> round(float(elu(-1.0)), 4)
     -0.6321
     """
@@ -188,7 +183,6 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Source: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
 
-    >>> import daskvars as dv
     >>> round(float(selu(1.0)), 4)
     1.0507
     """
@@ -243,7 +237,6 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016; `tf.nn.gelu`.
 
-    >>> import daskvars as dv
     >>> round(float(gelu(1.0)), 4), round(float(gelu(1.0, approximate=True)), 4)
     (0.8413, 0.8412)
     """
@@ -272,7 +265,6 @@ def swish(features: TensorLike, name: str | None = None) -> Tensor:
 
     Source: Ramachandran, Zoph and Le, "Searching for Activation Functions", 2017.
 
-    >>> import daskvars as dv
     >>> round(float(swish(1.0)), 4)
     0.7311
     """

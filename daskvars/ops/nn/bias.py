@@ -116,7 +116,6 @@ def bias_add(
     Raises:
       ValueError: there are not as many biases as channels.
 
-    >>> import daskvars as dv
     >>> bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy().tolist()
     [[11.0, 22.0]]
     """
@@ -147,7 +146,6 @@ def xw_plus_b(
     Returns:
       [batch, outputs] of the dtype of `x`.
 
-    >>> import daskvars as dv
     >>> xw_plus_b([[2.0]], [[3.0, 4.0]], [1.0, 1.0]).numpy().tolist()
     [[7.0, 9.0]]
     """
@@ -170,7 +168,6 @@ def relu_layer(
     Returns:
       [batch, outputs] of the dtype of `x`.
 
-    >>> import daskvars as dv
     >>> relu_layer([[2.0]], [[3.0, -4.0]], [1.0, 1.0]).numpy().tolist()
     [[7.0, 0.0]]
     """

@@ -103,7 +103,6 @@ def ctc_loss(
 
     Source: TensorFlow 1.15, ``tf.nn.ctc_loss``.
 
-    >>> import daskvars as dv
     >>> labels = dv.SparseTensor([[0, 0]], dv.constant([0]), [1, 1])
     >>> round(float(ctc_loss(labels, dv.zeros([2, 1, 2]), [2])[0]), 4)  # -log(3 / 4)
     0.2877
@@ -212,7 +211,6 @@ def ctc_beam_search_decoder(
 
     Source: TensorFlow 1.15, ``tf.nn.ctc_beam_search_decoder``.
 
-    >>> import daskvars as dv
     >>> sure = [[[9.0, 0.0, 0.0]], [[0.0, 0.0, 9.0]], [[0.0, 9.0, 0.0]]]
     >>> (labels,), scores = ctc_beam_search_decoder(sure, [3])
     >>> labels.values.numpy().tolist(), scores.shape.as_list()

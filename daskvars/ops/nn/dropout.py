@@ -71,7 +71,6 @@ def dropout(
     Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
     Overfitting", 2014.
 
-    >>> import daskvars as dv
     >>> dropout(dv.ones([3]), rate=0.0).numpy().tolist()
     [1.0, 1.0, 1.0]
     """

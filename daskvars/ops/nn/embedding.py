@@ -53,7 +53,6 @@ def embedding_lookup(
     Gradient:
       An IndexedSlices for each part.
 
-    >>> import daskvars as dv
     >>> parts = [[[0.0], [2.0]], [[1.0], [3.0]]]
     >>> embedding_lookup(parts, [3, 0, 1]).numpy().ravel().tolist()
     [3.0, 0.0, 1.0]

@@ -62,7 +62,6 @@ def embedding_lookup_sparse(
 
     Source: TensorFlow 1.15, ``tf.nn.embedding_lookup_sparse``.
 
-    >>> import daskvars as dv
     >>> table = dv.constant([[1.0], [10.0], [100.0]])
     >>> ids = dv.SparseTensor([[0, 0], [0, 1], [1, 0]], [0, 1, 2], [2, 2])
     >>> embedding_lookup_sparse(table, ids, None, combiner="sum").numpy().tolist()
@@ -146,7 +145,6 @@ def safe_embedding_lookup_sparse(
 
     Source: TensorFlow 1.15, ``tf.nn.safe_embedding_lookup_sparse``.
 
-    >>> import daskvars as dv
     >>> ids = dv.SparseTensor([[0, 0], [0, 1]], [1, -1], [2, 2])
     >>> safe_embedding_lookup_sparse(dv.constant([[1.0], [10.0]]), ids).numpy().tolist()
     [[10.0], [0.0]]

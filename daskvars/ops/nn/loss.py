@@ -54,7 +54,6 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     Returns:
       [] of the dtype of `t`.
 
-    >>> import daskvars as dv
     >>> float(l2_loss([3.0, 4.0]))
     12.5
     """
@@ -150,7 +149,6 @@ def softmax_cross_entropy_with_logits_v2(
     Raises:
       ValueError: arguments are not given by name, or the shapes differ.
 
-    >>> import daskvars as dv
     >>> loss = softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[0.0, 0.0]])
     >>> round(float(loss[0]), 4)
     0.6931
@@ -275,7 +273,6 @@ def sparse_softmax_cross_entropy_with_logits(
       InvalidArgumentError: (when run on a CPU) a label is no class. On a GPU the loss of that row
         and its gradient are NaN, as TensorFlow's.
 
-    >>> import daskvars as dv
     >>> loss = sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[0.0, 0.0]])
     >>> round(float(loss[0]), 4)
     0.6931
@@ -315,7 +312,6 @@ def sigmoid_cross_entropy_with_logits(
     Raises:
       ValueError: arguments are not given by name, or the shapes differ.
 
-    >>> import daskvars as dv
     >>> sigmoid_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[-50.0, 50.0]).numpy().tolist()
     [50.0, 50.0]
     """
@@ -347,7 +343,6 @@ def weighted_cross_entropy_with_logits(
     Raises:
       ValueError: the shapes differ.
 
-    >>> import daskvars as dv
     >>> weighted_cross_entropy_with_logits([1.0], [-50.0], 3.0).numpy().tolist()
     [150.0]
     """
@@ -380,7 +375,6 @@ def log_poisson_loss(
     Raises:
       ValueError: the shapes differ.
 
-    >>> import daskvars as dv
     >>> log_poisson_loss([2.0], [0.0]).numpy().tolist()
     [1.0]
     """

@@ -115,7 +115,6 @@ def top_k(
       ValueError: k is larger than n, or negative.
       InvalidArgumentError: that shows in the run alone.
 
-    >>> import daskvars as dv
     >>> [t.numpy().tolist() for t in top_k([1.0, 3.0, 2.0, 3.0], k=3)]
     [[3.0, 3.0, 2.0], [1, 3, 2]]
     """
@@ -223,7 +222,6 @@ def in_top_k(
     Raises:
       ValueError: the shapes do not fit.
 
-    >>> import daskvars as dv
     >>> in_top_k([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]], [2, 2], k=2).numpy().tolist()
     [True, False]
     """

@@ -33,7 +33,6 @@ class ArrayProtocols:
 
         ``dask.array.from_array`` takes it of whatever has it, and then NumPy's word for all else.
 
-        >>> import daskvars as dv
         >>> v = dv.Variable([1.0, 2.0])
         >>> before, _ = v.copy(), v.assign([3.0, 4.0])
         >>> before.tolist()
@@ -58,7 +57,6 @@ class ArrayProtocols:
         Raises:
           BufferError: ``copy=False``, or the dtype is none of DLPack's.
 
-        >>> import daskvars as dv
         >>> numpy.from_dlpack(dv.constant([1.0, 2.0])).tolist()
         [1.0, 2.0]
         """

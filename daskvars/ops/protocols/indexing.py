@@ -62,7 +62,6 @@ def slice_helper(tensor: TensorLike, key: Any) -> Tensor:
     Gradient:
       An IndexedSlices where only rows are picked (``t[indices]``).
 
-    >>> import daskvars as dv
     >>> slice_helper(dv.constant([[1, 2], [3, 4]]), (-1, slice(1, None))).numpy().tolist()
     [4]
     >>> slice_helper(dv.constant([[1, 2], [3, 4], [5, 6]]), [0, -1]).numpy().tolist()

@@ -51,7 +51,6 @@ def set_random_seed(seed: int | None) -> None:
 
     Source: TensorFlow 1.15, ``tf.set_random_seed``.
 
-    >>> import daskvars as dv
     >>> set_random_seed(7)
     >>> first = dv.random_uniform([2]).numpy()
     >>> set_random_seed(7)
@@ -225,7 +224,6 @@ def random_uniform(
     Raises:
       ValueError: integers are asked for without `maxval`.
 
-    >>> import daskvars as dv
     >>> numbers = random_uniform([1000], -1.0, 1.0).numpy()
     >>> bool(((-1 <= numbers) & (numbers < 1)).all())
     True
@@ -405,7 +403,6 @@ def multinomial(
     Raises:
       ValueError: `logits` is no matrix.
 
-    >>> import daskvars as dv
     >>> multinomial([[0.0, 100.0]], 3).numpy().tolist()
     [[1, 1, 1]]
     """

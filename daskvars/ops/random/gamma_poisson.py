@@ -105,7 +105,6 @@ def random_gamma(
 
     Source: TensorFlow 1.15, ``tf.random_gamma``.
 
-    >>> import daskvars as dv
     >>> random_gamma([10], [0.5, 1.5]).shape.as_list()
     [10, 2]
     """
@@ -142,7 +141,6 @@ def random_poisson(
 
     Source: TensorFlow 1.15, ``tf.random_poisson``.
 
-    >>> import daskvars as dv
     >>> random_poisson([0.5, 100.0], [4]).shape.as_list()
     [4, 2]
     """

@@ -93,7 +93,6 @@ def stateless_uniform(
 
     Source: TensorFlow 1.15, ``tf.random.stateless_uniform``.
 
-    >>> import daskvars as dv
     >>> one, two = (stateless_uniform([3], seed=[1, 2]).numpy() for _ in range(2))
     >>> bool((one == two).all())
     True

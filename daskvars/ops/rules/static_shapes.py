@@ -25,7 +25,6 @@ def is_tensor(x: TensorLike) -> bool:
 
     Source: TensorFlow 1.15, ``tf.is_tensor``.
 
-    >>> import daskvars as dv
     >>> is_tensor(dv.constant(1.0)), is_tensor([1.0])
     (True, False)
     """
@@ -45,7 +44,6 @@ def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
 
     Source: TensorFlow 1.15, ``tf.get_static_value``.
 
-    >>> import daskvars.v1 as tf
     >>> x = tf.placeholder(tf.float32, [None, 3])
     >>> tf.get_static_value(tf.shape(x)), tf.get_static_value(tf.shape(x), partial=True).tolist()
     (None, [None, 3])
@@ -135,7 +133,6 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.broadcast_dynamic_shape``.
 
-    >>> import daskvars as dv
     >>> broadcast_dynamic_shape([5, 1], [3]).numpy().tolist()
     [5, 3]
     """

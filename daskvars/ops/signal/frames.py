@@ -263,7 +263,6 @@ def inverse_stft(
 
     Source: TensorFlow 1.15, ``tf.signal.inverse_stft``.
 
-    >>> import daskvars as dv
     >>> signal = dv.cos(dv.range(32.0))
     >>> window = inverse_stft_window_fn(4)
     >>> again = inverse_stft(stft(signal, 8, 4), 8, 4, window_fn=window)
@@ -306,7 +305,6 @@ def inverse_stft_window_fn(
 
     Source: TensorFlow 1.15, ``tf.signal.inverse_stft_window_fn``.
 
-    >>> import daskvars as dv
     >>> weights = inverse_stft_window_fn(2, dv.signal.hann_window)(4, dv.float32)
     >>> weights.numpy().round(4).tolist()
     [0.0, 1.0, 1.0, 1.0]

@@ -117,7 +117,6 @@ def _complex_function(name: str, rank: int, inverse: bool) -> Callable[..., Tens
 
     Source: TensorFlow 1.15, ``tf.signal.{name}``.
 
-    >>> import daskvars as dv
     >>> {name}(dv.zeros({[2] * rank}, dv.complex64)).numpy().shape
     {(2,) * rank}
     """
@@ -334,7 +333,6 @@ def _real_function(name: str, rank: int, inverse: bool) -> Callable[..., Tensor]
 
     Source: TensorFlow 1.15, ``tf.signal.{name}``.
 
-    >>> import daskvars as dv
     >>> {name}(dv.zeros({[4] * rank}, dv.{"complex64" if inverse else "float32"})).numpy().shape
     {(*(4,) * (rank - 1), 6 if inverse else 3)}
     """
@@ -496,7 +494,6 @@ def fftshift(
 
     Source: TensorFlow 1.15, ``tf.signal.fftshift``.
 
-    >>> import daskvars as dv
     >>> dv.signal.fftshift([0, 1, 2, -2, -1]).numpy().tolist()
     [-2, -1, 0, 1, 2]
     """
@@ -521,7 +518,6 @@ def ifftshift(
 
     Source: TensorFlow 1.15, ``tf.signal.ifftshift``.
 
-    >>> import daskvars as dv
     >>> dv.signal.ifftshift([-2, -1, 0, 1, 2]).numpy().tolist()
     [0, 1, 2, -2, -1]
     """

@@ -85,7 +85,6 @@ def add(
 
     Source: TensorFlow 1.15, ``tf.sparse.add``.
 
-    >>> import daskvars as dv
     >>> a, b = (dv.SparseTensor([[0], [i]], [1, 2], [3]) for i in (1, 2))
     >>> dv.sparse.to_dense(dv.sparse.add(a, b)).numpy().tolist()
     [2, 2, 2]
@@ -139,7 +138,6 @@ def maximum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> Spar
 
     Source: TensorFlow 1.15, ``tf.sparse.maximum``.
 
-    >>> import daskvars as dv
     >>> a, b = dv.SparseTensor([[0]], [-5], [2]), dv.SparseTensor([[1]], [7], [2])
     >>> dv.sparse.to_dense(dv.sparse.maximum(a, b)).numpy().tolist()
     [0, 7]
@@ -159,7 +157,6 @@ def minimum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> Spar
 
     Source: TensorFlow 1.15, ``tf.sparse.minimum``.
 
-    >>> import daskvars as dv
     >>> a = dv.SparseTensor([[0], [2]], [5.0, -1.0], [3])
     >>> b = dv.SparseTensor([[0], [1]], [2.0, 4.0], [3])
     >>> dv.sparse.to_dense(dv.sparse.minimum(a, b)).numpy().tolist()
@@ -280,7 +277,6 @@ REDUCTION = """{summary}, along some dimensions{result}.
 
     Source: TensorFlow 1.15, ``tf.sparse.{function}``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0, 0], [0, 2], [1, 1]], [1, 2, 3], [2, 3])
     >>> {example}
     {shown}
@@ -362,7 +358,6 @@ def softmax(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
 
     Source: TensorFlow 1.15, ``tf.sparse.softmax``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0, 0], [0, 2]], [1.0, 1.0], [1, 3])
     >>> dv.sparse.softmax(sp).values.numpy().tolist()
     [0.5, 0.5]

@@ -57,7 +57,6 @@ def retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
 
     Source: TensorFlow 1.15, ``tf.sparse.retain``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0], [2]], [5, 7], [3])
     >>> dv.sparse.retain(sp, [False, True]).values.numpy().tolist()
     [7]
@@ -87,7 +86,6 @@ def slice(
 
     Source: TensorFlow 1.15, ``tf.sparse.slice``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0, 1], [1, 0]], [5, 7], [2, 2])
     >>> dv.sparse.to_dense(dv.sparse.slice(sp, [1, 0], [1, 2])).numpy().tolist()
     [[7, 0]]
@@ -123,7 +121,6 @@ def split(
 
     Source: TensorFlow 1.15, ``tf.sparse.split``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0, 2], [1, 0]], [5, 7], [2, 3])
     >>> [dv.sparse.to_dense(p).numpy().tolist() for p in dv.sparse.split(sp, 2, 1)]
     [[[0, 0], [7, 0]], [[5], [0]]]
@@ -175,7 +172,6 @@ def concat(
 
     Source: TensorFlow 1.15, ``tf.sparse.concat``.
 
-    >>> import daskvars as dv
     >>> a = dv.SparseTensor([[0, 0]], [5], [1, 1])
     >>> b = dv.SparseTensor([[0, 1]], [7], [1, 2])
     >>> dv.sparse.to_dense(dv.sparse.concat(1, [a, b])).numpy().tolist()
@@ -251,7 +247,6 @@ def transpose(
 
     Source: TensorFlow 1.15, ``tf.sparse.transpose``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0, 2]], [5], [2, 3])
     >>> dv.sparse.transpose(sp).indices.numpy().tolist()
     [[2, 0]]
@@ -286,7 +281,6 @@ def expand_dims(
 
     Source: TensorFlow 1.15, ``tf.sparse.expand_dims``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[2]], [5], [3])
     >>> dv.sparse.expand_dims(sp, 0).indices.numpy().tolist()
     [[0, 2]]
@@ -320,7 +314,6 @@ def reset_shape(sp_input: SparseLike, new_shape: TensorLike | None = None) -> Sp
 
     Source: TensorFlow 1.15, ``tf.sparse.reset_shape``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0, 1]], [5], [4, 4])
     >>> dv.sparse.reset_shape(sp).dense_shape.numpy().tolist()
     [1, 2]
@@ -379,7 +372,6 @@ def fill_empty_rows(
 
     Source: TensorFlow 1.15, ``tf.sparse.fill_empty_rows``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[1, 1]], [5], [2, 2])
     >>> filled, empty = dv.sparse.fill_empty_rows(sp, -1)
     >>> dv.sparse.to_dense(filled).numpy().tolist(), empty.numpy().tolist()
@@ -418,7 +410,6 @@ def merge(
 
     Source: TensorFlow 1.15, ``tf.sparse_merge``.
 
-    >>> import daskvars as dv
     >>> ids = dv.SparseTensor([[0, 0], [0, 1]], [2, 0], [1, 2])
     >>> values = dv.SparseTensor([[0, 0], [0, 1]], [5.0, 7.0], [1, 2])
     >>> dv.sparse.to_dense(merge(ids, values, 3)).numpy().tolist()

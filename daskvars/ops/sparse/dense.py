@@ -44,7 +44,6 @@ def placeholder(
 
     Source: TensorFlow 1.15, ``tf.sparse_placeholder``.
 
-    >>> import daskvars as dv
     >>> from daskvars.ops.sparse.dense import placeholder
     >>> with dv.Graph().as_default(), dv.Session() as session:
     ...     sp = placeholder(dv.float32, [2, 2])
@@ -85,7 +84,6 @@ def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
 
     Source: TensorFlow 1.15, ``tf.sparse.from_dense``.
 
-    >>> import daskvars as dv
     >>> dv.sparse.from_dense([[0, 3], [0, 0]]).indices.numpy().tolist()
     [[0, 1]]
     """
@@ -119,7 +117,6 @@ def to_dense(
 
     Source: TensorFlow 1.15, ``tf.sparse.to_dense``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0, 1]], [5], [1, 3])
     >>> dv.sparse.to_dense(sp, -1).numpy().tolist()
     [[-1, 5, -1]]
@@ -152,7 +149,6 @@ def to_indicator(sp_input: SparseLike, vocab_size: int, name: str | None = None)
 
     Source: TensorFlow 1.15, ``tf.sparse.to_indicator``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0, 0], [0, 1], [1, 0]], [2, 0, 1], [2, 2])
     >>> dv.sparse.to_indicator(sp, 3).numpy().astype(int).tolist()
     [[1, 0, 1], [0, 1, 0]]
@@ -188,7 +184,6 @@ def eye(
 
     Source: TensorFlow 1.15, ``tf.sparse.eye``.
 
-    >>> import daskvars as dv
     >>> dv.sparse.to_dense(dv.sparse.eye(2, 3)).numpy().tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """

@@ -113,7 +113,6 @@ def reorder(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
 
     Source: TensorFlow 1.15, ``tf.sparse.reorder``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[1, 0], [0, 1]], [7.0, 5.0], [2, 2])
     >>> dv.sparse.reorder(sp).values.numpy().tolist()
     [5.0, 7.0]
@@ -179,7 +178,6 @@ def reshape(sp_input: SparseLike, shape: TensorLike, name: str | None = None) ->
 
     Source: TensorFlow 1.15, ``tf.sparse.reshape``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0, 1], [1, 0]], [5.0, 7.0], [2, 2])
     >>> dv.sparse.reshape(sp, [-1]).indices.numpy().tolist()
     [[1], [2]]

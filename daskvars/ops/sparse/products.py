@@ -164,7 +164,6 @@ def sparse_dense_matmul(
 
     Source: TensorFlow 1.15, ``tf.sparse.sparse_dense_matmul``.
 
-    >>> import daskvars as dv
     >>> sp = dv.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
     >>> dv.sparse.sparse_dense_matmul(sp, [[1.0], [10.0]]).numpy().tolist()
     [[20.0], [3.0]]

@@ -118,7 +118,6 @@ def serialize_sparse(
 
     Source: TensorFlow 1.15, ``tf.serialize_sparse``.
 
-    >>> import daskvars as dv
     >>> strings = serialize_sparse(dv.SparseTensor([[1]], [7.0], [2]))
     >>> strings.shape.as_list(), strings.dtype.name
     ([3], 'string')
@@ -144,7 +143,6 @@ def serialize_many_sparse(
 
     Source: TensorFlow 1.15, ``tf.serialize_many_sparse``.
 
-    >>> import daskvars as dv
     >>> sparse = dv.SparseTensor([[0, 1], [2, 0]], [5, 6], [3, 2])
     >>> rows = serialize_many_sparse(sparse)
     >>> rows.shape.as_list(), deserialize_many_sparse(rows, dv.int32).values.numpy().tolist()
@@ -177,7 +175,6 @@ def deserialize_many_sparse(
 
     Source: TensorFlow 1.15, ``tf.deserialize_many_sparse``.
 
-    >>> import daskvars as dv
     >>> one = dv.SparseTensor([[1]], [7.0], [2])
     >>> rows = dv.stack([serialize_sparse(one), serialize_sparse(one)])
     >>> dv.sparse.to_dense(deserialize_many_sparse(rows, dv.float32)).numpy().tolist()

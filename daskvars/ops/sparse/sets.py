@@ -217,7 +217,6 @@ def edit_distance(
 
     Source: TensorFlow 1.15, ``tf.edit_distance``.
 
-    >>> import daskvars as dv
     >>> a = dv.SparseTensor([[0, 0], [0, 1]], [1, 2], [1, 2])
     >>> b = dv.SparseTensor([[0, 0], [0, 1]], [1, 3], [1, 2])
     >>> edit_distance(a, b).numpy().tolist()

@@ -216,7 +216,6 @@ def is_variable_initialized(ref: VariableLike, name: str | None = None) -> Tenso
       ref: a Variable.
       name: name of the operation, by default "IsVariableInitialized".
 
-    >>> import daskvars as dv
     >>> v = dv.Variable([1.0, 2.0, 3.0])
     >>> bool(is_variable_initialized(v))
     True
@@ -249,7 +248,6 @@ def assign(
       TypeError: the dtypes differ.
       AttributeError: `ref` is no variable, but a value computed from one, say.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable([1.0, 2.0, 3.0])
     >>> print(assign(v, [4.0, 5.0, 6.0]))
     [4. 5. 6.]
@@ -267,7 +265,6 @@ def assign_add(
 ) -> Tensor:
     """Add `value` to a variable and return the new value. See `assign`.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable([1.0, 2.0, 3.0])
     >>> print(assign_add(v, [1.0, 1.0, 1.0]))
     [2. 3. 4.]
@@ -283,7 +280,6 @@ def assign_sub(
 ) -> Tensor:
     """Subtract `value` from a variable and return the new value. See `assign`.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable([1.0, 2.0, 3.0])
     >>> print(assign_sub(v, [1.0, 1.0, 1.0]))
     [0. 1. 2.]
@@ -336,8 +332,7 @@ SCATTERS = Family(
     "InvalidArgumentError: (when run) an index is outside the variable's rows.",
     result="Tensor",
 )
-EXAMPLE = """import daskvars as dv
-v = dv.Variable([4.0, 2.0, 4.0])
+EXAMPLE = """v = dv.Variable([4.0, 2.0, 4.0])
 dv.{name}(v, [0, 0], [2.0, 8.0]).numpy().tolist() -> {result}"""
 
 
@@ -447,7 +442,6 @@ def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tenso
     Raises:
       OutOfRangeError: (when run) the variable has reached `limit`.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable(0)
     >>> int(count_up_to(v, 3)), int(v)
     (0, 1)

@@ -41,7 +41,7 @@ class CheckpointState:
       all_model_checkpoint_timestamps: when each was saved, seconds since 1970.
       last_preserved_timestamp: when a checkpoint was last kept for ever.
 
-    >>> import tempfile, os, daskvars as dv
+    >>> import tempfile, os
     >>> place = tempfile.TemporaryDirectory()
     >>> saver = dv.train.Saver({"w": dv.Variable(1.0)}, max_to_keep=2)
     >>> for step in range(3):
@@ -64,7 +64,7 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
     Args:
       checkpoint_prefix: the path, as `Saver.save` returned it.
 
-    >>> import tempfile, daskvars as dv
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> path = dv.train.Saver({"w": dv.Variable(1.0)}).save(None, place.name + "/m")
     >>> checkpoint_exists(path), checkpoint_exists(path + "-7")
@@ -246,7 +246,7 @@ def get_checkpoint_state(
     Raises:
       ValueError: the file is there but is no such record.
 
-    >>> import tempfile, os, daskvars as dv
+    >>> import tempfile, os
     >>> place = tempfile.TemporaryDirectory()
     >>> get_checkpoint_state(place.name)
     >>> path = dv.train.Saver({"w": dv.Variable(1.0)}).save(None, place.name + "/m", 7)
@@ -291,7 +291,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     Raises:
       ValueError: the record is there but is none.
 
-    >>> import tempfile, os, daskvars as dv
+    >>> import tempfile, os
     >>> place = tempfile.TemporaryDirectory()
     >>> saver = dv.train.Saver({"w": dv.Variable(1.0)})
     >>> for step in (1, 2):
@@ -314,7 +314,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
     Args:
       checkpoint_prefixes: their paths.
 
-    >>> import tempfile, time, daskvars as dv
+    >>> import tempfile, time
     >>> place = tempfile.TemporaryDirectory()
     >>> path = dv.train.Saver({"w": dv.Variable(1.0)}).save(None, place.name + "/m")
     >>> [time.time() - when < 3600 for when in get_checkpoint_mtimes([path, path + "-7"])]
@@ -341,7 +341,7 @@ def remove_checkpoint(
         ``.zip`` is that file; of TensorFlow's, its index and files of data are deleted.
       meta_graph_suffix: ending of the file of its graph.
 
-    >>> import tempfile, daskvars as dv
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> path = dv.train.Saver({"w": dv.Variable(1.0)}).save(None, place.name + "/m")
     >>> remove_checkpoint(path)

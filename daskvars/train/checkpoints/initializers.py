@@ -40,7 +40,7 @@ def init_from_checkpoint(
       ValueError: names, shapes or dtypes do not fit; all are listed, and nothing is changed.
       NotFoundError: there is no checkpoint.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
     ...     with tf.Graph().as_default(), tf.Session() as sess:
     ...         sess.run(tf.get_variable("old/w", initializer=5.0).initializer)

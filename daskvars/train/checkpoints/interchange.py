@@ -42,7 +42,7 @@ def export_checkpoint(ckpt_dir_or_file: str, file: str, format: str | None = Non
       CorruptChunkError: a chunk of it is missing or damaged.
       ImportError: safetensors is not installed.
 
-    >>> import tempfile, numpy, daskvars.v1 as tf
+    >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as place:
     ...     with tf.Graph().as_default(), tf.Session() as sess:
     ...         sess.run(tf.get_variable("layer/w", initializer=[1.0, 2.0]).initializer)
@@ -89,7 +89,7 @@ def import_checkpoint(
         a dtype that no variable has.
       ImportError: safetensors is not installed.
 
-    >>> import tempfile, numpy, daskvars as dv
+    >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as place:
     ...     numpy.savez(place + "/model.npz", **{"layer/w": numpy.float32([1, 2])})
     ...     path = dv.train.import_checkpoint(place + "/model.npz", place + "/model")

@@ -36,7 +36,7 @@ class CheckpointReader(ShownInNotebooks, Mapping[str, Any]):
     Raises:
       NotFoundError: nothing is there.
 
-    >>> import daskvars as dv, os, tempfile
+    >>> import os, tempfile
     >>> w = dv.Variable([1.0, 2.0], name="layer/w")
     >>> path = dv.train.Saver([w]).save(None, os.path.join(tempfile.mkdtemp(), "model"))
     >>> reader = dv.train.load_checkpoint(path)
@@ -122,7 +122,7 @@ def NewCheckpointReader(filepattern: str) -> CheckpointReader:
     Raises:
       NotFoundError: nothing is there.
 
-    >>> import tempfile, daskvars as dv
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> path = dv.train.Saver({"net/w": dv.Variable([1.0, 2.0])}).save(None, place.name + "/m")
     >>> reader = dv.train.NewCheckpointReader(path)
@@ -167,7 +167,7 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
       NotFoundError: nothing is there.
       ValueError: the directory's record names no checkpoint.
 
-    >>> import tempfile, daskvars as dv
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> _ = dv.train.Saver({"w": dv.Variable([1.0, 2.0])}).save(None, place.name + "/m")
     >>> load_checkpoint(place.name).get_tensor("w").tolist()
@@ -187,7 +187,7 @@ def load_variable(ckpt_dir_or_file: str, name: str) -> numpy.ndarray:
     Raises:
       NotFoundError: there is none of that name (``:0`` at its end does not count).
 
-    >>> import tempfile, daskvars as dv
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> _ = dv.train.Saver({"w": dv.Variable([1.0, 2.0])}).save(None, place.name + "/m")
     >>> load_variable(place.name, "w").tolist()
@@ -200,7 +200,7 @@ def load_variable(ckpt_dir_or_file: str, name: str) -> numpy.ndarray:
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
     """Return the (name, shape) of every tensor in a checkpoint, sorted. See `load_checkpoint`.
 
-    >>> import tempfile, daskvars as dv
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> saver = dv.train.Saver({"w": dv.Variable([1.0, 2.0]), "b": dv.Variable(0.0)})
     >>> list_variables(saver.save(None, place.name + "/m"))

@@ -73,7 +73,7 @@ class Saver:
       TypeError: something in `var_list` is no variable, or `max_to_keep` no whole number.
       InvalidArgumentError: there is no such compressor, or `shards` is no number of bytes.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> with tf.Graph().as_default(), tf.Session() as sess, tempfile.TemporaryDirectory() as place:
     ...     v = tf.Variable(1.0, name="v")
     ...     _ = sess.run(v.assign(2.0))
@@ -221,7 +221,7 @@ class Saver:
           The save: ``result()`` waits for it and returns the path, ``done()`` says whether it has
           ended, ``path`` is where it goes. None for a saver without variables.
 
-        >>> import tempfile, daskvars.v1 as tf
+        >>> import tempfile
         >>> place = tempfile.TemporaryDirectory()
         >>> with tf.Graph().as_default(), tf.Session() as sess:
         ...     v = tf.Variable(1.0, name="v")

@@ -46,7 +46,7 @@ def warm_start(
 
     Source: TensorFlow 1.15, ``tf.train.warm_start``.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
     ...     with tf.Graph().as_default(), tf.Session() as sess:
     ...         sess.run(tf.get_variable("old", initializer=5.0).initializer)

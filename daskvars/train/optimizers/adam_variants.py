@@ -35,7 +35,6 @@ class LazyAdamOptimizer(AdamOptimizer):
 
     Source: TensorFlow 1.15, ``tf.contrib.opt.LazyAdamOptimizer``.
 
-    >>> import daskvars as dv
     >>> table = dv.Variable([[1.0], [1.0]])
     >>> optimizer = LazyAdamOptimizer(0.25)
     >>> for row in (0, 1):

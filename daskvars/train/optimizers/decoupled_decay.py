@@ -37,7 +37,6 @@ class DecoupledWeightDecayExtension(Optimizer):
     Source: Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization"; TensorFlow 1.15,
     ``tf.contrib.opt.DecoupledWeightDecayExtension``.
 
-    >>> import daskvars as dv
     >>> class MomentumWithDecay(DecoupledWeightDecayExtension, dv.train.MomentumOptimizer):
     ...     pass
     >>> v = dv.Variable(1.0)
@@ -111,7 +110,6 @@ def extend_with_decoupled_weight_decay(
 
     Source: TensorFlow 1.15, ``tf.contrib.opt.extend_with_decoupled_weight_decay``.
 
-    >>> import daskvars as dv
     >>> RMSPropW = extend_with_decoupled_weight_decay(dv.train.RMSPropOptimizer)
     >>> v = dv.Variable(1.0)
     >>> RMSPropW(0.1, learning_rate=0.0).minimize(lambda: v * v, var_list=[v])

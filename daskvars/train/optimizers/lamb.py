@@ -41,7 +41,6 @@ class LAMBOptimizer(AdamOptimizer):
     Source: You et al. 2020, "Large Batch Optimization for Deep Learning: Training BERT in 76
     minutes", algorithm 2.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable(2.0)
     >>> dv.train.LAMBOptimizer(0.25).minimize(lambda: v * v, var_list=[v])
     >>> round(float(v), 4)

@@ -57,7 +57,6 @@ def assign_moving_average(
     Source: Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization", section 3;
     TensorFlow 1.15, ``moving_averages.assign_moving_average``.
 
-    >>> import daskvars as dv
     >>> average = dv.Variable(4.0)
     >>> float(dv.train.assign_moving_average(average, 8.0, 0.75, zero_debias=False))
     5.0
@@ -123,7 +122,6 @@ def weighted_moving_average(
 
     Source: TensorFlow 1.15, ``moving_averages.weighted_moving_average``.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     x, weight = dv.placeholder(dv.float32, []), dv.placeholder(dv.float32, [])
     ...     mean = weighted_moving_average(x, 0.5, weight)
@@ -164,7 +162,6 @@ class ExponentialMovingAverage(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.train.ExponentialMovingAverage``.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable(4.0)
     >>> averages = dv.train.ExponentialMovingAverage(0.75)
     >>> averages.apply([v])
@@ -274,7 +271,6 @@ class ExponentialMovingAverage(ShownByArguments):
         Returns:
           Name in the checkpoint -> Variable, for all global variables.
 
-        >>> import daskvars as dv
         >>> with dv.Graph().as_default():
         ...     v = dv.Variable(1.0, name="v")
         ...     list(dv.train.ExponentialMovingAverage(0.9).variables_to_restore())

@@ -55,7 +55,6 @@ class Optimizer(Trackable, ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.train.Optimizer``.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable([1.0, 2.0])
     >>> optimizer = dv.train.GradientDescentOptimizer(0.5)
     >>> pairs = optimizer.compute_gradients(lambda: dv.reduce_sum(v * v), [v])
@@ -94,7 +93,6 @@ class Optimizer(Trackable, ShownByArguments):
         Raises:
           ValueError: there are no variables.
 
-        >>> import daskvars as dv
         >>> w = dv.Variable([1.0, 2.0], name="w")
         >>> optimizer = dv.train.MomentumOptimizer(0.1, 0.9)
         >>> optimizer.build([w])
@@ -138,7 +136,6 @@ class Optimizer(Trackable, ShownByArguments):
           ValueError: there is nothing to train, or the loss depends on none of it.
           RuntimeError: the loss is an eager tensor, whose past is not kept: give a function.
 
-        >>> import daskvars as dv
         >>> v = dv.Variable(1.0)
         >>> dv.train.GradientDescentOptimizer(0.25).minimize(lambda: v * v, var_list=[v])
         >>> float(v)

@@ -85,8 +85,7 @@ class SparseRows:
 Cell = Whole | SparseRows
 Kind = TypeVar("Kind", bound=type[Optimizer])
 
-STEP = """import daskvars as dv
-v = dv.Variable(1.0)
+STEP = """v = dv.Variable(1.0)
 {optimizer}.minimize(lambda: v * v, var_list=[v])
 {shown}"""
 

@@ -39,7 +39,6 @@ def all_sum(tensors: Sequence[Tensor]) -> list[Tensor]:
     Raises:
       ValueError: there is none.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sums = tf.contrib.nccl.all_sum([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])])
     ...     [total.tolist() for total in sess.run(sums)]

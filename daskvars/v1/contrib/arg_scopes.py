@@ -84,7 +84,6 @@ def arg_scope(list_ops_or_scope: Sequence[Any] | Mapping[str, Any], **kwargs: An
       TypeError: `list_ops_or_scope` is neither.
       ValueError: a function does not take part, or a scope is given along with arguments.
 
-    >>> import daskvars.v1 as tf
     >>> slim = tf.contrib.slim
     >>> with tf.Graph().as_default():
     ...     with slim.arg_scope([slim.conv2d], padding="VALID", activation_fn=None):

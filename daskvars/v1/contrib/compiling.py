@@ -16,7 +16,6 @@ def experimental_jit_scope(
 
     Source: TensorFlow 1.15, ``tf.contrib.compiler.jit.experimental_jit_scope``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.contrib.compiler.jit.experimental_jit_scope():
     ...     tf.constant(1.0).op.type
     'Const'

@@ -53,7 +53,7 @@ def rotate(
 
     Source: TensorFlow 1.15, ``tf.contrib.image.rotate``.
 
-    >>> import math, numpy as np
+    >>> import math
     >>> rotate(np.float32([[1, 2], [3, 4]]), math.pi / 2).numpy().tolist()
     [[2.0, 4.0], [1.0, 3.0]]
     """
@@ -87,7 +87,6 @@ def translate(
 
     Source: TensorFlow 1.15, ``tf.contrib.image.translate``.
 
-    >>> import numpy as np
     >>> translate(np.float32([[1, 2], [3, 4]]), [1.0, 0.0]).numpy().tolist()
     [[0.0, 1.0], [0.0, 3.0]]
     """
@@ -121,7 +120,6 @@ def transform(
 
     Source: TensorFlow 1.15, ``tf.contrib.image.transform``.
 
-    >>> import numpy as np
     >>> half = transform(np.float32([[0, 4], [8, 12]]), [0.5, 0, 0, 0, 0.5, 0, 0, 0], "BILINEAR")
     >>> half.numpy().tolist()
     [[0.0, 2.0], [4.0, 6.0]]
@@ -307,7 +305,6 @@ def matrices_to_flat_transforms(transform_matrices: TensorLike) -> Tensor:
     Args:
       transform_matrices: [3, 3] or [n, 3, 3].
 
-    >>> import numpy as np
     >>> matrices_to_flat_transforms(2 * np.eye(3, dtype="f4")).numpy()[0, :5].tolist()
     [1.0, 0.0, 0.0, 0.0, 1.0]
     """

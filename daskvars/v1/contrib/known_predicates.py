@@ -21,7 +21,6 @@ def smart_constant_value(pred: TensorLike) -> bool | None:
 
     Source: TensorFlow 1.15, ``tf.contrib.framework.smart_constant_value``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     known, fed = tf.constant(True), tf.placeholder(tf.bool, [])
     ...     [tf.contrib.framework.smart_constant_value(p) for p in (known, fed, 0)]
@@ -56,7 +55,6 @@ def smart_cond(
 
     Source: TensorFlow 1.15, ``tf.contrib.framework.smart_cond``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.contrib.framework.smart_cond(True, lambda: "yes", lambda: "no")
     'yes'
     """

@@ -84,7 +84,6 @@ def variable(
 def model_variable(collections: Any, **arguments: Any) -> Any:
     """Return a variable that is in the model variables too; see `variable`.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     w = tf.contrib.framework.model_variable("w", [2])
     ...     tf.model_variables() == [w]
@@ -344,7 +343,6 @@ def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None)
 def get_name_scope() -> str:
     """Return the present name scope, without a slash at its end.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.name_scope("a"), tf.name_scope("b"):
     ...     tf.contrib.framework.get_name_scope()
     'a/b'

@@ -52,7 +52,6 @@ def scalar_summary(
 
     Source: TensorFlow 1.15, ``tf.contrib.deprecated.scalar_summary``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.contrib.deprecated.scalar_summary(["a b", "c"], [1.0, 2.0]))
     b'{"value": [{"tag": "a b", "simple_value": 1.0}, {"tag": "c", "simple_value": 2.0}]}'
@@ -104,7 +103,6 @@ def histogram_summary(
 
     Source: TensorFlow 1.15, ``tf.contrib.deprecated.histogram_summary``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     text = sess.run(tf.contrib.deprecated.histogram_summary("w:0", [1.0, 2.0]))
     ...     tf.Summary.FromString(text).value[0].tag
@@ -135,7 +133,6 @@ def image_summary(
 
     Source: TensorFlow 1.15, ``tf.contrib.deprecated.image_summary``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     text = sess.run(tf.contrib.deprecated.image_summary("in put", tf.zeros([1, 4, 4, 1])))
     ...     tf.Summary.FromString(text).value[0].tag
@@ -168,7 +165,6 @@ def audio_summary(
 
     Source: TensorFlow 1.15, ``tf.contrib.deprecated.audio_summary``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     text = sess.run(tf.contrib.deprecated.audio_summary("a b", tf.zeros([1, 8]), 8000.0))
     ...     tf.Summary.FromString(text).value[0].tag

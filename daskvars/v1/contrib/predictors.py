@@ -84,7 +84,7 @@ def from_saved_model(
 
     Source: TensorFlow 1.15, ``tf.contrib.predictor.from_saved_model``.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     x = tf.placeholder(tf.float32, [2])

@@ -104,7 +104,7 @@ def visualize_embeddings(summary_writer: FileWriter, config: ProjectorConfig) ->
     Raises:
       ValueError: the writer has no directory.
 
-    >>> import os, tempfile, daskvars.v1 as tf
+    >>> import os, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> config = ProjectorConfig()
     >>> config.embeddings.add().tensor_name = "words"

@@ -67,7 +67,6 @@ class _ForwardCell(RNNCell):
 class CrfForwardRnnCell(_ForwardCell):
     """Carries the logarithm of the sum of the scores of all sequences that end in each tag.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.crf.CrfForwardRnnCell(tf.zeros([3, 3]))
     ...     cell(tf.zeros([2, 3]), tf.zeros([2, 3]))[1].shape.as_list()
@@ -84,7 +83,6 @@ class CrfForwardRnnCell(_ForwardCell):
 class CrfDecodeForwardRnnCell(_ForwardCell):
     """Carries the score of the best sequence that ends in each tag; gives the tags before.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.crf.CrfDecodeForwardRnnCell(tf.zeros([3, 3]))
     ...     cell(tf.zeros([2, 3]), tf.zeros([2, 3]))[0].dtype.name
@@ -103,7 +101,6 @@ class CrfDecodeBackwardRnnCell(RNNCell):
     Args:
       num_tags: how many tags there are.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     cell = tf.contrib.crf.CrfDecodeBackwardRnnCell(3)
     ...     sess.run(cell(tf.constant([[2, 0, 1]]), tf.constant([[1]]))[0]).tolist()
@@ -136,7 +133,6 @@ def crf_unary_score(
 ) -> Tensor:
     """Return the sum of the potentials of each sequence's tags.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     potentials = tf.constant([[[1.0, 2.0], [3.0, 4.0]]])
     ...     sess.run(tf.contrib.crf.crf_unary_score([[0, 1]], [2], potentials)).tolist()
@@ -153,7 +149,6 @@ def crf_binary_score(
 ) -> Tensor:
     """Return the sum of the potentials of each sequence's pairs of neighbours.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     transitions = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     ...     sess.run(tf.contrib.crf.crf_binary_score([[0, 1, 0]], [3], transitions)).tolist()
@@ -189,7 +184,6 @@ def crf_sequence_score(
 ) -> Tensor:
     """Return the unnormalized score of each sequence of tags.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     potentials = tf.constant([[[1.0, 2.0], [3.0, 4.0]]])
     ...     score = tf.contrib.crf.crf_sequence_score(potentials, [[0, 1]], [2], tf.ones([2, 2]))
@@ -212,7 +206,6 @@ def crf_log_norm(
     Returns:
       [batch] of the type of the potentials; 0 for sequences of no steps.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     norm = tf.contrib.crf.crf_log_norm(tf.zeros([1, 3, 2]), [3], tf.zeros([2, 2]))
     ...     round(float(sess.run(norm)[0]), 4)
@@ -250,7 +243,6 @@ def crf_log_likelihood(
     Raises:
       ValueError: the number of tags is not known.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     likelihood, _ = tf.contrib.crf.crf_log_likelihood(
     ...         tf.zeros([1, 3, 2]), [[0, 1, 1]], [3], tf.zeros([2, 2])
@@ -283,7 +275,6 @@ def crf_decode(
     Returns:
       [batch, length] int32, 0 beyond a sequence's end, and their scores, [batch].
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     potentials = tf.constant([[[1.0, 0.0], [0.0, 0.5], [9.0, 9.0]]])
     ...     tags, score = tf.contrib.crf.crf_decode(potentials, [[3.0, 0.0], [0.0, 0.0]], [2])
@@ -318,7 +309,6 @@ def viterbi_decode(score: np.ndarray, transition_params: np.ndarray) -> tuple[li
     Raises:
       InvalidArgumentError: the shapes are not as described.
 
-    >>> import daskvars.v1 as tf
     >>> tags, score = tf.contrib.crf.viterbi_decode(np.eye(3), np.zeros((3, 3)))
     >>> [int(tag) for tag in tags], float(score)
     ([0, 1, 2], 3.0)

@@ -33,7 +33,6 @@ def sparsemax(logits: TensorLike, name: str | None = None) -> Tensor:
 
     Source: Martins and Astudillo, "From Softmax to Sparsemax", 2016, algorithm 1.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.contrib.sparsemax.sparsemax([[1.0, 0.5, -1.0]])).tolist()
     [[0.75, 0.25, 0.0]]
@@ -67,7 +66,6 @@ def sparsemax_loss(
 
     Source: Martins and Astudillo, "From Softmax to Sparsemax", 2016, equation 26.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     logits = tf.constant([[1.0, 0.5, -1.0]])
     ...     near = tf.contrib.sparsemax.sparsemax(logits)

@@ -48,7 +48,6 @@ def streaming_covariance(
 
     Source: TensorFlow 1.15, ``tf.contrib.metrics.streaming_covariance``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     _, update = tf.contrib.metrics.streaming_covariance([1.0, 2.0], [2.0, 6.0])
     ...     sess.run(tf.local_variables_initializer())
@@ -98,7 +97,6 @@ def streaming_pearson_correlation(
 
     Source: TensorFlow 1.15, ``tf.contrib.metrics.streaming_pearson_correlation``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     _, update = tf.contrib.metrics.streaming_pearson_correlation([1.0, 2.0], [3.0, 7.0])
     ...     sess.run(tf.local_variables_initializer())
@@ -137,7 +135,6 @@ def f1_score(
 
     Source: TensorFlow 1.15, ``tf.contrib.metrics.f1_score``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     _, update = tf.contrib.metrics.f1_score([1, 0, 1, 0], [0.9, 0.6, 0.7, 0.1])
     ...     sess.run(tf.local_variables_initializer())

@@ -301,7 +301,6 @@ class _LearnModeKeys(ModeKeys):
 
     Source: TensorFlow 1.15, ``tf.contrib.learn.ModeKeys``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.contrib.learn.ModeKeys.INFER
     'infer'
     """

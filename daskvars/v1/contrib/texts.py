@@ -161,7 +161,6 @@ class VocabularyProcessor:
 
     Source: TensorFlow 1.15, ``tf.contrib.learn.preprocessing.VocabularyProcessor``.
 
-    >>> import numpy as np
     >>> processor = VocabularyProcessor(4)
     >>> np.array(list(processor.fit_transform(["a cat", "a dog and a cat"]))).tolist()
     [[1, 2, 0, 0], [1, 3, 4, 1]]

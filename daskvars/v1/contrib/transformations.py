@@ -12,7 +12,6 @@ from daskvars.graph.tensor import TensorLike
 def batch_and_drop_remainder(batch_size: TensorLike) -> Transformation:
     """Return a function that batches, and leaves out a last batch that is smaller.
 
-    >>> import daskvars as dv
     >>> pairs = dv.data.Dataset.range(5).apply(batch_and_drop_remainder(2))
     >>> [batch.numpy().tolist() for batch in pairs]
     [[0, 1], [2, 3]]
@@ -30,7 +29,6 @@ def padded_batch_and_drop_remainder(
       padded_shapes: of the elements of a batch, in their structure; None for the longest.
       padding_values: what they are filled up with, by default 0 or "".
 
-    >>> import daskvars as dv
     >>> rows = dv.data.Dataset.range(1, 4).map(lambda n: dv.range(n))
     >>> [b.numpy().tolist() for b in rows.apply(padded_batch_and_drop_remainder(2, [None]))]
     [[[0, 0], [0, 1]]]

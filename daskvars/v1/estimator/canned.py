@@ -83,7 +83,6 @@ ARGUMENTS = Family(
 Model = TypeVar("Model", bound=type[Estimator])
 
 EXAMPLE = """
-import numpy as np, daskvars.v1 as tf
 x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
 y = {example}
 batches = tf.estimator.inputs.numpy_input_fn({{"x": x}}, y, 4, None, shuffle=False)

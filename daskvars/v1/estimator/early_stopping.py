@@ -110,7 +110,6 @@ def make_early_stopping_hook(
 
     Source: TensorFlow 1.15, ``tf.estimator.experimental.make_early_stopping_hook``.
 
-    >>> import daskvars.v1 as tf
     >>> hook = make_early_stopping_hook(
     ...     tf.estimator.Estimator(lambda features: None), lambda: True, None, run_every_steps=1)
     >>> with tf.Graph().as_default():
@@ -156,8 +155,7 @@ _FAMILY = Family(
 _OF_THRESHOLD = "estimator metric_name threshold eval_dir min_steps run_every_secs run_every_steps"
 
 
-_EXAMPLE = """import daskvars.v1 as tf
-model = tf.estimator.Estimator(lambda features: None)
+_EXAMPLE = """model = tf.estimator.Estimator(lambda features: None)
 hook = tf.estimator.experimental.{name}(model, "loss", 100)
 isinstance(hook, tf.train.SessionRunHook) -> True"""
 

@@ -66,7 +66,6 @@ class Estimator(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.estimator.Estimator``.
 
-    >>> import numpy as np, daskvars.v1 as tf
     >>> def model_fn(features, labels, mode):
     ...     y = tf.squeeze(tf.layers.dense(features, 1), 1)
     ...     if mode == tf.estimator.ModeKeys.PREDICT:

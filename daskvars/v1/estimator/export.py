@@ -55,7 +55,6 @@ class ServingInputReceiver(_Received):
 
     Source: TensorFlow 1.15, ``tf.estimator.export.ServingInputReceiver``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [None], "x")
     ...     receiver = ServingInputReceiver({"x": x}, x)
@@ -82,7 +81,6 @@ class TensorServingInputReceiver(_Received):
 
     Source: TensorFlow 1.15, ``tf.estimator.export.TensorServingInputReceiver``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [None], "x")
     ...     TensorServingInputReceiver(x, {"rows": x}).features is x
@@ -134,7 +132,6 @@ def build_raw_serving_input_receiver_fn(
 
     Source: TensorFlow 1.15, ``tf.estimator.export.build_raw_serving_input_receiver_fn``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [8, 2], name="x")
     ...     receive = tf.estimator.export.build_raw_serving_input_receiver_fn({"x": x})
@@ -174,7 +171,6 @@ def build_parsing_serving_input_receiver_fn(
 
     Source: TensorFlow 1.15, ``tf.estimator.export.build_parsing_serving_input_receiver_fn``.
 
-    >>> import daskvars.v1 as tf
     >>> features = {"x": tf.FixedLenFeature([2], tf.float32)}
     >>> with tf.Graph().as_default():
     ...     receiver = build_parsing_serving_input_receiver_fn(features)()
@@ -198,7 +194,6 @@ class ExportOutput(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.estimator.export.ExportOutput``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     output = tf.estimator.export.PredictOutput({"double": tf.constant([2.0])})
     ...     isinstance(output, tf.estimator.export.ExportOutput)
@@ -225,7 +220,6 @@ class PredictOutput(ExportOutput):
 
     Source: TensorFlow 1.15, ``tf.estimator.export.PredictOutput``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [None], "x")
     ...     signature = PredictOutput({"double": 2.0 * x}).as_signature_def({"x": x})
@@ -257,7 +251,6 @@ class RegressionOutput(ExportOutput):
 
     Source: TensorFlow 1.15, ``tf.estimator.export.RegressionOutput``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     examples = tf.placeholder(tf.string, [None], "examples")
     ...     output = RegressionOutput(tf.constant([0.5]))
@@ -287,7 +280,6 @@ class ClassificationOutput(ExportOutput):
 
     Source: TensorFlow 1.15, ``tf.estimator.export.ClassificationOutput``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     examples = tf.placeholder(tf.string, [None], "examples")
     ...     output = tf.estimator.export.ClassificationOutput(scores=tf.constant([[0.1, 0.9]]))

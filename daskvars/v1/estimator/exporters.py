@@ -20,7 +20,6 @@ class Exporter(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.estimator.Exporter``.
 
-    >>> import daskvars.v1 as tf
     >>> class Noted(tf.estimator.Exporter):
     ...     name = "noted"
     ...     def export(self, estimator, export_path, checkpoint_path, eval_result, is_final):
@@ -115,7 +114,6 @@ class FinalExporter(_SavedModelExporter):
 
     Source: TensorFlow 1.15, ``tf.estimator.FinalExporter``.
 
-    >>> import daskvars.v1 as tf
     >>> exporter = tf.estimator.FinalExporter("last", lambda: None)
     >>> exporter.export(None, "exports", "model.ckpt-5", {}, is_the_final_export=False) is None
     True
@@ -151,7 +149,6 @@ class LatestExporter(_SavedModelExporter):
 
     Source: TensorFlow 1.15, ``tf.estimator.LatestExporter``.
 
-    >>> import daskvars.v1 as tf
     >>> exporter = tf.estimator.LatestExporter("newest", lambda: None, exports_to_keep=2)
     >>> tf.estimator.EvalSpec(lambda: None, exporters=exporter).exporters[0].name
     'newest'
@@ -187,7 +184,6 @@ class BestExporter(_SavedModelExporter):
 
     Source: TensorFlow 1.15, ``tf.estimator.BestExporter``.
 
-    >>> import daskvars.v1 as tf
     >>> by_accuracy = tf.estimator.BestExporter(
     ...     serving_input_receiver_fn=lambda: None,
     ...     compare_fn=lambda best, current: current["accuracy"] > best["accuracy"])

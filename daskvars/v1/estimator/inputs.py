@@ -46,7 +46,6 @@ def numpy_input_fn(
 
     Source: TensorFlow 1.15, ``tf.estimator.inputs.numpy_input_fn``.
 
-    >>> import numpy as np, daskvars.v1 as tf
     >>> rows = tf.estimator.inputs.numpy_input_fn(
     ...     {"x": np.arange(3.0)}, np.array([0, 1, 1]), batch_size=2, shuffle=False)
     >>> with tf.Graph().as_default():
@@ -117,7 +116,7 @@ def pandas_input_fn(
 
     Source: TensorFlow 1.15, ``tf.estimator.inputs.pandas_input_fn``.
 
-    >>> import pandas as pd, daskvars.v1 as tf
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"x": [0.5, 1.5, 2.5]})
     >>> rows = tf.estimator.inputs.pandas_input_fn(table, batch_size=2, shuffle=False)
     >>> with tf.Graph().as_default():

@@ -41,7 +41,6 @@ class RunConfig:
 
     Source: TensorFlow 1.15, ``tf.estimator.RunConfig``.
 
-    >>> import daskvars.v1 as tf
     >>> config = tf.estimator.RunConfig(save_checkpoints_steps=100, keep_checkpoint_max=3)
     >>> config.save_checkpoints_secs, config.replace(tf_random_seed=7).keep_checkpoint_max
     (None, 3)

@@ -65,7 +65,6 @@ class EstimatorSpec:
 
     Source: TensorFlow 1.15, ``tf.estimator.EstimatorSpec``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     tf.estimator.EstimatorSpec(tf.estimator.ModeKeys.TRAIN, loss=tf.constant(1.0))
     Traceback (most recent call last):

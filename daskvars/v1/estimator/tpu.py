@@ -129,7 +129,6 @@ class TPUEstimatorSpec:
 
     Source: TensorFlow 1.15, ``tf.estimator.tpu.TPUEstimatorSpec``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     metrics = lambda loss: {"mean": tf.metrics.mean(loss)}
     ...     loss = tf.constant(1.0)
@@ -219,7 +218,6 @@ class TPUEstimator(Estimator):
 
     Source: TensorFlow 1.15, ``tf.estimator.tpu.TPUEstimator``.
 
-    >>> import daskvars.v1 as tf
     >>> def model_fn(features, labels, mode, params):
     ...     loss = tf.reduce_mean(tf.square(tf.layers.dense(features, 1)))
     ...     train = tf.train.GradientDescentOptimizer(0.1)

@@ -28,7 +28,6 @@ class TrainSpec:
 
     Source: TensorFlow 1.15, ``tf.estimator.TrainSpec``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.estimator.TrainSpec(lambda: None, max_steps=0)
     Traceback (most recent call last):
     ValueError: Must specify max_steps > 0, given: 0
@@ -62,7 +61,6 @@ class EvalSpec:
 
     Source: TensorFlow 1.15, ``tf.estimator.EvalSpec``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.estimator.EvalSpec(lambda: None, steps=10, name="short").throttle_secs
     600
     """
@@ -164,7 +162,6 @@ def train_and_evaluate(
 
     Source: TensorFlow 1.15, ``tf.estimator.train_and_evaluate``.
 
-    >>> import numpy as np, daskvars.v1 as tf
     >>> def model_fn(features, labels, mode):
     ...     loss = tf.losses.mean_squared_error(labels, tf.get_variable("w", []) * features)
     ...     step = tf.train.GradientDescentOptimizer(0.1)

@@ -350,7 +350,7 @@ def categorical_column_with_vocabulary_file(
 
     Source: TensorFlow 1.15, ``tf.feature_column.categorical_column_with_vocabulary_file``.
 
-    >>> import pathlib, tempfile, daskvars.v1 as tf
+    >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "words.txt")
     >>> size = path.write_text("good\\nbad\\n")
     >>> words = tf.feature_column.categorical_column_with_vocabulary_file("word", str(path))
@@ -403,7 +403,6 @@ def categorical_column_with_vocabulary_list(
 
     Source: TensorFlow 1.15, ``tf.feature_column.categorical_column_with_vocabulary_list``.
 
-    >>> import daskvars.v1 as tf
     >>> column = tf.feature_column.categorical_column_with_vocabulary_list("size", ["S", "L"])
     >>> column = tf.feature_column.indicator_column(column)
     >>> with tf.Graph().as_default(), tf.Session() as sess:

@@ -146,7 +146,6 @@ def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
 
     Source: TensorFlow 1.15, ``tf.feature_column.indicator_column``.
 
-    >>> import daskvars.v1 as tf
     >>> day = tf.feature_column.categorical_column_with_identity("day", 3)
     >>> day = tf.feature_column.indicator_column(day)
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -199,7 +198,6 @@ def embedding_column(
 
     Source: TensorFlow 1.15, ``tf.feature_column.embedding_column``.
 
-    >>> import daskvars.v1 as tf
     >>> day = tf.feature_column.categorical_column_with_identity("day", 3)
     >>> day = tf.feature_column.embedding_column(day, 2, initializer=tf.ones_initializer())
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -249,7 +247,6 @@ def shared_embedding_columns(
 
     Source: TensorFlow 1.15, ``tf.feature_column.shared_embedding_columns``.
 
-    >>> import daskvars.v1 as tf
     >>> of, to = (tf.feature_column.categorical_column_with_identity(k, 3) for k in ("of", "to"))
     >>> [column.name for column in tf.feature_column.shared_embedding_columns([of, to], 2)]
     ['of_shared_embedding', 'to_shared_embedding']

@@ -58,7 +58,6 @@ def input_layer(
 
     Source: TensorFlow 1.15, ``tf.feature_column.input_layer``.
 
-    >>> import daskvars.v1 as tf
     >>> columns = [tf.feature_column.numeric_column(key) for key in ("b", "a")]
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.feature_column.input_layer({"a": [[1.0]], "b": [[2.0]]}, columns)).tolist()
@@ -147,7 +146,6 @@ def linear_model(
 
     Source: TensorFlow 1.15, ``tf.feature_column.linear_model``.
 
-    >>> import daskvars.v1 as tf
     >>> price = tf.feature_column.numeric_column("price")
     >>> with tf.Graph().as_default():
     ...     sums = tf.feature_column.linear_model({"price": [[1.0], [5.0]]}, [price])
@@ -219,7 +217,6 @@ def make_parse_example_spec(feature_columns: Iterable[FeatureColumn]) -> dict[st
 
     Source: TensorFlow 1.15, ``tf.feature_column.make_parse_example_spec``.
 
-    >>> import daskvars.v1 as tf
     >>> word = tf.feature_column.categorical_column_with_hash_bucket("word", 100)
     >>> tf.feature_column.make_parse_example_spec([word])
     {'word': VarLenFeature(dtype=tf.string)}

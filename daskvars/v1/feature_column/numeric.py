@@ -142,7 +142,6 @@ def numeric_column(
 
     Source: TensorFlow 1.15, ``tf.feature_column.numeric_column``.
 
-    >>> import daskvars.v1 as tf
     >>> price = tf.feature_column.numeric_column("price")
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     layer = tf.feature_column.input_layer({"price": [[1.0], [5.0]]}, [price])
@@ -204,7 +203,6 @@ def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float])
 
     Source: TensorFlow 1.15, ``tf.feature_column.bucketized_column``.
 
-    >>> import daskvars.v1 as tf
     >>> column = tf.feature_column.numeric_column("price")
     >>> column = tf.feature_column.bucketized_column(column, [0.0, 10.0])
     >>> with tf.Graph().as_default(), tf.Session() as sess:

@@ -61,7 +61,6 @@ def export_meta_graph(
 
     Source: TensorFlow 1.15, ``tf.train.export_meta_graph``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [2], "x")
     ...     tf.add_to_collection("inputs", x)
@@ -106,7 +105,7 @@ def import_meta_graph(
       OSError: there is no such file, or it holds no meta graph.
       ValueError: the graph cannot be added: see `import_graph_def`.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
     ...     with tf.Graph().as_default(), tf.Session() as sess:
     ...         y = tf.add(tf.Variable(1.0, name="v"), 1.0, name="y")
@@ -151,7 +150,7 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
 
     Source: TensorFlow 1.15, ``tf.train.write_graph``.
 
-    >>> import os, tempfile, daskvars.v1 as tf
+    >>> import os, tempfile
     >>> with tf.Graph().as_default() as graph:
     ...     x = tf.placeholder(tf.float32, [2], "x")
     >>> path = tf.train.write_graph(graph, tempfile.mkdtemp(), "graph.json")

@@ -59,7 +59,6 @@ def convert_variables_to_constants(
 
     Source: TensorFlow 1.15, ``tf.graph_util.convert_variables_to_constants``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default() as graph, tf.Session() as sess:
     ...     y = tf.multiply(tf.get_variable("w", initializer=3.0), 2.0, name="y")
     ...     sess.run(tf.global_variables_initializer())
@@ -120,7 +119,6 @@ def extract_sub_graph(graph_def: GraphDef, dest_nodes: Iterable[str]) -> GraphDe
       TypeError: an argument is of another kind.
       AssertionError: there is no node of a name.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default() as graph:
     ...     x = tf.constant(1.0, name="x")
     ...     y, z = tf.tanh(x, name="y"), tf.exp(x, name="z")
@@ -155,7 +153,6 @@ def remove_training_nodes(
       input_graph: a `GraphDef`.
       protected_nodes: names of operations that stay: above all the outputs.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default() as graph:
     ...     y = tf.tanh(tf.identity(tf.constant(1.0, name="x")), name="y")
     >>> [(node.name, node.input) for node in remove_training_nodes(graph.as_graph_def()).node]
@@ -196,7 +193,6 @@ def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShap
       graph: the graph that it is in.
       input_name: "x" or "x:0".
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default() as graph:
     ...     x = tf.placeholder(tf.float32, [None, 4], "x")
     >>> tf.graph_util.tensor_shape_from_node_def_name(graph, "x").as_list()

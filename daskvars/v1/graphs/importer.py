@@ -55,7 +55,6 @@ def import_graph_def(
         `input_map` or `return_elements` has names that are not there.
       RuntimeError: there is no graph to import into, in eager code.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
     ...     x = dv.placeholder(dv.float32, [2], name="x")
     ...     y = dv.tanh(x, name="y")

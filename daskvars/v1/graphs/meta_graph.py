@@ -74,7 +74,6 @@ class CollectionDef(list[Any]):
 
     Source: TensorFlow 1.15, ``tf.MetaGraphDef.CollectionDefEntry``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     tf.add_to_collection("losses", tf.constant(1.0, name="loss"))
     ...     losses = tf.train.export_meta_graph().collection_def["losses"]
@@ -132,7 +131,6 @@ class MetaGraphDef(JsonRecord):
 
     Source: TensorFlow 1.15, ``tf.MetaGraphDef``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     w = tf.get_variable("w", [2])
     ...     meta_graph = tf.train.export_meta_graph()

@@ -47,7 +47,7 @@ class Saver(saver.Saver):
       ValueError: there is nothing to save, or two variables have one name.
       TypeError: something in `var_list` is no variable.
 
-    >>> import os, tempfile, daskvars.v1 as tf
+    >>> import os, tempfile
     >>> with tf.Graph().as_default(), tf.Session() as sess, tempfile.TemporaryDirectory() as place:
     ...     v = tf.Variable(1.0, name="v")
     ...     _ = sess.run(v.assign(2.0))

@@ -26,7 +26,6 @@ class SaverDef(JsonRecord):
 
     Source: TensorFlow 1.15, ``tf.train.SaverDef``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     w = tf.get_variable("w", [2])
     ...     tf.train.Saver(max_to_keep=3).as_saver_def().max_to_keep

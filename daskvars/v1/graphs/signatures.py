@@ -33,7 +33,6 @@ class TensorInfo:
       tensor_shape: its static shape.
       coo_sparse: the parts of a sparse tensor.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [None, 4], "x")
     ...     info = tf.saved_model.build_tensor_info(x)
@@ -100,7 +99,6 @@ class SignatureDef:
       inputs, outputs: name -> tensor.
       method_name: what kind of use it is, such as "tensorflow/serving/predict".
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [None], "x")
     ...     signature = tf.saved_model.predict_signature_def({"rows": x}, {"double": 2.0 * x})

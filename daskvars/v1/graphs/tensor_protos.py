@@ -124,7 +124,6 @@ def make_ndarray(tensor: Any) -> numpy.ndarray:
 
     >>> make_ndarray(make_tensor_proto(1.5)).item()
     1.5
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     text = sess.run(tf.summary.tensor_summary("t", tf.constant([True, False])))
     >>> make_ndarray(tf.Summary.FromString(text).value[0].tensor).tolist()

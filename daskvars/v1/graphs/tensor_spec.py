@@ -21,7 +21,6 @@ class TensorSpec:
 
     Source: TensorFlow 1.15, ``tf.TensorSpec``.
 
-    >>> import daskvars.v1 as tf
     >>> spec = tf.TensorSpec([None, 3], tf.int32, "ids")
     >>> spec, spec.is_compatible_with(tf.zeros([5, 3], tf.int32))
     (TensorSpec(shape=(?, 3), dtype=tf.int32, name='ids'), True)

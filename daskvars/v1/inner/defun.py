@@ -44,7 +44,6 @@ class Defun:
 
     Source: TensorFlow 1.15, ``tensorflow.python.framework.function.Defun``.
 
-    >>> import daskvars.v1 as tf
     >>> from daskvars.v1.python.framework import function
     >>> @function.Defun(tf.float32, python_grad_func=lambda op, dy: tf.clip_by_value(dy, -1., 1.))
     ... def clipped(x):

@@ -20,7 +20,6 @@ def alias_inplace_update(x: TensorLike, i: TensorLike | None, v: TensorLike) -> 
 
     Source: TensorFlow 1.15, ``tensorflow.python.ops.inplace_ops.alias_inplace_update``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Session() as sess:
     ...     sess.run(alias_inplace_update(tf.constant([1, 2, 3]), 1, 7)).tolist()
     [1, 7, 3]

@@ -166,7 +166,6 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
 
     Source: TensorFlow 1.15, ``tf.lookup.StaticVocabularyTable``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     pairs = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
     ...     table = tf.lookup.StaticVocabularyTable(pairs, num_oov_buckets=5)

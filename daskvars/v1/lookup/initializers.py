@@ -22,7 +22,6 @@ class TextFileIndex:
 
     Source: TensorFlow 1.15, ``tf.lookup.TextFileIndex``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
     (-2, -1)
     """
@@ -73,7 +72,6 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
     Source: TensorFlow 1.15, ``tf.lookup.KeyValueTensorInitializer``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     words = tf.lookup.KeyValueTensorInitializer(["a", "b"], [10, 20])
     ...     table = tf.lookup.StaticHashTable(words, default_value=-1)
@@ -125,7 +123,7 @@ class TextFileInitializer(TableInitializerBase):
 
     Source: TensorFlow 1.15, ``tf.lookup.TextFileInitializer``.
 
-    >>> import pathlib, tempfile, daskvars.v1 as tf
+    >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "prices.csv")
     >>> size = path.write_text("apple,3\\npear,4\\n")
     >>> with tf.Graph().as_default(), tf.Session() as sess:

@@ -126,7 +126,6 @@ class HashTable(_TableOfOwn):
 
     Source: TensorFlow 1.15, ``tf.contrib.lookup.HashTable``, ``tf.lookup.StaticHashTable``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     pairs = tf.lookup.KeyValueTensorInitializer(["low", "high"], [1, 2])
     ...     table = tf.lookup.StaticHashTable(pairs, default_value=-1)
@@ -172,7 +171,6 @@ class MutableHashTable(_TableOfOwn):
 
     Source: TensorFlow 1.15, ``tf.contrib.lookup.MutableHashTable``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1)
     ...     sess.run(table.insert(["a", "b"], [1, 2]))

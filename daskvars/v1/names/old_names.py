@@ -86,7 +86,6 @@ def _cast_to(function_name: str, dtype: dtypes.DType, default: str, example: str
 
     Source: TensorFlow 1.15, ``tf.{function_name}``. See `cast`.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.{function_name}({value}))
     {found}
@@ -136,7 +135,6 @@ def arg_max(
 
     Source: TensorFlow 1.15, ``tf.arg_max``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.arg_max([[1, 5, 3], [6, 2, 4]], 1))
     array([1, 0])
@@ -150,7 +148,6 @@ def arg_min(**arguments: Any) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.arg_min``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.arg_min([[1, 5, 3], [6, 2, 4]], 1))
     array([0, 1])
@@ -168,7 +165,6 @@ def op_scope(
 
     Source: TensorFlow 1.15, ``tf.op_scope``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.op_scope([], None, "layer"):
     ...     tf.constant(1.0, name="c").name
     'layer/c:0'
@@ -191,7 +187,6 @@ def variable_op_scope(
 
     Source: TensorFlow 1.15, ``tf.variable_op_scope``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.variable_op_scope([], None, "layer"):
     ...     tf.get_variable("w", [2]).name
     'layer/w:0'
@@ -214,7 +209,6 @@ def convert_to_tensor_or_sparse_tensor(
 
     Source: TensorFlow 1.15, ``tf.convert_to_tensor_or_sparse_tensor``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     dense = tf.convert_to_tensor_or_sparse_tensor([1, 2])
     ...     sparse = tf.convert_to_tensor_or_sparse_tensor(tf.SparseTensorValue([[0]], [1.0], [3]))
@@ -243,7 +237,6 @@ def quantize_v2(
 ) -> Quantized:
     """Return numbers as integers between two limits. See `quantize`, whose arguments it has.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Session() as sess:
     ...     sess.run(tf.quantize_v2([0.0, 6.0], 0.0, 6.0, tf.quint8).output).tolist()
     [0, 255]
@@ -261,7 +254,6 @@ def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     Returns:
       A tensor of the shape and dtype of `input`.
 
-    >>> import daskvars.v1 as tf
     >>> tf.guarantee_const(3).op.name
     'GuaranteeConst'
     """

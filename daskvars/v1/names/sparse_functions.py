@@ -89,7 +89,6 @@ def sparse_split(
 
     Source: TensorFlow 1.15, ``tf.sparse_split``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     row = tf.SparseTensor([[0, 0], [0, 3]], [1.0, 2.0], [1, 4])
     ...     parts = tf.sparse_split(sp_input=row, num_split=2, axis=1)
@@ -121,7 +120,6 @@ def sparse_mask(a: Any, mask_indices: TensorLike, name: str | None = None) -> In
 
     Source: TensorFlow 1.15, ``tf.sparse_mask``.
 
-    >>> import daskvars as dv
     >>> a = dv.IndexedSlices(dv.constant([1.0, 2.0]), dv.constant([4, 7]))
     >>> sparse_mask(a, [4]).values.numpy().tolist()
     [2.0]

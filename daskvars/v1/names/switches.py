@@ -30,7 +30,6 @@ __all__ = [
 def disable_v2_behavior() -> None:
     """Do nothing: `daskvars.v1` behaves as TensorFlow 1.
 
-    >>> import daskvars.v1 as tf
     >>> tf.disable_v2_behavior()
     >>> tf.executing_eagerly()
     False
@@ -44,7 +43,6 @@ disable_tensor_equality = disable_v2_behavior
 def enable_control_flow_v2() -> None:
     """Do nothing: there is one kind of loops and branches, whose bodies are graphs as in v2.
 
-    >>> import daskvars.v1 as tf
     >>> tf.enable_control_flow_v2()
     >>> tf.control_flow_v2_enabled()
     False
@@ -54,7 +52,6 @@ def enable_control_flow_v2() -> None:
 def control_flow_v2_enabled() -> bool:
     """Return False: programs that ask do what TensorFlow 1 needs.
 
-    >>> import daskvars.v1 as tf
     >>> tf.control_flow_v2_enabled()
     False
     """
@@ -67,7 +64,6 @@ def enable_tensor_equality() -> None:
     Raises:
       RuntimeError: always.
 
-    >>> import daskvars.v1 as tf
     >>> tf.enable_tensor_equality()
     Traceback (most recent call last):
     RuntimeError: In daskvars.v1 a == b is whether a and b are the same tensor. Elements are ...
@@ -81,7 +77,6 @@ def enable_tensor_equality() -> None:
 def enable_v2_tensorshape() -> None:
     """Let the items of static shapes be ints and None, in place of `Dimension`.
 
-    >>> import daskvars.v1 as tf
     >>> tf.enable_v2_tensorshape()
     >>> tf.TensorShape([None, 3]), tf.TensorShape([None, 3])[1] / 2
     (TensorShape([None, 3]), 1.5)
@@ -95,7 +90,6 @@ def enable_v2_tensorshape() -> None:
 def disable_v2_tensorshape() -> None:
     """Let the items of static shapes be `Dimension`s, as they are at first.
 
-    >>> import daskvars.v1 as tf
     >>> tf.disable_v2_tensorshape()
     >>> tf.TensorShape([3])[0]
     Dimension(3)
@@ -114,7 +108,6 @@ def enable_eager_execution(
     Raises:
       RuntimeError: always.
 
-    >>> import daskvars.v1 as tf
     >>> tf.enable_eager_execution()
     Traceback (most recent call last):
     RuntimeError: daskvars.v1 builds graphs. Eager code says `import daskvars as dv` ...
@@ -131,7 +124,6 @@ def enable_v2_behavior() -> None:
     Raises:
       RuntimeError: always.
 
-    >>> import daskvars.v1 as tf
     >>> tf.enable_v2_behavior()
     Traceback (most recent call last):
     RuntimeError: daskvars.v1 builds graphs. Eager code says `import daskvars as dv` ...
@@ -142,7 +134,6 @@ def enable_v2_behavior() -> None:
 def executing_eagerly() -> bool:
     """Return False: what is called through `daskvars.v1` builds a graph.
 
-    >>> import daskvars.v1 as tf
     >>> tf.executing_eagerly()
     False
     """
@@ -152,7 +143,6 @@ def executing_eagerly() -> bool:
 def enable_resource_variables() -> None:
     """Do nothing: there is one kind of variable, whose reads are as consistent as theirs.
 
-    >>> import daskvars.v1 as tf
     >>> tf.enable_resource_variables()
     >>> with tf.Graph().as_default():
     ...     tf.get_variable("w", [2])
@@ -163,7 +153,6 @@ def enable_resource_variables() -> None:
 def disable_resource_variables() -> None:
     """Do nothing: see `enable_resource_variables`.
 
-    >>> import daskvars.v1 as tf
     >>> tf.disable_resource_variables()
     >>> tf.resource_variables_enabled()
     False
@@ -173,7 +162,6 @@ def disable_resource_variables() -> None:
 def resource_variables_enabled() -> bool:
     """Return False: variables print and compare as TensorFlow 1's reference variables.
 
-    >>> import daskvars.v1 as tf
     >>> tf.resource_variables_enabled()
     False
     """

@@ -26,7 +26,6 @@ def bfloat16_scope(name: str | None = None) -> Iterator[VariableScope]:
 
     Source: TensorFlow 1.15, ``tf.tpu.bfloat16_scope``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.tpu.bfloat16_scope():
     ...     w = tf.get_variable("w", [2], dtype=tf.bfloat16)
     ...     w.dtype.name, tf.global_variables()[0].dtype.base_dtype.name

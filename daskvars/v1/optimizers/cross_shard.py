@@ -25,7 +25,6 @@ class CrossShardOptimizer(WrappedOptimizer):
 
     Source: TensorFlow 1.15, ``tf.tpu.CrossShardOptimizer``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     v = tf.Variable(1.0)
     ...     descent = tf.train.GradientDescentOptimizer(0.5)

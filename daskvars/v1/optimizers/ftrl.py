@@ -143,7 +143,6 @@ class AdagradDAOptimizer(RuleOptimizer):
     Source: Duchi et al. 2011, "Adaptive Subgradient Methods for Online Learning and Stochastic
     Optimization"; TensorFlow 1.15, ``tf.train.AdagradDAOptimizer``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     w, step = tf.Variable([1.0]), tf.train.create_global_step()
     ...     train = tf.train.AdagradDAOptimizer(0.5, step).minimize(w * w, step)

@@ -35,7 +35,6 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
     Source: Duchi and Singer 2009, "Efficient Learning using Forward-Backward Splitting";
     TensorFlow 1.15, ``tf.train.ProximalGradientDescentOptimizer``.
 
-    >>> import daskvars as dv
     >>> v = dv.Variable(1.0)
     >>> optimizer = ProximalGradientDescentOptimizer(0.25, 1.0)
     >>> optimizer.minimize(lambda: v * v, var_list=[v])
@@ -87,7 +86,6 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
 
     Source: TensorFlow 1.15, ``tf.train.ProximalAdagradOptimizer``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     w = tf.Variable([1.0])
     ...     train = tf.train.ProximalAdagradOptimizer(0.5, 5.0).minimize(w * w)

@@ -61,7 +61,6 @@ class SyncReplicasOptimizer(WrappedOptimizer):
     Source: Chen et al. 2016, "Revisiting Distributed Synchronous SGD"; TensorFlow 1.15,
     ``tf.train.SyncReplicasOptimizer``.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     v, x = dv.Variable(1.0), dv.placeholder(dv.float32, [])
     ...     step = dv.train.create_global_step()

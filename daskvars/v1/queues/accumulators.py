@@ -128,7 +128,6 @@ class ConditionalAccumulatorBase:
 
     Source: TensorFlow 1.15, ``tf.ConditionalAccumulatorBase``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     mean = tf.ConditionalAccumulator(tf.float32, [])
     ...     sess.run([mean.set_global_step(5), mean.apply_grad(1.0, local_step=4)])
@@ -233,7 +232,6 @@ class ConditionalAccumulator(_NamedAccumulator):
 
     Source: TensorFlow 1.15, ``tf.ConditionalAccumulator``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     mean = tf.ConditionalAccumulator(tf.float32, [2])
     ...     for gradient in ([1.0, 4.0], [3.0, 0.0]):
@@ -287,7 +285,6 @@ class SparseConditionalAccumulator(_NamedAccumulator):
 
     Source: TensorFlow 1.15, ``tf.SparseConditionalAccumulator``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     mean = tf.SparseConditionalAccumulator(tf.float32, [3, 1])
     ...     for row, gradient in ((0, 1.0), (2, 4.0), (2, 6.0)):

@@ -227,8 +227,7 @@ def _batches(where: str, a: dict[str, Any]) -> Any:
         return like(elements[0], columns, batch, a["enqueue_many"])
 
 
-EXAMPLE = """import daskvars.v1 as tf
-with tf.Graph().as_default():
+EXAMPLE = """with tf.Graph().as_default():
     number = tf.train.range_input_producer(6, num_epochs=1, shuffle=False).dequeue()
     numbers = tf.train.{name}({call})
     with tf.train.MonitoredSession() as sess:
@@ -261,7 +260,6 @@ Return batches of what tensors give from run to run.
 Threads, which `start_queue_runners` starts, compute the tensors again and again and put what
 they give in a queue; a run of the batch takes `batch_size` of them.
 
->>> import daskvars.v1 as tf
 >>> with tf.Graph().as_default(), tf.Session() as sess:
 ...     numbers = tf.train.range_input_producer(5, shuffle=False).dequeue()
 ...     pairs = tf.train.batch([numbers, numbers * 10], batch_size=3)

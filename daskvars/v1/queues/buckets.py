@@ -72,7 +72,6 @@ def bucket(
 
     Source: TensorFlow 1.15, ``tf.contrib.training.bucket``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     number = tf.train.range_input_producer(7, num_epochs=1, shuffle=False).dequeue()
     ...     odd, numbers = tf.contrib.training.bucket([number], number % 2, 3, 2)
@@ -188,7 +187,6 @@ def bucket_by_sequence_length(
 
     Source: TensorFlow 1.15, ``tf.contrib.training.bucket_by_sequence_length``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     length = tf.train.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
     ...     lengths, batch = tf.contrib.training.bucket_by_sequence_length(

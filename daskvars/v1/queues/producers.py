@@ -48,7 +48,6 @@ def limit_epochs(
 
     Source: TensorFlow 1.15, ``tf.train.limit_epochs``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     twice = tf.train.limit_epochs([1, 2], num_epochs=2)
     ...     sess.run(tf.local_variables_initializer())
@@ -105,7 +104,6 @@ def input_producer(
 
     Source: TensorFlow 1.15, ``tf.train.input_producer``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     row = tf.train.input_producer([[1, 2], [3, 4]], num_epochs=1, shuffle=False).dequeue()
     ...     with tf.train.MonitoredSession() as sess:
@@ -154,7 +152,7 @@ def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variab
 
     Source: TensorFlow 1.15, ``tf.train.match_filenames_once``.
 
-    >>> import os, pathlib, tempfile, daskvars.v1 as tf
+    >>> import os, pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> (folder / "a.csv").touch()
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -219,7 +217,6 @@ def string_input_producer(string_tensor: Any) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.train.string_input_producer``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     name = tf.train.string_input_producer(["a.csv", "b.csv"], shuffle=False).dequeue()
     ...     with tf.train.MonitoredSession() as sess:
@@ -243,7 +240,6 @@ def range_input_producer(limit: TensorLike) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.train.range_input_producer``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     number = tf.train.range_input_producer(3, num_epochs=1, shuffle=False).dequeue()
     ...     with tf.train.MonitoredSession() as sess:
@@ -276,7 +272,6 @@ def slice_input_producer(
 
     Source: TensorFlow 1.15, ``tf.train.slice_input_producer``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x, y = tf.train.slice_input_producer([[[1, 2], [3, 4]], [0, 1]], shuffle=False)
     ...     with tf.train.MonitoredSession() as sess:

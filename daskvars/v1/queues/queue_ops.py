@@ -207,7 +207,6 @@ class QueueBase:
 
     Source: TensorFlow 1.15, ``tf.QueueBase``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     queues = [tf.FIFOQueue(4, tf.int32, shapes=[[]]) for _ in range(2)]
     ...     chosen = tf.QueueBase.from_list(1, queues)
@@ -530,7 +529,6 @@ class FIFOQueue(NamedQueue):
 
     Source: TensorFlow 1.15, ``tf.FIFOQueue``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     queue = tf.FIFOQueue(3, tf.float32, [[]])
     ...     sess.run(queue.enqueue_many([[1.0, 2.0, 3.0]]))
@@ -564,7 +562,6 @@ class PaddingFIFOQueue(NamedQueue):
 
     Source: TensorFlow 1.15, ``tf.PaddingFIFOQueue``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     queue = tf.PaddingFIFOQueue(3, tf.int32, [[None]])
     ...     for row in ([1, 2], [3]):
@@ -606,7 +603,6 @@ class RandomShuffleQueue(NamedQueue):
 
     Source: TensorFlow 1.15, ``tf.RandomShuffleQueue``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     queue = tf.RandomShuffleQueue(8, 0, tf.int32, shapes=[[]], seed=1)
     ...     sess.run(queue.enqueue_many([[1, 2, 3, 4]]))
@@ -656,7 +652,6 @@ class PriorityQueue(NamedQueue):
 
     Source: TensorFlow 1.15, ``tf.PriorityQueue``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     queue = tf.PriorityQueue(3, tf.string, [[]])
     ...     sess.run(queue.enqueue_many([[5, 1], ["later", "now"]]))

@@ -132,7 +132,6 @@ class ReaderBase:
 
     Source: TensorFlow 1.15, ``tf.ReaderBase``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     reader = tf.IdentityReader()
     ...     isinstance(reader, tf.ReaderBase), int(sess.run(reader.num_records_produced()))
@@ -247,7 +246,6 @@ class TextLineReader(ReaderBase):
 
     Source: TensorFlow 1.15, ``tf.TextLineReader``.
 
-    >>> import daskvars.v1 as tf
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "few.csv")
     >>> _ = path.write_text("a,b\\n1,2\\n3,4\\n")
@@ -274,7 +272,7 @@ class WholeFileReader(ReaderBase):
 
     Source: TensorFlow 1.15, ``tf.WholeFileReader``.
 
-    >>> import pathlib, tempfile, daskvars.v1 as tf
+    >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "words.txt")
     >>> size = path.write_text("all of it")
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -299,7 +297,6 @@ class IdentityReader(ReaderBase):
 
     Source: TensorFlow 1.15, ``tf.IdentityReader``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     work = tf.FIFOQueue(1, tf.string)
     ...     record = tf.IdentityReader().read(work)
@@ -326,7 +323,7 @@ class FixedLengthRecordReader(ReaderBase):
 
     Source: TensorFlow 1.15, ``tf.FixedLengthRecordReader``.
 
-    >>> import pathlib, tempfile, daskvars.v1 as tf
+    >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "pairs.bin")
     >>> size = path.write_bytes(b"HEADaabb")
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -370,7 +367,7 @@ class TFRecordReader(ReaderBase):
 
     Source: TensorFlow 1.15, ``tf.TFRecordReader``.
 
-    >>> import os, tempfile, daskvars.v1 as tf
+    >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "few.tfrecord")
     >>> with tf.python_io.TFRecordWriter(path) as writer:
     ...     writer.write(b"one")
@@ -400,7 +397,6 @@ class LMDBReader(ReaderBase):
 
     Source: TensorFlow 1.15, ``tf.LMDBReader``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     names = tf.FIFOQueue(1, tf.string)
     ...     key, value = tf.LMDBReader().read(names)

@@ -60,7 +60,6 @@ class StagingArea:
 
     Source: TensorFlow 1.15, ``tf.contrib.staging.StagingArea``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     x = tf.placeholder(tf.float32, [])
     ...     area = tf.contrib.staging.StagingArea([tf.float32], [[]])

@@ -175,7 +175,6 @@ def uniform_candidate_sampler(
 
     Source: TensorFlow 1.15, ``tf.nn.uniform_candidate_sampler``.
 
-    >>> import daskvars as dv
     >>> drawn = uniform_candidate_sampler([[2]], 1, num_sampled=2, unique=False, range_max=8)
     >>> drawn.true_expected_count.numpy().tolist()
     [[0.25]]
@@ -194,7 +193,6 @@ def log_uniform_candidate_sampler(**arguments: Any) -> Candidates:
     Args:
       name: name scope of the operations, by default "LogUniformCandidateSampler".
 
-    >>> import daskvars as dv
     >>> drawn = log_uniform_candidate_sampler([[0]], 1, num_sampled=2, unique=False, range_max=3)
     >>> drawn.true_expected_count.numpy().tolist()
     [[1.0]]
@@ -239,7 +237,6 @@ def fixed_unigram_candidate_sampler(
       ValueError: neither or both of `vocab_file` and `unigrams` are given, a line ends with no
         number, or there are more or fewer weights than `range_max`.
 
-    >>> import daskvars as dv
     >>> drawn = fixed_unigram_candidate_sampler([[1]], 1, 2, False, 3, unigrams=[1.0, 2.0, 1.0])
     >>> drawn.true_expected_count.numpy().tolist()
     [[1.0]]
@@ -288,7 +285,6 @@ def all_candidate_sampler(
     Returns:
       See `uniform_candidate_sampler`; every count is 1.
 
-    >>> import daskvars as dv
     >>> all_candidate_sampler([[1]], 1, 3, True).sampled_candidates.numpy().tolist()
     [0, 1, 2]
     """
@@ -330,7 +326,6 @@ def compute_accidental_hits(
     Raises:
       ValueError: `true_classes` has another shape.
 
-    >>> import daskvars as dv
     >>> [t.numpy().tolist() for t in compute_accidental_hits([[5], [4]], [4, 3], 1)[:2]]
     [[1], [0]]
     """

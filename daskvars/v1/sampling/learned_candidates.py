@@ -51,7 +51,6 @@ def learned_unigram_candidate_sampler(
 
     Source: TensorFlow 1.15, ``tf.nn.learned_unigram_candidate_sampler``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     drawn = tf.nn.learned_unigram_candidate_sampler([[2]], 1, 1, False, 4)
     ...     session.run(tf.global_variables_initializer())

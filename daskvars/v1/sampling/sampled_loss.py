@@ -91,7 +91,6 @@ def nce_loss(logits: Tensor, targets: Tensor) -> Tensor:
     Source: Gutmann and Hyvarinen, "Noise-contrastive estimation: A new estimation principle for
     unnormalized statistical models", 2010.
 
-    >>> import daskvars as dv
     >>> loss = nce_loss(dv.zeros([9, 4]), dv.zeros([9]), [[3]], dv.ones([1, 4]), 2, 9)
     >>> loss.shape.as_list()
     [1]
@@ -109,7 +108,6 @@ def sampled_softmax_loss(logits: Tensor, targets: Tensor) -> Tensor:
     Source: Jean et al., "On Using Very Large Target Vocabulary for Neural Machine Translation",
     2014.
 
-    >>> import daskvars as dv
     >>> from daskvars.v1.sampling import all_candidate_sampler
     >>> every = all_candidate_sampler([[2]], 1, 4, True)
     >>> loss = sampled_softmax_loss(dv.zeros([4, 3]), dv.zeros([4]), [[2]], dv.ones([1, 3]), 4, 4,

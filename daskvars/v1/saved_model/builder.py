@@ -35,7 +35,7 @@ class SavedModelBuilder(ShownByArguments):
     Raises:
       AssertionError: there is something in it.
 
-    >>> import os, tempfile, daskvars.v1 as tf
+    >>> import os, tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     x = tf.placeholder(tf.float32, [2], name="x")

@@ -24,7 +24,7 @@ def maybe_saved_model_directory(export_dir: str | bytes) -> bool:
 
     Source: TensorFlow 1.15, ``tf.saved_model.maybe_saved_model_directory``.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> tf.saved_model.maybe_saved_model_directory(tempfile.mkdtemp())
     False
     """
@@ -59,7 +59,7 @@ def load(
       OSError: there is no model, or it is damaged.
       RuntimeError: it has no graph of these tags.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     y = tf.multiply(tf.get_variable("w", initializer=3.0), 2.0, name="y")

@@ -16,7 +16,6 @@ def main_op() -> Operation:
 
     Source: TensorFlow 1.15, ``tf.saved_model.main_op.main_op``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     count = tf.get_local_variable("count", initializer=3)
     ...     sess.run(tf.saved_model.main_op.main_op())
@@ -34,7 +33,6 @@ def main_op_with_restore(restore_op_name: str) -> Operation:
 
     Source: TensorFlow 1.15, ``tf.saved_model.main_op.main_op_with_restore``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default() as graph, tf.Session() as sess:
     ...     w = tf.get_variable("w", initializer=1.0)
     ...     restored = w.assign(5.0, name="restore")

@@ -34,7 +34,7 @@ def simple_save(
     Raises:
       AssertionError, ValueError, FailedPreconditionError: see `SavedModelBuilder`.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place, tf.Graph().as_default(), tf.Session() as sess:
     ...     x = tf.placeholder(tf.float32, [2], name="x")
     ...     tf.saved_model.simple_save(sess, place + "/model", {"x": x}, {"y": x * 2.0})

@@ -32,7 +32,6 @@ def build_signature_def(
       inputs, outputs: name -> what `build_tensor_info` returns.
       method_name: what kind of use it is, as in ``signature_constants``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.saved_model.build_signature_def(method_name="m").method_name
     'm'
     """
@@ -50,7 +49,6 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
     Source: TensorFlow 1.15, ``tf.saved_model.predict_signature_def``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [None], "x")
     ...     signature = tf.saved_model.predict_signature_def({"rows": x}, {"double": 2.0 * x})
@@ -79,7 +77,6 @@ def regression_signature_def(examples: Tensor, predictions: Tensor) -> Signature
 
     Source: TensorFlow 1.15, ``tf.saved_model.regression_signature_def``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     examples = tf.placeholder(tf.string, [None])
     ...     signature = tf.saved_model.regression_signature_def(examples, tf.constant([0.5]))
@@ -108,7 +105,6 @@ def classification_signature_def(
 
     Source: TensorFlow 1.15, ``tf.saved_model.classification_signature_def``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     examples, scores = tf.placeholder(tf.string, [None]), tf.constant([[0.1, 0.9]])
     ...     signature = tf.saved_model.classification_signature_def(examples, None, scores)
@@ -151,7 +147,6 @@ def is_valid_signature(signature_def: SignatureDef | None) -> bool:
 
     Source: TensorFlow 1.15, ``tf.saved_model.is_valid_signature``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [None])
     ...     signature = tf.saved_model.predict_signature_def({"x": x}, {"y": x})

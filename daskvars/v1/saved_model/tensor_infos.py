@@ -22,7 +22,6 @@ def build_tensor_info(tensor: Any) -> TensorInfo:
     Raises:
       RuntimeError: it is a tensor of eager code.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     info = tf.saved_model.build_tensor_info(tf.placeholder(tf.float32, [None, 2], "x"))
     >>> info.name, info.dtype, [dim.size for dim in info.tensor_shape.dim]
@@ -60,7 +59,6 @@ def get_tensor_from_tensor_info(
 
     Source: TensorFlow 1.15, ``tf.saved_model.get_tensor_from_tensor_info``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [None], "x")
     ...     info = tf.saved_model.build_tensor_info(x)

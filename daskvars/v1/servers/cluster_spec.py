@@ -17,7 +17,6 @@ class JobDef:
 
     Source: TensorFlow 1.15, ``tf.train.JobDef``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.train.JobDef(name="worker", tasks={0: "localhost:2222"}).tasks[0]
     'localhost:2222'
     """
@@ -35,7 +34,6 @@ class ClusterDef:
 
     Source: TensorFlow 1.15, ``tf.train.ClusterDef``.
 
-    >>> import daskvars.v1 as tf
     >>> spec = tf.train.ClusterSpec({"ps": ["localhost:2221"], "worker": ["localhost:2222"]})
     >>> [job.name for job in spec.as_cluster_def().job]
     ['ps', 'worker']

@@ -45,7 +45,6 @@ def replica_device_setter(
 
     Source: TensorFlow 1.15, ``tf.train.replica_device_setter``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(ps_tasks=2)):
     ...     v, w = tf.get_variable("v", [3]), tf.get_variable("w", [3])
     ...     total = tf.add(v, w)
@@ -105,7 +104,6 @@ class GreedyLoadBalancingStrategy(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.contrib.training.GreedyLoadBalancingStrategy``.
 
-    >>> import daskvars.v1 as tf
     >>> balance = tf.train.GreedyLoadBalancingStrategy(2, tf.train.byte_size_load_fn)
     >>> place = tf.train.replica_device_setter(ps_tasks=2, ps_strategy=balance)
     >>> with tf.Graph().as_default(), tf.device(place):
@@ -136,7 +134,6 @@ def byte_size_load_fn(op: Operation) -> float:
 
     Source: TensorFlow 1.15, ``tf.contrib.training.byte_size_load_fn``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     tf.train.byte_size_load_fn(tf.zeros([3, 4]).op)
     48.0

@@ -37,7 +37,6 @@ class ServerDef:
 
     Source: TensorFlow 1.15, ``tf.train.ServerDef``.
 
-    >>> import daskvars.v1 as tf
     >>> own = tf.train.Server.create_local_server().server_def
     >>> own.job_name, own.task_index, own.protocol
     ('localhost', 0, 'grpc')
@@ -72,7 +71,6 @@ class Server:
 
     Source: TensorFlow 1.15, ``tf.train.Server``.
 
-    >>> import daskvars.v1 as tf
     >>> server = tf.train.Server.create_local_server()
     >>> with tf.Graph().as_default():
     ...     v = tf.get_variable("v", [], initializer=tf.ones_initializer())

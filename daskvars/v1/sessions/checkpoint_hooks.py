@@ -27,7 +27,7 @@ class CheckpointSaverListener(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.train.CheckpointSaverListener``.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> class Told(tf.train.CheckpointSaverListener):
     ...     def after_save(self, session, global_step_value):
     ...         print("saved step", global_step_value)
@@ -73,7 +73,7 @@ class CheckpointSaverHook(StepHook):
 
     Source: TensorFlow 1.15, ``tf.train.CheckpointSaverHook``.
 
-    >>> import os, tempfile, daskvars.v1 as tf
+    >>> import os, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> with tf.Graph().as_default():
     ...     step = tf.train.create_global_step().assign_add(1)

@@ -32,7 +32,6 @@ class StopAtStepHook(StepHook):
 
     Source: TensorFlow 1.15, ``tf.train.StopAtStepHook``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     step = tf.train.create_global_step().assign_add(1)
     ...     with tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(3)]) as sess:
@@ -68,7 +67,6 @@ class GlobalStepWaiterHook(SessionRunHook):
 
     Source: TensorFlow 1.15, ``tf.train.GlobalStepWaiterHook``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     step = tf.train.create_global_step()
     ...     at_once = tf.train.GlobalStepWaiterHook(wait_until_step=0)
@@ -108,7 +106,6 @@ class FinalOpsHook(SessionRunHook):
 
     Source: TensorFlow 1.15, ``tf.train.FinalOpsHook``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     count = tf.train.create_global_step()
     ...     three_more = count.assign_add(3)
@@ -146,7 +143,6 @@ class FeedFnHook(SessionRunHook):
 
     Source: TensorFlow 1.15, ``tf.train.FeedFnHook``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [])
     ...     double = x * 2.0

@@ -173,7 +173,6 @@ class LooperThread(threading.Thread):
 
     Source: TensorFlow 1.15, ``tf.train.LooperThread``.
 
-    >>> import daskvars.v1 as tf
     >>> coord, calls = tf.train.Coordinator(), []
     >>> def work():
     ...     calls.append(len(calls))

@@ -72,7 +72,6 @@ class NeverTriggerTimer(SecondOrStepTimer):
 
     Source: TensorFlow 1.15, ``tf.train.NeverTriggerTimer``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.train.NeverTriggerTimer().should_trigger_for_step(7)
     False
     """

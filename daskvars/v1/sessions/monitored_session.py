@@ -35,7 +35,6 @@ class SessionCreator(ShownByArguments, abc.ABC):
 
     Source: TensorFlow 1.15, ``tf.train.SessionCreator``.
 
-    >>> import daskvars.v1 as tf
     >>> isinstance(tf.train.ChiefSessionCreator(), tf.train.SessionCreator)
     True
     """
@@ -83,7 +82,6 @@ class ChiefSessionCreator(_OfScaffold):
 
     Source: TensorFlow 1.15, ``tf.train.ChiefSessionCreator``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     w = tf.get_variable("w", initializer=3.0)
     ...     with tf.train.MonitoredSession(tf.train.ChiefSessionCreator()) as sess:
@@ -127,7 +125,6 @@ class WorkerSessionCreator(_OfScaffold):
 
     Source: TensorFlow 1.15, ``tf.train.WorkerSessionCreator``.
 
-    >>> import daskvars.v1 as tf
     >>> target = tf.train.Server.create_local_server().target
     >>> with tf.Graph().as_default():
     ...     w = tf.get_variable("w", initializer=3.0)
@@ -298,7 +295,6 @@ class MonitoredSession(_Monitored):
       hooks: `SessionRunHook` objects.
       stop_grace_period_secs: how many seconds threads have to end when it is closed.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     step = tf.train.create_global_step()
     ...     add = tf.assign_add(step, 1)
@@ -330,7 +326,6 @@ class SingularMonitoredSession(_Monitored):
 
     Source: TensorFlow 1.15, ``tf.train.SingularMonitoredSession``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     w = tf.get_variable("w", initializer=3.0)
     ...     with tf.train.SingularMonitoredSession() as sess:
@@ -396,7 +391,7 @@ def MonitoredTrainingSession(
 
     Source: TensorFlow 1.15, ``tf.train.MonitoredTrainingSession``.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> for _ in range(2):  # the second goes on where the first ended
     ...     with tf.Graph().as_default():

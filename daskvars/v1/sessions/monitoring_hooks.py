@@ -52,7 +52,6 @@ class LoggingTensorHook(SessionRunHook):
 
     Source: TensorFlow 1.15, ``tf.train.LoggingTensorHook``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     loss = tf.constant(0.5)
     ...     logs = tf.train.LoggingTensorHook({"loss": loss}, at_end=True, formatter=print)
@@ -162,7 +161,6 @@ class NanTensorHook(SessionRunHook):
 
     Source: TensorFlow 1.15, ``tf.train.NanTensorHook``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     x = tf.placeholder(tf.float32, [])
     ...     stops = tf.train.NanTensorHook(tf.log(x), fail_on_nan_loss=False)
@@ -205,7 +203,7 @@ class StepCounterHook(StepHook):
 
     Source: TensorFlow 1.15, ``tf.train.StepCounterHook``.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> with tf.Graph().as_default():
     ...     step = tf.train.create_global_step().assign_add(1)
@@ -279,7 +277,7 @@ class SummarySaverHook(SessionRunHook):
 
     Source: TensorFlow 1.15, ``tf.train.SummarySaverHook``.
 
-    >>> import glob, tempfile, daskvars.v1 as tf
+    >>> import glob, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> with tf.Graph().as_default():
     ...     step = tf.train.create_global_step().assign_add(1)
@@ -363,7 +361,7 @@ class ProfilerHook(SessionRunHook):
 
     Source: TensorFlow 1.15, ``tf.train.ProfilerHook``.
 
-    >>> import os, tempfile, daskvars.v1 as tf
+    >>> import os, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> with tf.Graph().as_default():
     ...     step = tf.train.create_global_step().assign_add(1)
@@ -427,7 +425,6 @@ class Timeline:
 
     Source: TensorFlow 1.15, ``tensorflow.python.client.timeline``.
 
-    >>> import daskvars.v1 as tf
     >>> from daskvars.v1.python.client import timeline
     >>> told = tf.RunMetadata()
     >>> with tf.Graph().as_default(), tf.Session() as sess:

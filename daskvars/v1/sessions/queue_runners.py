@@ -49,7 +49,6 @@ class QueueRunner(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.train.QueueRunner``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     queue = tf.FIFOQueue(4, tf.int32, shapes=[[]])
     ...     tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(7)]))
@@ -236,7 +235,6 @@ def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS)
 
     Source: TensorFlow 1.15, ``tf.train.add_queue_runner``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     queue = tf.FIFOQueue(4, tf.int32, shapes=[[]])
     ...     runner = tf.train.QueueRunner(queue, [queue.enqueue(7)])
@@ -272,7 +270,6 @@ def start_queue_runners(
 
     Source: TensorFlow 1.15, ``tf.train.start_queue_runners``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     number = tf.train.range_input_producer(3, num_epochs=1, shuffle=False).dequeue()
     ...     sess.run(tf.local_variables_initializer())

@@ -61,7 +61,6 @@ class Scaffold(ShownByArguments):
     Raises:
       TypeError: `copy_from_scaffold` is no scaffold.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     v = tf.Variable(1)
     ...     scaffold = tf.train.Scaffold().finalize()

@@ -39,7 +39,6 @@ class SessionManager(ShownByArguments):
     Raises:
       ValueError: there is a `ready_for_local_init_op` without a `local_init_op`.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     v = tf.Variable(3)
     ...     manager = tf.train.SessionManager(ready_op=tf.report_uninitialized_variables())

@@ -20,7 +20,6 @@ class SessionRunArgs(NamedTuple):
 
     Source: TensorFlow 1.15, ``tf.train.SessionRunArgs``.
 
-    >>> import daskvars.v1 as tf
     >>> class Shown(tf.train.SessionRunHook):
     ...     def before_run(self, run_context):
     ...         return tf.train.SessionRunArgs(fetches="loss:0")
@@ -49,7 +48,6 @@ class SessionRunValues(NamedTuple):
 
     Source: TensorFlow 1.15, ``tf.train.SessionRunValues``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.train.SessionRunValues(results=[0.5], options=None, run_metadata=None).results
     [0.5]
     """

@@ -237,7 +237,6 @@ def get_session_handle(data: Tensor, name: str | None = None) -> Tensor:
 
     Source: TensorFlow 1.15, ``tf.get_session_handle``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     x = tf.constant([1.0, 2.0])
     ...     kept = sess.run(tf.get_session_handle(x * 10.0))
@@ -270,7 +269,6 @@ def get_session_tensor(
 
     Source: TensorFlow 1.15, ``tf.get_session_tensor``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     kept = sess.run(tf.get_session_handle(tf.constant(1)))
     ...     holder, x = tf.get_session_tensor(kept.handle, tf.int32)
@@ -300,7 +298,6 @@ def delete_session_tensor(handle: str, name: str | None = None) -> tuple[Tensor,
 
     Source: TensorFlow 1.15, ``tf.delete_session_tensor``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     raw = sess.run(tf.get_session_handle(tf.constant(7))).get_raw_handle()
     ...     holder, deleter = tf.delete_session_tensor(raw)

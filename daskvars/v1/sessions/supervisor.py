@@ -89,7 +89,6 @@ class Supervisor(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.train.Supervisor``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     step = tf.train.create_global_step()
     ...     train_op = step.assign_add(1)
@@ -494,7 +493,6 @@ def basic_train_loop(
 
     Source: TensorFlow 1.15, ``tf.train.basic_train_loop``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     count = tf.Variable(0).assign_add(1)
     ...     supervisor = tf.train.Supervisor(logdir=None)

@@ -21,7 +21,6 @@ class Benchmark(ShownByArguments):
 
     Source: TensorFlow 1.15, ``tf.test.Benchmark``.
 
-    >>> import daskvars.v1 as tf
     >>> class Sums(tf.test.Benchmark):
     ...     def benchmark_small(self):
     ...         with tf.Session() as sess:

@@ -37,7 +37,6 @@ class TestCase(Assertions):
     Args:
       methodName: the test's, see ``unittest.TestCase``.
 
-    >>> import daskvars.v1 as tf
     >>> class SquareTest(tf.test.TestCase):
     ...     def testSquare(self):
     ...         with self.session():

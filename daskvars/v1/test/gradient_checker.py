@@ -53,7 +53,6 @@ def compute_gradient(
 
     Source: TensorFlow 1.15, ``tf.test.compute_gradient``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session():
     ...     x = tf.constant([3.0])
     ...     [j.round(2).tolist() for j in compute_gradient(x, [1], x * x, [1], [3.0])]
@@ -82,7 +81,6 @@ def compute_gradient_error(**arguments: Any) -> float:
 
     Source: TensorFlow 1.15, ``tf.test.compute_gradient_error``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session():
     ...     x = tf.constant([1.0, 2.0])
     ...     tf.test.compute_gradient_error(x, [2], tf.square(x), [2]) < 1e-2

@@ -205,7 +205,6 @@ def assert_equal_graph_def(
       TypeError: one of them is no graph.
       AssertionError: the nodes differ.
 
-    >>> import daskvars.v1 as tf
     >>> def graph_of(value):
     ...     with tf.Graph().as_default() as graph:
     ...         tf.constant(value, name="c")

@@ -34,7 +34,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     Source: TensorFlow 1.15, ``tf.test.main``.
 
-    >>> import daskvars.v1 as tf
     >>> try:
     ...     tf.test.main(["benchmarks.py", "--benchmarks=nothing of that name"])
     ... except SystemExit as error:
@@ -56,7 +55,7 @@ def get_temp_dir() -> str:
 
     Source: TensorFlow 1.15, ``tf.test.get_temp_dir``.
 
-    >>> import os, daskvars.v1 as tf
+    >>> import os
     >>> os.path.isdir(tf.test.get_temp_dir()), tf.test.get_temp_dir() == tf.test.get_temp_dir()
     (True, True)
     """
@@ -75,7 +74,7 @@ def test_src_dir_path(relative_path: str) -> str:
 
     Source: TensorFlow 1.15, ``tf.test.test_src_dir_path``.
 
-    >>> import os, daskvars.v1 as tf
+    >>> import os
     >>> os.path.basename(tf.test.test_src_dir_path("data/few.csv"))
     'few.csv'
     """
@@ -106,7 +105,6 @@ def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any =
 
     Source: TensorFlow 1.15, ``tf.test.is_gpu_available``.
 
-    >>> import daskvars.v1 as tf
     >>> tf.test.is_gpu_available() == bool(tf.test.gpu_device_name())
     True
     """
@@ -119,7 +117,6 @@ def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any =
 def is_built_with_cuda() -> bool:
     """Return False: nothing was built; GPUs are used through CuPy, where that is installed.
 
-    >>> import daskvars.v1 as tf
     >>> tf.test.is_built_with_cuda()
     False
     """
@@ -145,7 +142,6 @@ def create_local_cluster(
       worker_config: configuration of the workers.
       ps_config: configuration of the parameter servers.
 
-    >>> import daskvars.v1 as tf
     >>> workers, ps = tf.test.create_local_cluster(1, 1)
     >>> with tf.Graph().as_default():
     ...     v = tf.get_variable("v", initializer=2.0)

@@ -44,7 +44,6 @@ class PartitionedVariable(WithOperators, ShownInNotebooks):
       ValueError: there are no parts, or they have no slice information, or are parts of another
         shape, or their number is another.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.Session() as sess:
     ...     w = dv.get_variable("w", [4, 2], partitioner=dv.fixed_size_partitioner(2))
     ...     print(w.name, [(part.op.name, part.shape.as_list()) for part in w])

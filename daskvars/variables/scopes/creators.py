@@ -36,7 +36,6 @@ def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
 
     Source: TensorFlow 1.15, ``tf.variable_creator_scope``.
 
-    >>> import daskvars.v1 as tf
     >>> def frozen(next_creator, **kwargs):
     ...     return next_creator(**{**kwargs, "trainable": False})
     >>> with tf.Graph().as_default(), tf.variable_creator_scope(frozen):

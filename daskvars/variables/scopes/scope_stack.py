@@ -37,7 +37,6 @@ class VariableScope:  # shown as TensorFlow shows it: programs print it, by its 
         constraint: defaults for the arguments of `get_variable`.
       name_scope: the name scope opened along with it.
 
-    >>> import daskvars as dv
     >>> with dv.variable_scope("encoder") as scope:
     ...     w = dv.get_variable("layer/w", [2])
     >>> scope["layer/w"] is w
@@ -184,7 +183,6 @@ def scopes_of(builder: Any) -> Scopes:
 def get_variable_scope() -> VariableScope:
     """Return the current variable scope.
 
-    >>> import daskvars as dv
     >>> with dv.variable_scope("layer"):
     ...     name = get_variable_scope().name
     >>> name

@@ -36,7 +36,6 @@ def make_template(
       custom_getter_: custom getter of the scope.
       **kwargs: arguments of `func_` that are fixed.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     layer = tf.make_template("layer", lambda x: x * tf.get_variable("w", []))
     ...     a, b = layer(tf.constant(1.0)), layer(tf.constant(2.0))

@@ -73,7 +73,6 @@ class variable_scope(ShownByArguments):
       ValueError: `reuse` is something else, or True without a name.
       TypeError: there is no name, or it is neither a string nor a scope.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     with tf.variable_scope("layer") as scope:
     ...         w = tf.get_variable("w", [2])
@@ -187,7 +186,6 @@ def create_partitioned_variables(
     Raises:
       ValueError: `shape` and `slicing` do not fit each other.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     parts = tf.create_partitioned_variables([5, 2], [2, 1], tf.zeros_initializer())
     ...     [(part.name, part.shape.as_list()) for part in parts]
@@ -218,7 +216,6 @@ def no_regularizer(tensor: Any) -> None:
     Args:
       tensor: weights, not looked at.
 
-    >>> import daskvars as dv
     >>> no_regularizer(dv.constant([1.0])) is None
     True
     """
@@ -303,7 +300,6 @@ def get_variable(
       ValueError: the name exists and is not shared, or is shared and does not exist, or with
         another shape or dtype; a new variable has no full shape.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.variable_scope("layer"):
     ...     tf.get_variable("w", [2, 3])
     <tf.Variable 'layer/w:0' shape=(2, 3) dtype=float32_ref>
@@ -390,7 +386,6 @@ def get_local_variable(
       name, shape, dtype, initializer, regularizer, collections: as of `get_variable`.
       *args, **kwargs: its other arguments.
 
-    >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.variable_scope("metric"):
     ...     total = dv.get_local_variable("total", [], initializer=dv.zeros_initializer())
     ...     total.name, total in dv.local_variables(), dv.trainable_variables()

@@ -31,7 +31,6 @@ def fractional_max_pool(
         [batch, len(rows) - 1, len(columns) - 1, channels], dtype of ``x``.
 
     Example:
-        >>> import numpy as np
         >>> x = np.arange(9.0).reshape(1, 3, 3, 1)
         >>> fractional_max_pool(np, x, np.array([0, 1, 3]), np.array([0, 3]), overlapping=False
         ...                    ).ravel()

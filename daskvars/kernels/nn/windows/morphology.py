@@ -28,7 +28,6 @@ def dilation2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOpti
         [batch, rows, columns, channels], dtype of ``x``.
 
     Example:
-        >>> import numpy as np
         >>> x, w = np.arange(4.0).reshape(1, 2, 2, 1), np.array([[[0.0], [-5.0]]])
         >>> dilation2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME").ravel()
         array([0., 1., 2., 3.])

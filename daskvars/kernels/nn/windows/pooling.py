@@ -45,7 +45,6 @@ def max_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array
         [batch, rows, columns, channels], dtype of ``x``.
 
     Example:
-        >>> import numpy as np
         >>> x = np.arange(16.0).reshape(1, 4, 4, 1)
         >>> max_pool(np, x, ksize=(1, 2, 2, 1), strides=(1, 2, 2, 1), padding="VALID").ravel()
         array([ 5.,  7., 13., 15.])

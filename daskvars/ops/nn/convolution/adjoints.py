@@ -39,7 +39,6 @@ def atrous_conv2d_transpose(
     Raises:
       ValueError: the shapes do not fit.
 
-    >>> import daskvars as dv
     >>> images, filters = dv.ones([1, 1, 1, 1]), dv.ones([2, 2, 1, 1])
     >>> atrous_conv2d_transpose(images, filters, [1, 3, 3, 1], 2, "VALID").numpy().ravel().tolist()
     [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0]
@@ -85,7 +84,6 @@ def conv1d_transpose(
     Raises:
       ValueError: the shapes do not fit, or there are no strides.
 
-    >>> import daskvars as dv
     >>> conv1d_transpose([[[1.0], [2.0]]], dv.ones([2, 1, 1]), [1, 4, 1], 2).numpy().ravel()
     array([1., 1., 2., 2.], dtype=float32)
     """

@@ -42,7 +42,6 @@ def depthwise_conv2d(
     Raises:
       ValueError: the channels differ, or strides and rate are both above 1.
 
-    >>> import daskvars as dv
     >>> depthwise_conv2d(dv.ones([1, 1, 1, 2]), dv.ones([1, 1, 2, 3]), 1, "SAME").shape.as_list()
     [1, 1, 1, 6]
     """
@@ -79,7 +78,6 @@ def separable_conv2d(
     Raises:
       ValueError: the filters do not fit each other or `input`.
 
-    >>> import daskvars as dv
     >>> filters = dv.ones([2, 2, 3, 2]), dv.ones([1, 1, 6, 8])
     >>> separable_conv2d(dv.ones([1, 4, 4, 3]), *filters, 1, "VALID").shape.as_list()
     [1, 3, 3, 8]
@@ -129,7 +127,6 @@ def atrous_conv2d(
     Source: Chen et al., "Semantic Image Segmentation with Deep Convolutional Nets and Fully
     Connected CRFs", 2014.
 
-    >>> import daskvars as dv
     >>> atrous_conv2d(dv.ones([1, 5, 5, 1]), dv.ones([3, 3, 1, 1]), 2, "VALID").numpy().ravel()
     array([9.], dtype=float32)
     """
@@ -168,7 +165,6 @@ def convolution(
       ValueError: the filter has other than 1 to 3 dimensions of space, channels differ, or
         strides and dilations are both above 1.
 
-    >>> import daskvars as dv
     >>> convolution(dv.ones([1, 5, 2]), dv.ones([3, 2, 4]), "VALID").shape.as_list()
     [1, 3, 4]
     """
@@ -220,7 +216,6 @@ def conv1d(
     Raises:
       ValueError: the channels differ, or a rank is not 3.
 
-    >>> import daskvars as dv
     >>> conv1d([[[1.0], [2.0], [4.0]]], [[[1.0]], [[1.0]]], 1, "VALID").numpy().ravel().tolist()
     [3.0, 6.0]
     """

@@ -197,7 +197,6 @@ conv2d = _forward(
 )("""
     Convolve images with a filter (cross-correlation).
 
-    >>> import daskvars as dv
     >>> image, filter = dv.ones([1, 3, 3, 1]), dv.ones([2, 2, 1, 1])
     >>> conv2d(image, filter, strides=1, padding="VALID").numpy().ravel().tolist()
     [4.0, 4.0, 4.0, 4.0]
@@ -229,7 +228,6 @@ conv2d_transpose = _transpose(
 
     Source: Zeiler et al., "Deconvolutional Networks", 2010.
 
-    >>> import daskvars as dv
     >>> conv2d_transpose(dv.ones([1, 1, 1, 1]), dv.ones([2, 2, 1, 1]), [1, 2, 2, 1],
     ...                  strides=2).numpy().ravel().tolist()
     [1.0, 1.0, 1.0, 1.0]
@@ -242,7 +240,6 @@ depthwise_conv2d_native = _forward(
 )("""
     Convolve each channel with its own filters.
 
-    >>> import daskvars as dv
     >>> images, filters = dv.ones([1, 1, 1, 2]), dv.ones([1, 1, 2, 3])
     >>> depthwise_conv2d_native(images, filters, 1, "SAME").shape.as_list()
     [1, 1, 1, 6]
@@ -275,7 +272,6 @@ conv3d = _forward(
 )("""
     Convolve volumes with a filter (cross-correlation).
 
-    >>> import daskvars as dv
     >>> volume, filter = dv.ones([1, 3, 2, 2, 1]), dv.ones([2, 2, 2, 1, 1])
     >>> conv3d(volume, filter, strides=1, padding="VALID").numpy().ravel().tolist()
     [8.0, 8.0]
@@ -297,7 +293,6 @@ conv3d_transpose = _transpose(
 )("""
     Apply the transpose of `conv3d`, often called deconvolution.
 
-    >>> import daskvars as dv
     >>> value, filter = dv.ones([1, 1, 1, 1, 1]), dv.ones([2, 2, 2, 1, 1])
     >>> conv3d_transpose(value, filter, [1, 2, 2, 2, 1], strides=2).numpy().sum().item()
     8.0

@@ -67,7 +67,6 @@ def quantized_conv2d(
 
     Source: TensorFlow 1.15, ``tf.nn.quantized_conv2d``.
 
-    >>> import daskvars as dv
     >>> one = dv.constant([[[[3]]]], dv.quint8)
     >>> found = quantized_conv2d(one, one, 0.0, 255.0, 0.0, 255.0, [1, 1, 1, 1], "VALID")
     >>> found.output.numpy().tolist()

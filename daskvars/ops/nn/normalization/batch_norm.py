@@ -223,7 +223,6 @@ def fused_batch_norm(
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
 
-    >>> import daskvars as dv
     >>> y, mean, variance = fused_batch_norm([[[[1.0]], [[3.0]]]], [1.0], [0.0])
     >>> y.numpy().ravel().round(2).tolist(), float(mean[0]), float(variance[0])
     ([-1.0, 1.0], 2.0, 2.0)

@@ -121,7 +121,6 @@ def layer_norm(
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", 2016.
 
-    >>> import daskvars as dv
     >>> layer_norm([[1.0, 3.0]], [1.0, 1.0], [0.0, 0.0]).numpy().tolist()
     [[-1.0, 1.0]]
     """

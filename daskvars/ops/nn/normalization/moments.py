@@ -45,7 +45,6 @@ def batch_normalization(
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
 
-    >>> import daskvars as dv
     >>> batch_normalization([3.0], 1.0, 4.0, 10.0, 2.0, 0.0).numpy().tolist()
     [12.0]
     """
@@ -94,7 +93,6 @@ def batch_norm_with_global_normalization(
     Returns:
       [batch, height, width, channels] of the dtype of `t`.
 
-    >>> import daskvars as dv
     >>> batch_norm_with_global_normalization([[[[3.0]]]], [1.0], [4.0], [10.0], [2.0], 0.0,
     ...                                      True).numpy().ravel().tolist()
     [12.0]
@@ -127,7 +125,6 @@ def l2_normalize(
     Raises:
       ValueError: an axis is given under both of its names, or there is no such axis.
 
-    >>> import daskvars as dv
     >>> [round(float(v), 4) for v in l2_normalize([3.0, 4.0], axis=0).numpy()]
     [0.6, 0.8]
     """
@@ -203,7 +200,6 @@ def local_response_normalization(
     Source: Krizhevsky, Sutskever and Hinton, "ImageNet Classification with Deep Convolutional
     Neural Networks", 2012.
 
-    >>> import daskvars as dv
     >>> [round(float(v), 4) for v in lrn([[[[3.0, 4.0]]]], bias=0.0).numpy().ravel()]
     [0.6, 0.8]
     """

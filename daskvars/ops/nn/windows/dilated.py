@@ -100,7 +100,6 @@ def with_space_to_batch(
       ValueError: an argument is not as described, a rate is not positive, or the input's rank is
         too small.
 
-    >>> import daskvars as dv
     >>> def mean_of_two(x, num_spatial_dims, padding):
     ...     return dv.nn.pool(x, [2], "AVG", padding)
     >>> x = dv.reshape(dv.range(6.0), [1, 6, 1])

@@ -221,7 +221,6 @@ fractional_max_pool = _pooling("fractional_max_pool", MAX_POOL)("""
 
     Source: TensorFlow 1.15, ``tf.nn.fractional_max_pool``.
 
-    >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(9.0), [1, 3, 3, 1])
     >>> output, rows, columns = fractional_max_pool(image, [1.0, 1.5, 3.0, 1.0], seed=1)
     >>> output.shape.as_list(), columns.numpy().tolist(), float(dv.reduce_max(output))
@@ -232,7 +231,6 @@ fractional_avg_pool = _pooling("fractional_avg_pool", AVG_POOL)("""
 
     Source: TensorFlow 1.15, ``tf.nn.fractional_avg_pool``.
 
-    >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(4.0), [1, 2, 2, 1])
     >>> fractional_avg_pool(image, [1.0, 2.0, 2.0, 1.0])[0].numpy().ravel().tolist()
     [1.5]

@@ -138,7 +138,6 @@ def dilation2d(
     Gradient:
       Of each window, to the first pixel and the first place of the filter that gave its maximum.
 
-    >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(6.0), [1, 2, 3, 1])
     >>> dilation2d(image, [[[0.0], [10.0]]], 1, 1, "VALID").numpy().ravel().tolist()
     [11.0, 12.0, 14.0, 15.0]
@@ -174,7 +173,6 @@ def erosion2d(
     Raises:
       ValueError: as by `dilation2d`.
 
-    >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(6.0), [1, 2, 3, 1])
     >>> erosion2d(image, [[[0.0], [10.0]]], 1, 1, "VALID").numpy().ravel().tolist()
     [-10.0, -9.0, -7.0, -6.0]

@@ -152,7 +152,6 @@ def max_pool_with_argmax(
       ValueError: `Targmax` is another dtype, or the windows do not fit.
       UnimplementedError: a window is of several images or channels.
 
-    >>> import daskvars as dv
     >>> max_pool_with_argmax([[[[1.0], [3.0]]]], [1, 1, 2, 1], 1, "VALID")[1].numpy().ravel()
     array([1])
     """
@@ -296,7 +295,6 @@ max_pool = _pooling("max_pool", MAX_POOL, "real", _max_of_channels)("""
     With a window of several channels (``ksize=[1, 1, 1, k]`` and `strides` as that) that of each
     ``k`` channels.
 
-    >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])
     >>> max_pool(image, 2, 2, "VALID").numpy().ravel().tolist()
     [5.0, 7.0, 13.0, 15.0]
@@ -304,7 +302,6 @@ max_pool = _pooling("max_pool", MAX_POOL, "real", _max_of_channels)("""
 avg_pool = _pooling("avg_pool", AVG_POOL, "floating")("""
     Return the mean of each window; padding does not count.
 
-    >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])
     >>> avg_pool(image, 2, 2, "VALID").numpy().ravel().tolist()
     [2.5, 4.5, 10.5, 12.5]

@@ -144,7 +144,6 @@ def _all_but_batch(value: Tensor, rank: int) -> list[Any]:
 
 
 max_pool1d = _pooling("max", 1, max_pool, "max_pool1d")("""
-    >>> import daskvars as dv
     >>> max_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel().tolist()
     [3.0, 3.0]
     """)
@@ -153,7 +152,6 @@ max_pool2d = _pooling("max", 2, max_pool, "max_pool2d")("""
     [[[[5.0]]]]
     """)
 max_pool3d = _pooling("max", 3, max_pool, "MaxPool3D")("""
-    >>> import daskvars as dv
     >>> volume = dv.reshape(dv.range(8.0), [1, 2, 2, 2, 1])
     >>> float(max_pool3d(volume, 2, 2, "VALID")[0, 0, 0, 0, 0])
     7.0
@@ -167,7 +165,6 @@ avg_pool2d = _pooling("avg", 2, avg_pool, "avg_pool2d")("""
     [[[[3.0]]]]
     """)
 avg_pool3d = _pooling("avg", 3, avg_pool, "AvgPool3D")("""
-    >>> import daskvars as dv
     >>> volume = dv.reshape(dv.range(8.0), [1, 2, 2, 2, 1])
     >>> avg_pool3d(volume, [1, 2, 2], 1, "VALID").numpy().ravel().tolist()
     [1.5, 5.5]
@@ -207,7 +204,6 @@ def pool(
       ValueError: there are not 1, 2 or 3 dimensions of space, an argument is none of those, or
         sizes are not known where a rate is above 1.
 
-    >>> import daskvars as dv
     >>> pool([[[1.0], [3.0], [2.0]]], [2], "MAX", "VALID").numpy().ravel().tolist()
     [3.0, 3.0]
     """

@@ -17,7 +17,6 @@ kinds:
   which is a tuple of numbers only once it is computed;
 - special values of `expm1` and `tanh` of complex infinities, which are NumPy's.
 
->>> import daskvars as dv
 >>> x = dv.constant([1.0, 4.0])
 >>> xp = x.__array_namespace__()
 >>> xp.sqrt(xp.add(x, xp.asarray([0, 0]))).numpy().tolist()

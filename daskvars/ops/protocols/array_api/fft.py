@@ -1,6 +1,5 @@
 """The extension ``fft`` of the array API standard: discrete Fourier transforms, with gradients.
 
->>> import daskvars as dv
 >>> xp = dv.array_api
 >>> xp.fft.rfft(xp.asarray([1.0, 0.0, 0.0, 0.0])).numpy().tolist()
 [(1+0j), (1+0j), (1+0j)]

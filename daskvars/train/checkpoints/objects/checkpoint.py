@@ -52,7 +52,7 @@ class Checkpoint(Trackable):
     Raises:
       ValueError: something in it is none of these.
 
-    >>> import daskvars as dv, tempfile
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> layer = dv.layers.Dense(2)
     >>> _ = layer([[1.0, 2.0]])

@@ -41,7 +41,7 @@ class CheckpointManager(ShownByArguments):
     Raises:
       ValueError: `max_to_keep` is not positive, or there is an interval without a counter.
 
-    >>> import daskvars as dv, tempfile
+    >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> step = dv.Variable(0)
     >>> manager = dv.train.CheckpointManager(dv.train.Checkpoint(step=step), place.name, 2)

@@ -363,7 +363,6 @@ def inception_arg_scope(
       batch_norm_var_collection: collection for moving averages.
       batch_norm_decay, batch_norm_epsilon, updates_collections: as of `batch_norm`.
 
-    >>> import daskvars.v1 as tf
     >>> slim, nets = tf.contrib.slim, tf.contrib.slim.nets.inception
     >>> with tf.Graph().as_default(), slim.arg_scope(nets.inception_v3_arg_scope()):
     ...     images = tf.placeholder(tf.float32, [None, 299, 299, 3])

@@ -107,7 +107,6 @@ def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
     Args:
       weight_decay: of the squares of all weights.
 
-    >>> import daskvars.v1 as tf
     >>> slim, vgg = tf.contrib.slim, tf.contrib.slim.nets.vgg
     >>> with tf.Graph().as_default(), slim.arg_scope(vgg.vgg_arg_scope()):
     ...     logits, layers = vgg.vgg_16(tf.placeholder(tf.float32, [None, 224, 224, 3]), 10)

@@ -52,7 +52,6 @@ class Block(NamedTuple):
 def subsample(inputs: Tensor, factor: int, scope: Any = None) -> Tensor:
     """Return each `factor`-th pixel of images, along both sides.
 
-    >>> import daskvars as dv
     >>> subsample(dv.reshape(dv.range(4.0), [1, 2, 2, 1]), 2).numpy().ravel().tolist()
     [0.0]
     """

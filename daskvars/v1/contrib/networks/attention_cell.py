@@ -41,7 +41,6 @@ class AttentionCellWrapper(RNNCell):
     Source: Cheng et al., "Long Short-Term Memory-Networks for Machine Reading", 2016; TensorFlow
     1.15, ``tf.contrib.rnn.AttentionCellWrapper``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.rnn.AttentionCellWrapper(tf.nn.rnn_cell.GRUCell(3), attn_length=5)
     ...     output, state = cell(tf.ones([2, 4]), cell.zero_state(2, tf.float32))

@@ -46,7 +46,6 @@ class LSTMBlockCell(LSTMCell):
 
     Source: TensorFlow 1.15, ``tf.contrib.rnn.LSTMBlockCell``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.rnn.LSTMBlockCell(4)
     ...     output, state = cell(tf.ones([2, 3]), cell.zero_state(2, tf.float32))
@@ -85,7 +84,6 @@ class GRUBlockCellV2(GRUCell):
 
     Source: TensorFlow 1.15, ``tf.contrib.rnn.GRUBlockCellV2``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.rnn.GRUBlockCellV2(4)
     ...     cell(tf.ones([2, 3]), cell.zero_state(2, tf.float32))[0].shape.as_list()
@@ -114,7 +112,6 @@ class LayerNormBasicLSTMCell(RNNCell):
     Source: Ba et al., "Layer Normalization", 2016; TensorFlow 1.15,
     ``tf.contrib.rnn.LayerNormBasicLSTMCell``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.rnn.LayerNormBasicLSTMCell(4)
     ...     output, state = cell(tf.ones([2, 3]), cell.zero_state(2, tf.float32))
@@ -195,7 +192,6 @@ class NASCell(RNNCell):
     Source: Zoph and Le, "Neural Architecture Search with Reinforcement Learning", 2017; TensorFlow
     1.15, ``tf.contrib.rnn.NASCell``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.rnn.NASCell(4, num_proj=2)
     ...     output, state = cell(tf.ones([2, 3]), cell.zero_state(2, tf.float32))
@@ -265,7 +261,6 @@ class UGRNNCell(RNNCell):
     Source: Collins et al., "Capacity and Trainability in Recurrent Neural Networks", 2017;
     TensorFlow 1.15, ``tf.contrib.rnn.UGRNNCell``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.rnn.UGRNNCell(4)
     ...     cell(tf.ones([2, 3]), cell.zero_state(2, tf.float32))[0].shape.as_list()
@@ -317,7 +312,6 @@ class ConvLSTMCell(RNNCell):
     Source: Shi et al., "Convolutional LSTM Network", 2015; TensorFlow 1.15,
     ``tf.contrib.rnn.ConvLSTMCell``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.rnn.ConvLSTMCell(2, [6, 5, 3], 4, [3, 3])
     ...     output, state = cell(tf.ones([2, 6, 5, 3]), cell.zero_state(2, tf.float32))
@@ -412,7 +406,6 @@ class HighwayWrapper(CellWrapper):
     Source: Srivastava et al., "Highway Networks", 2015; TensorFlow 1.15,
     ``tf.contrib.rnn.HighwayWrapper``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.rnn.HighwayWrapper(tf.nn.rnn_cell.GRUCell(3))
     ...     cell(tf.ones([2, 3]), cell.zero_state(2, tf.float32))[0].shape.as_list()
@@ -477,7 +470,6 @@ def stack_bidirectional_dynamic_rnn(
 
     Source: TensorFlow 1.15, ``tf.contrib.rnn.stack_bidirectional_dynamic_rnn``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     forward, backward = [[tf.nn.rnn_cell.GRUCell(3) for _ in range(2)] for _ in range(2)]
     ...     found = tf.contrib.rnn.stack_bidirectional_dynamic_rnn(

@@ -29,7 +29,6 @@ class LSTMBlockFusedCell:
 
     Source: TensorFlow 1.15, ``tf.contrib.rnn.LSTMBlockFusedCell``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     network = tf.contrib.rnn.LSTMBlockFusedCell(4)
     ...     outputs, state = network(tf.ones([5, 2, 3]), dtype=tf.float32)
@@ -97,7 +96,6 @@ class TimeReversedFusedRNN:
 
     Source: TensorFlow 1.15, ``tf.contrib.rnn.TimeReversedFusedRNN``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     network = tf.contrib.rnn.TimeReversedFusedRNN(tf.contrib.rnn.LSTMBlockFusedCell(4))
     ...     network(tf.ones([5, 2, 3]), dtype=tf.float32)[0].shape.as_list()
@@ -135,7 +133,6 @@ class FusedRNNCellAdaptor:
 
     Source: TensorFlow 1.15, ``tf.contrib.rnn.FusedRNNCellAdaptor``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     network = tf.contrib.rnn.FusedRNNCellAdaptor(tf.nn.rnn_cell.GRUCell(4))
     ...     network(tf.ones([5, 2, 3]), dtype=tf.float32)[0].shape.as_list()

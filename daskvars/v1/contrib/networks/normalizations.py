@@ -161,7 +161,6 @@ def batch_norm(inputs: Tensor, given: dict[str, Any]) -> Any:
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     y = tf.contrib.layers.batch_norm(tf.ones([8, 3]))
     ...     len(tf.get_collection("update_ops")), [v.op.name for v in tf.model_variables()]

@@ -454,7 +454,6 @@ def repeat(
       *args: its other arguments.
       **kwargs: likewise; with a ``scope`` the variables are under it, and numbered names in it.
 
-    >>> import daskvars.v1 as tf
     >>> slim = tf.contrib.slim
     >>> with tf.Graph().as_default():
     ...     _ = slim.repeat(tf.ones([1, 3]), 2, slim.fully_connected, 4, scope="fc")
@@ -478,7 +477,6 @@ def stack(
     Raises:
       ValueError: `stack_args` is no list.
 
-    >>> import daskvars.v1 as tf
     >>> slim = tf.contrib.slim
     >>> with tf.Graph().as_default():
     ...     slim.stack(tf.ones([2, 3]), slim.fully_connected, [8, 4]).shape.as_list()

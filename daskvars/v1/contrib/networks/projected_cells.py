@@ -154,7 +154,6 @@ class OutputProjectionWrapper(_Around):
 
     Source: TensorFlow 1.8, ``tf.contrib.rnn.OutputProjectionWrapper``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     cell = tf.contrib.rnn.OutputProjectionWrapper(tf.nn.rnn_cell.GRUCell(3), 5)
     ...     cell(tf.ones([2, 4]), cell.zero_state(2, tf.float32))[0].get_shape().as_list()

@@ -53,7 +53,6 @@ def embed_sequence(
     Raises:
       ValueError: a size is missing.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     tf.contrib.layers.embed_sequence([[1, 2, 3]], 10, 4).shape.as_list()
     [1, 3, 4]

@@ -54,7 +54,6 @@ def fully_connected(inputs: Tensor, num_outputs: int) -> Any:
     Raises:
       ValueError: the last size of the inputs is not known, or ``num_outputs`` is no integer.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     y = tf.contrib.layers.fully_connected(tf.ones([2, 3]), 4)
     ...     y.op.name, [v.op.name for v in tf.trainable_variables()]
@@ -92,7 +91,6 @@ def _convolution(rank: int | None, name: str) -> Any:
         Raises:
           ValueError: `data_format` is unknown, or the inputs' rank is not supported.
 
-        >>> import daskvars.v1 as tf
         >>> with tf.Graph().as_default():
         ...     y = tf.contrib.layers.conv2d(tf.ones([2, 8, 8, 3]), 4, [3, 3], stride=2)
         ...     y.op.name, y.shape.as_list()

@@ -55,7 +55,6 @@ def hardmax(logits: TensorLike, name: str | None = None) -> Tensor:
 
     Source: TensorFlow 1.8, ``tf.contrib.seq2seq.hardmax``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.contrib.seq2seq.hardmax([[0.5, 2.0, 1.0]])).tolist()
     [[0.0, 1.0, 0.0]]
@@ -74,7 +73,6 @@ def safe_cumprod(x: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
 
     Source: TensorFlow 1.8, ``tf.contrib.seq2seq.safe_cumprod``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.contrib.seq2seq.safe_cumprod([0.5, 0.5])).round(3).tolist()
     [0.5, 0.25]
@@ -103,7 +101,6 @@ def monotonic_attention(p_choose_i: TensorLike, previous_attention: TensorLike, 
     Source: TensorFlow 1.8, ``tf.contrib.seq2seq.monotonic_attention``; Raffel et al., "Online and
     Linear-Time Attention by Enforcing Monotonic Alignments", 2017.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     attention = tf.contrib.seq2seq.monotonic_attention
     ...     sess.run(attention([[0.5, 1.0]], [[1.0, 0.0]], "parallel")).tolist()
@@ -308,7 +305,6 @@ class LuongAttention(_Multiplicative):
     Source: TensorFlow 1.8; Luong et al., "Effective Approaches to Attention-based Neural Machine
     Translation", 2015.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     attention = tf.contrib.seq2seq.LuongAttention(4, tf.ones([2, 3, 5]), [3, 1])
     ...     alignments, _ = attention(tf.ones([2, 4]), state=tf.zeros([2, 3]))
@@ -350,7 +346,6 @@ class BahdanauAttention(_Additive):
     Source: TensorFlow 1.8; Bahdanau et al., "Neural Machine Translation by Jointly Learning to
     Align and Translate", 2015; Salimans and Kingma, "Weight Normalization", 2016.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     attention = tf.contrib.seq2seq.BahdanauAttention(4, tf.ones([2, 3, 5]))
     ...     attention(tf.ones([2, 6]), state=tf.zeros([2, 3]))[0].get_shape().as_list()

@@ -49,7 +49,6 @@ class AttentionWrapperState(NamedTuple):
         Raises:
           ValueError: the structure or the shape of a part is another.
 
-        >>> import daskvars.v1 as tf
         >>> with tf.Graph().as_default():
         ...     attention = tf.contrib.seq2seq.LuongAttention(4, tf.ones([2, 3, 5]))
         ...     cell = tf.contrib.seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), attention)
@@ -92,7 +91,6 @@ class AttentionWrapper(RNNCell):
 
     Source: TensorFlow 1.8, ``tf.contrib.seq2seq.AttentionWrapper``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     attention = tf.contrib.seq2seq.LuongAttention(4, tf.ones([2, 3, 5]))
     ...     cell = tf.nn.rnn_cell.GRUCell(4)

@@ -104,7 +104,6 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
 
     Source: TensorFlow 1.8, ``tf.contrib.seq2seq.tile_batch``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.contrib.seq2seq.tile_batch(tf.constant([1, 2]), 2)).tolist()
     [1, 1, 2, 2]
@@ -148,7 +147,6 @@ def gather_tree(
 
     Source: TensorFlow 1.8, ``tf.contrib.seq2seq.gather_tree``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     ids, parents = [[[1, 2]], [[3, 4]]], [[[0, 0]], [[1, 0]]]
     ...     sess.run(tf.contrib.seq2seq.gather_tree(ids, parents, [2], 9))[:, 0].tolist()
@@ -203,7 +201,6 @@ class BeamSearchDecoder(Decoder):
 
     Source: TensorFlow 1.15, ``tf.contrib.seq2seq.BeamSearchDecoder``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     tf.set_random_seed(1)
     ...     cell, state = tf.nn.rnn_cell.GRUCell(4), tf.zeros([2 * 3, 4])

@@ -100,7 +100,6 @@ def dynamic_decode(
 
     Source: TensorFlow 1.8, ``tf.contrib.seq2seq.dynamic_decode``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     cell = tf.nn.rnn_cell.GRUCell(4)
     ...     helper = tf.contrib.seq2seq.TrainingHelper(tf.ones([2, 5, 3]), [4, 2])

@@ -92,7 +92,6 @@ def basic_rnn_seq2seq(
       dtype: of the copy's first state.
       scope: variable scope, by default "basic_rnn_seq2seq".
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default():
     ...     steps, cell = [tf.ones([2, 3])] * 2, tf.nn.rnn_cell.GRUCell(4)
     ...     outputs, state = tf.contrib.legacy_seq2seq.basic_rnn_seq2seq(steps, steps, cell)

@@ -175,7 +175,6 @@ class TrainingHelper(_ChoosesIds):
     Raises:
       ValueError: `sequence_length` is no vector.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     helper = tf.contrib.seq2seq.TrainingHelper(tf.ones([2, 5, 3]), [4, 0])
     ...     finished, inputs = helper.initialize()
@@ -414,7 +413,6 @@ class GreedyEmbeddingHelper(_ChoosesIds):
     Raises:
       ValueError: `start_tokens` is no vector, or `end_token` no scalar.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     helper = tf.contrib.seq2seq.GreedyEmbeddingHelper(tf.eye(3), [0, 1], 2)
     ...     sess.run(helper.sample(0, tf.constant([[0.0, 2.0, 1.0]] * 2), None)).tolist()

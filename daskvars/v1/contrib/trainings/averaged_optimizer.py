@@ -33,7 +33,7 @@ class MovingAverageOptimizer(WrappedOptimizer):
 
     Source: TensorFlow 1.15, ``tf.contrib.opt.MovingAverageOptimizer``.
 
-    >>> import tempfile, daskvars.v1 as tf
+    >>> import tempfile
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     v = tf.Variable(4.0, name="v")
     ...     descent = tf.train.GradientDescentOptimizer(1.0)

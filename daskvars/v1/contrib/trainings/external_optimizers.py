@@ -207,7 +207,6 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
 
     Source: TensorFlow 1.15, ``tf.contrib.opt.ScipyOptimizerInterface``.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     v = tf.Variable([7.0, 7.0])
     ...     optimizer = tf.contrib.opt.ScipyOptimizerInterface(

@@ -71,7 +71,6 @@ def contrastive_loss(
     Source: Hadsell et al. 2006, "Dimensionality Reduction by Learning an Invariant Mapping";
     TensorFlow 1.15, ``tf.contrib.losses.metric_learning.contrastive_loss``.
 
-    >>> import daskvars as dv
     >>> a, b = dv.constant([[0.0, 0.0], [0.0, 0.0]]), dv.constant([[1.0, 0.0], [0.5, 0.0]])
     >>> float(contrastive_loss([1, 0], a, b))
     0.625
@@ -104,7 +103,6 @@ def triplet_semihard_loss(
     Source: Schroff et al. 2015, "FaceNet: A Unified Embedding for Face Recognition and
     Clustering"; TensorFlow 1.15, ``tf.contrib.losses.metric_learning.triplet_semihard_loss``.
 
-    >>> import daskvars as dv
     >>> points = dv.constant([[0.0], [1.0], [1.5]])
     >>> round(float(triplet_semihard_loss([0, 0, 1], points)), 4)
     0.875
@@ -156,7 +154,6 @@ def npairs_loss(
     Source: Sohn 2016, "Improved Deep Metric Learning with Multi-class N-pair Loss Objective";
     TensorFlow 1.15, ``tf.contrib.losses.metric_learning.npairs_loss``.
 
-    >>> import daskvars as dv
     >>> eye = dv.eye(2)
     >>> round(float(npairs_loss([0, 1], eye, eye)), 4)
     0.3143
@@ -193,7 +190,6 @@ def lifted_struct_loss(labels: TensorLike, embeddings: TensorLike, margin: float
     Source: Song et al. 2016, "Deep Metric Learning via Lifted Structured Feature Embedding";
     TensorFlow 1.15, ``tf.contrib.losses.metric_learning.lifted_struct_loss``.
 
-    >>> import daskvars as dv
     >>> points = dv.constant([[0.0], [1.0], [1.5]])
     >>> round(float(lifted_struct_loss([0, 0, 1], points)), 4)
     1.644

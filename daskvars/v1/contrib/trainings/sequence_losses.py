@@ -49,7 +49,6 @@ def sequence_loss(
     Raises:
       ValueError: the ranks are not as described.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     logits, targets = tf.zeros([2, 3, 4]), [[0] * 3] * 2
     ...     loss = tf.contrib.seq2seq.sequence_loss(logits, targets, tf.ones([2, 3]))

@@ -19,7 +19,6 @@ def QueueRunners(session: Any) -> Iterator[None]:
     Args:
       session: the session that they fill their queues in; it is closed if they do not stop.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     batch = tf.train.batch([tf.constant(3.0)], batch_size=2)
     ...     with tf.contrib.slim.queues.QueueRunners(sess):

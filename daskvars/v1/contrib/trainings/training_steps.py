@@ -232,7 +232,6 @@ def create_slim_train_op(
         gate_gradients, aggregation_method, colocate_gradients_with_ops, check_numerics: see
         `training.create_train_op`.
 
-    >>> import daskvars.v1 as tf
     >>> slim = tf.contrib.slim
     >>> with tf.Graph().as_default():
     ...     y = slim.fully_connected(tf.ones([4, 2]), 1, activation_fn=None)
@@ -326,7 +325,6 @@ def optimize_loss(
     Raises:
       ValueError: an argument is none of that, or there is no gradient.
 
-    >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     w = tf.get_variable("w", initializer=1.0)
     ...     step = tf.train.get_or_create_global_step()
