@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from daskvars.dtypes import DType, DTypeLike, as_dtype, float32
@@ -44,7 +45,7 @@ ARGUMENTS = Family(
 class Initializer:
     """What `get_variable` calls to make an initial value.
 
-    Subclasses keep each argument of their constructor under its own name.
+    Subclasses are dataclasses of the arguments of their constructors.
 
     >>> class Rising(Initializer):
     ...     def __call__(self, shape, dtype=None, partition_info=None):
@@ -56,8 +57,10 @@ class Initializer:
     [0.0, 1.0, 2.0]
     """
 
-    _arguments: tuple[str, ...] = ()
-    dtype: DType = float32
+    dtype: DTypeLike = float32
+
+    def __post_init__(self) -> None:
+        self.dtype = as_dtype(self.dtype)
 
     def __call__(
         self,
@@ -80,7 +83,8 @@ class Initializer:
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain data."""
-        config = {name: getattr(self, name) for name in self._arguments}
+        fields = getattr(self, "__dataclass_fields__", {}).values()
+        config = {f.name: getattr(self, f.name) for f in fields if f.init}
         return {k: v.name if isinstance(v, DType) else v for k, v in config.items()}
 
     @classmethod
@@ -93,16 +97,17 @@ class Initializer:
         return f"{type(self).__name__}({arguments})"
 
 
-class OfDtype(Initializer):
-    """An initializer of which all that can be chosen is the dtype."""
+class OfFloats(Initializer):
+    """An initializer of floating dtypes only."""
 
-    _arguments = ("dtype",)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not as_dtype(self.dtype).is_floating:
+            raise ValueError(f"Expected floating point type, got {as_dtype(self.dtype).name}.")
 
-    def __init__(self, dtype: DTypeLike = float32) -> None:
-        self.dtype = as_dtype(dtype)
 
-
-class Zeros(OfDtype):
+@dataclass(eq=False, repr=False)
+class Zeros(Initializer):
     """Zeros; False for bool, "" for string.
 
     Args:
@@ -112,11 +117,14 @@ class Zeros(OfDtype):
     {'dtype': 'int32'}
     """
 
+    dtype: DTypeLike = float32
+
     def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         return constants.zeros(shape, dtype)
 
 
-class Ones(OfDtype):
+@dataclass(eq=False, repr=False)
+class Ones(Initializer):
     """Ones; True for bool.
 
     Args:
@@ -126,10 +134,13 @@ class Ones(OfDtype):
     ([1.0, 1.0], [True, True])
     """
 
+    dtype: DTypeLike = float32
+
     def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         return constants.ones(shape, dtype)
 
 
+@dataclass(eq=False, repr=False)
 class Constant(Initializer):
     """Given values in row-major order; where there are fewer than elements the last one repeats.
 
@@ -146,19 +157,17 @@ class Constant(Initializer):
     {'value': [1, 2], 'dtype': 'float32', 'verify_shape': False}
     """
 
-    _arguments = ("value", "dtype", "verify_shape")
+    value: TensorLike = 0
+    dtype: DTypeLike = float32
+    verify_shape: bool = False
 
-    def __init__(
-        self, value: TensorLike = 0, dtype: DTypeLike = float32, verify_shape: bool = False
-    ) -> None:
-        if isinstance(value, WithOperators) or callable(value):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.value, WithOperators) or callable(self.value):
             raise TypeError(
-                f"Invalid type for initial value: {type(value).__name__}. Give a number, a list or "
-                "an array; a tensor can be the initializer itself."
+                f"Invalid type for initial value: {type(self.value).__name__}. Give a number, a "
+                "list or an array; a tensor can be the initializer itself."
             )
-        self.value = value
-        self.dtype = as_dtype(dtype)
-        self.verify_shape = verify_shape
 
     def __call__(
         self,
@@ -175,6 +184,7 @@ class Constant(Initializer):
 
 
 @ARGUMENTS.documents()
+@dataclass(eq=False, repr=False)
 class RandomUniform(Initializer):
     """Uniform draws from [minval, maxval).
 
@@ -188,26 +198,18 @@ class RandomUniform(Initializer):
     (True, True, 'float32')
     """
 
-    _arguments = ("minval", "maxval", "seed", "dtype")
-
-    def __init__(
-        self,
-        minval: float = 0,
-        maxval: float | None = None,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-    ) -> None:
-        self.minval = minval
-        self.maxval = maxval
-        self.seed = seed
-        self.dtype = as_dtype(dtype)
+    minval: float = 0
+    maxval: float | None = None
+    seed: int | None = None
+    dtype: DTypeLike = float32
 
     def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         return random.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
 @ARGUMENTS.documents()
-class RandomNormal(Initializer):
+@dataclass(eq=False, repr=False)
+class RandomNormal(OfFloats):
     """Normal draws.
 
     Args:
@@ -222,19 +224,10 @@ class RandomNormal(Initializer):
     (5.0, 2.0)
     """
 
-    _arguments = ("mean", "stddev", "seed", "dtype")
-
-    def __init__(
-        self,
-        mean: float = 0.0,
-        stddev: float = 1.0,
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-    ) -> None:
-        self.mean = mean
-        self.stddev = stddev
-        self.seed = seed
-        self.dtype = _floating(dtype)
+    mean: float = 0.0
+    stddev: float = 1.0
+    seed: int | None = None
+    dtype: DTypeLike = float32
 
     def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         return random.random_normal(shape, self.mean, self.stddev, dtype, self.seed)
@@ -256,7 +249,8 @@ class TruncatedNormal(RandomNormal):
 
 
 @ARGUMENTS.documents()
-class UniformUnitScaling(Initializer):
+@dataclass(eq=False, repr=False)
+class UniformUnitScaling(OfFloats):
     """Uniform draws that keep the scale of a linear layer's input.
 
     The bound is ``factor * sqrt(3 / n)``, n the product of all dimensions but the last.
@@ -272,14 +266,9 @@ class UniformUnitScaling(Initializer):
     True
     """
 
-    _arguments = ("factor", "seed", "dtype")
-
-    def __init__(
-        self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32
-    ) -> None:
-        self.factor = factor
-        self.seed = seed
-        self.dtype = _floating(dtype)
+    factor: float = 1.0
+    seed: int | None = None
+    dtype: DTypeLike = float32
 
     def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         inputs = max(1.0, float(math.prod(_whole(shape, part)[:-1])))
@@ -288,7 +277,8 @@ class UniformUnitScaling(Initializer):
 
 
 @ARGUMENTS.documents()
-class VarianceScaling(Initializer):
+@dataclass(eq=False, repr=False)
+class VarianceScaling(OfFloats):
     """Draws whose variance is ``scale / n``, n made of the numbers of inputs and outputs.
 
     Args:
@@ -303,31 +293,27 @@ class VarianceScaling(Initializer):
     'fan_in'
     """
 
-    _arguments: tuple[str, ...] = ("scale", "mode", "distribution", "seed", "dtype")
+    scale: float = 1.0
+    mode: str = "fan_in"
+    distribution: str = "truncated_normal"
+    seed: int | None = None
+    dtype: DTypeLike = float32
 
-    def __init__(
-        self,
-        scale: float = 1.0,
-        mode: str = "fan_in",
-        distribution: str = "truncated_normal",
-        seed: int | None = None,
-        dtype: DTypeLike = float32,
-    ) -> None:
-        if scale <= 0.0:
-            raise ValueError(f"`scale` must be positive float, got {scale!r}")
-        if mode not in ("fan_in", "fan_out", "fan_avg"):
-            raise ValueError(f"Invalid `mode` argument: {mode!r}; use fan_in, fan_out or fan_avg")
-        distribution = distribution.lower()
-        if distribution not in ("normal", "truncated_normal", "untruncated_normal", "uniform"):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scale <= 0.0:
+            raise ValueError(f"`scale` must be positive float, got {self.scale!r}")
+        if self.mode not in ("fan_in", "fan_out", "fan_avg"):
             raise ValueError(
-                f"Invalid `distribution` argument: {distribution!r}; use truncated_normal, "
+                f"Invalid `mode` argument: {self.mode!r}; use fan_in, fan_out or fan_avg"
+            )
+        self.distribution = self.distribution.lower()
+        kinds = ("normal", "truncated_normal", "untruncated_normal", "uniform")
+        if self.distribution not in kinds:
+            raise ValueError(
+                f"Invalid `distribution` argument: {self.distribution!r}; use truncated_normal, "
                 "untruncated_normal or uniform"
             )
-        self.scale = scale
-        self.mode = mode
-        self.distribution = distribution
-        self.seed = seed
-        self.dtype = _floating(dtype)
 
     def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         fan_in, fan_out = compute_fans(_whole(shape, part))
@@ -343,6 +329,7 @@ class VarianceScaling(Initializer):
 
 
 @ARGUMENTS.documents()
+@dataclass(eq=False, repr=False)
 class GlorotUniform(VarianceScaling):
     """Uniform draws within ``sqrt(6 / (fan_in + fan_out))``: the default for floats.
 
@@ -354,13 +341,13 @@ class GlorotUniform(VarianceScaling):
     0.2
     """
 
-    _arguments = ("seed", "dtype")
-
-    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
-        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+    scale: float = field(default=1.0, init=False)
+    mode: str = field(default="fan_avg", init=False)
+    distribution: str = field(default="uniform", init=False)
 
 
 @ARGUMENTS.documents()
+@dataclass(eq=False, repr=False)
 class GlorotNormal(VarianceScaling):
     """Truncated normal draws of deviation ``sqrt(2 / (fan_in + fan_out))``: see `GlorotUniform`.
 
@@ -368,14 +355,14 @@ class GlorotNormal(VarianceScaling):
     0.1
     """
 
-    _arguments = ("seed", "dtype")
-
-    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
-        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+    scale: float = field(default=1.0, init=False)
+    mode: str = field(default="fan_avg", init=False)
+    distribution: str = field(default="truncated_normal", init=False)
 
 
 @ARGUMENTS.documents()
-class Orthogonal(Initializer):
+@dataclass(eq=False, repr=False)
+class Orthogonal(OfFloats):
     """A matrix with orthonormal columns (or rows, if it has more columns), times `gain`.
 
     All dimensions but the last are taken together as rows.
@@ -391,14 +378,9 @@ class Orthogonal(Initializer):
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
-    _arguments = ("gain", "seed", "dtype")
-
-    def __init__(
-        self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32
-    ) -> None:
-        self.gain = gain
-        self.seed = seed
-        self.dtype = _floating(dtype)
+    gain: float = 1.0
+    seed: int | None = None
+    dtype: DTypeLike = float32
 
     def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         if len(shape) < 2:
@@ -410,7 +392,8 @@ class Orthogonal(Initializer):
 
 
 @ARGUMENTS.documents()
-class Identity(Initializer):
+@dataclass(eq=False, repr=False)
+class Identity(OfFloats):
     """The identity matrix times `gain`, for matrices only.
 
     Raises:
@@ -420,11 +403,8 @@ class Identity(Initializer):
     [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0]]
     """
 
-    _arguments = ("gain", "dtype")
-
-    def __init__(self, gain: float = 1.0, dtype: DTypeLike = float32) -> None:
-        self.gain = gain
-        self.dtype = _floating(dtype)
+    gain: float = 1.0
+    dtype: DTypeLike = float32
 
     def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         whole = _whole(shape, part)
@@ -513,13 +493,6 @@ def random_orthonormal(rows: int, columns: int, dtype: Any, seed: int | None) ->
 
 def _whole(shape: Sequence[int], part: PartitionInfo | None) -> Sequence[int]:
     return shape if part is None else part.full_shape
-
-
-def _floating(dtype: Any) -> DType:
-    dtype = as_dtype(dtype)
-    if not dtype.is_floating:
-        raise ValueError(f"Expected floating point type, got {dtype.name}.")
-    return dtype
 
 
 zeros_initializer = Zeros
