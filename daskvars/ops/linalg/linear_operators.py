@@ -6,7 +6,7 @@ A `LinearOperator` is a batch of matrices [..., m, n], given by less than all of
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from daskvars.dtypes import DType, as_dtype, float32
 from daskvars.graph.convert import convert_to_tensor
@@ -34,6 +34,7 @@ from daskvars.ops.math.division import realdiv
 from daskvars.ops.math.reduce import reduce_prod, reduce_sum
 from daskvars.ops.math.transcendental import log
 from daskvars.shapes import Dimension, TensorShape
+from daskvars.surface.signatures import Argument, Family
 
 __all__ = [
     "LinearOperator",
@@ -45,6 +46,32 @@ __all__ = [
 ]
 
 
+class Hints(TypedDict, total=False):
+    """What is said of matrices."""
+
+    is_non_singular: bool | None
+    is_self_adjoint: bool | None
+    is_positive_definite: bool | None
+    is_square: bool | None
+    name: str
+
+
+HINTS = Family(
+    {
+        "is_non_singular": Argument("whether it has an inverse.", None, "bool | None"),
+        "is_self_adjoint": Argument(
+            "whether it is its own conjugate transpose.", None, "bool | None"
+        ),
+        "is_positive_definite": Argument(
+            "whether its quadratic form is positive.", None, "bool | None"
+        ),
+        "is_square": Argument("whether it has as many rows as columns.", None, "bool | None"),
+        "name": Argument("name scope of the operations.", "", "str"),
+    }
+)
+
+
+@HINTS.documents()
 class LinearOperator:
     """A batch of matrices [..., m, n]; a subclass has the formulas.
 
@@ -52,10 +79,6 @@ class LinearOperator:
 
     Args:
       numbers: the tensor that it is made of.
-      is_non_singular: whether it has an inverse.
-      is_self_adjoint: whether it is its own conjugate transpose.
-      is_positive_definite: whether its quadratic form is positive.
-      is_square: whether it has as many rows as columns.
       name: name scope of the operations, by default that of the class.
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperator``.
@@ -84,6 +107,9 @@ class LinearOperator:
         self.is_self_adjoint = is_self_adjoint
         self.is_positive_definite = is_positive_definite
         self._is_square = is_square
+
+    def __init_subclass__(cls) -> None:
+        HINTS.completes(cls, name=cls.__name__)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
@@ -243,8 +269,6 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     Args:
       matrix: [..., m, n] floating or complex.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: as of
-        `LinearOperator`.
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperatorFullMatrix``.
 
@@ -253,18 +277,8 @@ class LinearOperatorFullMatrix(LinearOperator):
     (1.0, [[1.0], [1.0]])
     """
 
-    def __init__(
-        self,
-        matrix: TensorLike,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorFullMatrix",
-    ) -> None:
-        super().__init__(
-            matrix, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
-        )
+    def __init__(self, matrix: TensorLike, **hints: Unpack[Hints]) -> None:
+        super().__init__(matrix, **hints)
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """Return its matrices [..., m, n]."""
@@ -276,8 +290,6 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     Args:
       tril: [..., n, n] floating or complex.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: as of
-        `LinearOperator`.
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperatorLowerTriangular``.
 
@@ -286,19 +298,9 @@ class LinearOperatorLowerTriangular(LinearOperator):
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
     """
 
-    def __init__(
-        self,
-        tril: TensorLike,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorLowerTriangular",
-    ) -> None:
-        is_square = True if is_square is None else is_square
-        super().__init__(
-            tril, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
-        )
+    def __init__(self, tril: TensorLike, **hints: Unpack[Hints]) -> None:
+        hints["is_square"] = hints["is_square"] is not False
+        super().__init__(tril, **hints)
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """Return its matrices [..., n, n]."""
@@ -323,8 +325,6 @@ class LinearOperatorDiag(LinearOperator):
 
     Args:
       diag: [..., n] floating or complex.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: as of
-        `LinearOperator`.
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperatorDiag``.
 
@@ -333,19 +333,9 @@ class LinearOperatorDiag(LinearOperator):
     ([2.0, 4.0], 8.0)
     """
 
-    def __init__(
-        self,
-        diag: TensorLike,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorDiag",
-    ) -> None:
-        is_square = True if is_square is None else is_square
-        super().__init__(
-            diag, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
-        )
+    def __init__(self, diag: TensorLike, **hints: Unpack[Hints]) -> None:
+        hints["is_square"] = hints["is_square"] is not False
+        super().__init__(diag, **hints)
         if self.is_self_adjoint is None and not self.dtype.is_complex:
             self.is_self_adjoint = True
 
@@ -391,8 +381,6 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
     Args:
       num_rows: how many rows it has.
       multiplier: [...] floating or complex.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: as of
-        `LinearOperator`.
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperatorScaledIdentity``.
 
@@ -401,24 +389,16 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
     """
 
     def __init__(
-        self,
-        num_rows: TensorLike,
-        multiplier: TensorLike,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = True,
-        name: str = "LinearOperatorScaledIdentity",
+        self, num_rows: TensorLike, multiplier: TensorLike, **hints: Unpack[Hints]
     ) -> None:
-        with name_scope(name, values=[multiplier]):
+        with name_scope(hints["name"], values=[multiplier]):
             self.multiplier = convert_to_tensor(multiplier)
             each = ones([num_rows], self.multiplier.dtype)
             diag = multiply(expand_dims(self.multiplier, -1), each)
-        super().__init__(
-            diag, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
-        )
+        super().__init__(diag, **hints)
 
 
+@HINTS.documents()
 class LinearOperatorIdentity(LinearOperator):
     """Identities.
 
@@ -426,8 +406,6 @@ class LinearOperatorIdentity(LinearOperator):
       num_rows: how many rows each has.
       batch_shape: [k] integer, the shape of the batch, by default of one matrix.
       dtype: of the numbers, by default float32.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: as of
-        `LinearOperator`.
 
     Source: TensorFlow 1.15, ``tf.linalg.LinearOperatorIdentity``.
 

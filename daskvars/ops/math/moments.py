@@ -11,13 +11,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant, reshaping
 from daskvars.ops.gather_scatter.gather import gather
-from daskvars.ops.math.arithmetic import (
-    add,
-    multiply,
-    square,
-    squared_difference,
-    subtract,
-)
+from daskvars.ops.math.arithmetic import add, multiply, square, squared_difference, subtract
 from daskvars.ops.math.casting import cast, conj, real
 from daskvars.ops.math.reduce import reduce_mean, reduce_prod, reduce_sum
 from daskvars.ops.math.transcendental import reciprocal, sqrt

@@ -19,6 +19,7 @@ from daskvars.ops.linalg.products import matmul
 from daskvars.ops.nn.activation import relu
 from daskvars.ops.nn.windows.arguments import full_shape
 from daskvars.ops.rules.families import elementwise
+from daskvars.surface.signatures import with_arguments_of
 
 
 def channels_first(data_format: str | None) -> bool:
@@ -156,17 +157,12 @@ def xw_plus_b(
         return bias_add(matmul(x, weights), biases, name=scope)
 
 
-def relu_layer(
-    x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None
-) -> Tensor:
+@with_arguments_of(xw_plus_b)
+def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None) -> Tensor:
     """Return relu(matmul(x, weights) + biases).
 
     Args:
-      x: see `xw_plus_b`, also for weights and biases.
       name: name of the operation, by default "relu_layer".
-
-    Returns:
-      [batch, outputs] of the dtype of `x`.
 
     >>> relu_layer([[2.0]], [[3.0, -4.0]], [1.0, 1.0]).numpy().tolist()
     [[7.0, 0.0]]

@@ -500,28 +500,19 @@ def fftshift(
     return _shifted("fftshift", x, axes, name, lambda size: size // 2)
 
 
-def ifftshift(
-    x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None
-) -> Tensor:
+@with_arguments_of(fftshift)
+def ifftshift(**arguments: Any) -> Tensor:
     """Return a transform with frequency zero first again: the inverse of `fftshift`.
 
     Args:
-      x: [...] of known sizes along the axes.
-      axes: an int or several, by default all.
       name: name of the operation, by default "ifftshift".
-
-    Returns:
-      Shape and dtype of `x`.
-
-    Raises:
-      ValueError: a size is not known.
 
     Source: TensorFlow 1.15, ``tf.signal.ifftshift``.
 
     >>> dv.signal.ifftshift([-2, -1, 0, 1, 2]).numpy().tolist()
     [0, 1, 2, -2, -1]
     """
-    return _shifted("ifftshift", x, axes, name, lambda size: -(size // 2))
+    return _shifted("ifftshift", **arguments, shift=lambda size: -(size // 2))
 
 
 def _shifted(

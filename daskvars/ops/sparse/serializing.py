@@ -15,6 +15,7 @@ from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels import tensor_protos as kernels
 from daskvars.ops.sparse.indices import SparseLike, as_sparse, parts
+from daskvars.surface.signatures import with_arguments_of
 
 _KINDS = {"dtype": kinds_of.DTYPE}
 _PARTS = "indices:I, values:T, shape:I"
@@ -115,6 +116,7 @@ def serialize_sparse(
 
     Raises:
       TypeError: it is no sparse tensor.
+      ValueError: `out_type` is another.
 
     Source: TensorFlow 1.15, ``tf.serialize_sparse``.
 
@@ -127,19 +129,16 @@ def serialize_sparse(
     return apply(SERIALIZE_SPARSE, *parts(sparse), name=name, dtype=sparse.dtype.base_dtype)
 
 
-def serialize_many_sparse(
-    sp_input: SparseLike, name: str | None = None, out_type: DTypeLike = string
-) -> Tensor:
-    """Return each row of a sparse tensor as strings: [rows, 3]. See `serialize_sparse`.
+@with_arguments_of(serialize_sparse)
+def serialize_many_sparse(sp_input: SparseLike, name: str | None, out_type: DTypeLike) -> Tensor:
+    """Return each row of a sparse tensor as strings. See `serialize_sparse`.
 
     Args:
       sp_input: a `SparseTensor` of rank 2 or more.
       name: name of the operation, by default "SerializeManySparse".
-      out_type: must be string.
 
-    Raises:
-      TypeError: it is no sparse tensor.
-      ValueError: `out_type` is another.
+    Returns:
+      [rows, 3] string.
 
     Source: TensorFlow 1.15, ``tf.serialize_many_sparse``.
 

@@ -22,28 +22,23 @@ from daskvars.surface.signatures import named
 handed_over: Any = numpy
 
 
-def sum(
-    x: Tensor,
-    /,
-    *,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    keepdims: builtins.bool = False,
-) -> Tensor:
-    """Return sums along axes."""
-    return handed_over.sum(summed(x, dtype), axis, keepdims=keepdims)
+def _totals(name: str, what: str) -> Callable[..., Tensor]:
+    function = getattr(numpy, name)
+
+    def total(
+        x: Tensor,
+        /,
+        *,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        return function(summed(x, dtype), axis, keepdims=keepdims)
+
+    return named(total, name, f"Return {what} along axes.")
 
 
-def prod(
-    x: Tensor,
-    /,
-    *,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    keepdims: builtins.bool = False,
-) -> Tensor:
-    """Return products along axes."""
-    return handed_over.prod(summed(x, dtype), axis, keepdims=keepdims)
+sum, prod = _totals("sum", "sums"), _totals("prod", "products")
 
 
 def _reduction(name: str) -> Callable[..., Tensor]:
@@ -87,42 +82,31 @@ def std(
     return handed_over.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
-def cumulative_sum(
-    x: Tensor,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    include_initial: builtins.bool = False,
-) -> Tensor:
-    """Return sums of all elements up to each; a zero before them with `include_initial`."""
-    return _cumulative(numpy.cumsum, 0, x, axis, dtype, include_initial)
+def _cumulative(function: Any, name: str, what: str, start: int) -> Callable[..., Tensor]:
+    def cumulative(
+        x: Tensor,
+        /,
+        *,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: builtins.bool = False,
+    ) -> Tensor:
+        if axis is None and len(x.shape) != 1:
+            raise ValueError(f"axis= must say along which of the {len(x.shape)} axes is summed up")
+        along = 0 if axis is None else axis
+        found = function(summed(x, dtype), along)
+        if not include_initial:
+            return found
+        shape = list(sizes(x))
+        shape[along] = 1
+        return joining.concat([creation.full(tuple(shape), start, dtype=found.dtype), found], along)
+
+    doc = f"Return {what} of all elements up to each; {start} before them with `include_initial`."
+    return named(cumulative, name, doc)
 
 
-def cumulative_prod(
-    x: Tensor,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    include_initial: builtins.bool = False,
-) -> Tensor:
-    """Return products of all elements up to each; a one before them with `include_initial`."""
-    return _cumulative(numpy.cumprod, 1, x, axis, dtype, include_initial)
-
-
-def _cumulative(
-    function: Any, start: int, x: Tensor, axis: int | None, dtype: Any, include_initial: Any
-) -> Tensor:
-    if axis is None and len(x.shape) != 1:
-        raise ValueError(f"axis= must say along which of the {len(x.shape)} axes is summed up")
-    along = 0 if axis is None else axis
-    found = function(summed(x, dtype), along)
-    if not include_initial:
-        return found
-    shape = list(sizes(x))
-    shape[along] = 1
-    return joining.concat([creation.full(tuple(shape), start, dtype=found.dtype), found], along)
+cumulative_sum = _cumulative(numpy.cumsum, "cumulative_sum", "sums", 0)
+cumulative_prod = _cumulative(numpy.cumprod, "cumulative_prod", "products", 1)
 
 
 def diff(
