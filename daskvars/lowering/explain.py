@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from daskvars.lowering.plan import Plan, Region
+from daskvars.surface.one_line import counted
 
 
 def in_this_process(region: Region) -> str:
@@ -28,7 +29,7 @@ def explain(plan: Plan, where: Callable[[Region], str] = in_this_process) -> str
       where: tells where the tasks of a region run.
     """
     lines = [
-        f"{plan.num_tasks} tasks, {len(plan.regions)} regions, "
+        f"{counted(plan.num_tasks, 'task')}, {counted(len(plan.regions), 'region')}, "
         f"{plan.transfer_bytes:,} bytes between tasks, {plan.peak_bytes:,} bytes at most, "
         f"{plan.flops:.3g} flops",
         *plan.sharding.lines(),
@@ -39,7 +40,6 @@ def explain(plan: Plan, where: Callable[[Region], str] = in_this_process) -> str
             f"{plan.client_s * 1e6:.3g} us, less than the way to them (config.client_work_s)"
         )
     for number, region in enumerate(plan.regions):
-        grid = "x".join(map(str, region.grid)) or "1"
-        lines.append(f"region {number} {region.label!r}: {grid} tasks on {where(region)}")
+        lines.append(f"region {number} {region.label!r}: {region.tasks} on {where(region)}")
         lines += [f"    {op}" for op in region.ops]
     return "\n".join(lines)

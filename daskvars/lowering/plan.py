@@ -24,6 +24,7 @@ from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.remote.tasks.block_arguments import Cut
 from daskvars.remote.tasks.table_rows import Rows
 from daskvars.surface.notebooks import ShownInNotebooks
+from daskvars.surface.one_line import counted
 
 Index = tuple[int, ...]
 
@@ -282,6 +283,11 @@ class Region:
         """How many tasks it has."""
         return math.prod(self.grid)
 
+    @property
+    def tasks(self) -> str:
+        """Its tasks in words: "1 task", or its grid as in "4x2 tasks"."""
+        return "1 task" if self.num_tasks == 1 else f"{'x'.join(map(str, self.grid))} tasks"
+
 
 @dataclass(frozen=True)
 class Plan(ShownInNotebooks):
@@ -316,8 +322,8 @@ class Plan(ShownInNotebooks):
 
     def __repr__(self) -> str:
         return (
-            f"<Plan of {self.num_tasks} tasks in {len(self.regions)} regions, "
-            f"{self.transfer_bytes:,} bytes between them>"
+            f"<Plan of {counted(self.num_tasks, 'task')} in "
+            f"{counted(len(self.regions), 'region')}, {self.transfer_bytes:,} bytes between them>"
         )
 
     @property

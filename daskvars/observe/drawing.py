@@ -15,6 +15,7 @@ from daskvars.graph import show
 from daskvars.graph.graph import Graph
 from daskvars.lowering.explain import explain
 from daskvars.lowering.plan import Plan
+from daskvars.surface.one_line import counted
 
 MAX_DRAWN = 60
 """Nodes up to which a notebook draws a plan unasked: Graphviz takes some 10 ms for them."""
@@ -107,9 +108,8 @@ def plan_to_dot(plan: Plan) -> str:
         label = quoted(f"{leaf.kind} {name}".strip())
         lines.append(f"  leaf{number} [shape=ellipse label={label}]")
     for number, region in enumerate(plan.regions):
-        tasks = "x".join(map(str, region.grid)) or "1"
         where = f" on {region.place}" if region.place else ""
-        label = quoted(f"{region.label}\n{len(region.ops)} ops, {tasks} tasks{where}")
+        label = quoted(f"{region.label}\n{counted(len(region.ops), 'op')}, {region.tasks}{where}")
         lines.append(f"  region{number} [label={label}]")
         edges = {}
         for taken in region.inputs:

@@ -31,6 +31,7 @@ from daskvars.state.format.encoding import item_bytes
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.stores.store import Store
 from daskvars.surface.notebooks import html_of
+from daskvars.surface.one_line import counted
 from daskvars.train.checkpoints.reader import CheckpointReader
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.variable import Variable
@@ -92,11 +93,6 @@ def beside(*parts: Markup) -> Markup:
     """Return parts in a row."""
     cells = "".join(f'<td style="vertical-align: top">{part}</td>' for part in parts)
     return Markup(f"<table><tr>{cells}</tr></table>")
-
-
-def counted(number: int, what: str) -> str:
-    """Return "1 chunk", "2 chunks"."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def drawn_chunks(chunks: Chunks | None) -> Markup:

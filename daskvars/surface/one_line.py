@@ -43,10 +43,10 @@ def _few(array: Any) -> dict[str, Any]:
 def counted(number: int, what: str) -> str:
     """Return a number of things in words.
 
-    >>> counted(1, "variable"), counted(2, "variable")
-    ('1 variable', '2 variables')
+    >>> counted(1, "variable"), counted(2000, "variable")
+    ('1 variable', '2,000 variables')
     """
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def array_in_line(value: Any) -> str:

@@ -155,7 +155,7 @@ def test_methods_and_explain():
     model = Model()
     assert float(model(np.float32(3))) == 6.0
     double = dv.function(lambda x: x * 2.0)
-    assert "1 tasks" in double.explain(np.ones(2))
+    assert "1 task," in double.explain(np.ones(2))
     assert double.plan(np.ones(2)).num_tasks == 1
 
 

@@ -180,7 +180,7 @@ def test_explain_names_regions_and_operations(batch):
         x, y, _, train = mlp()
         with tf.Session() as session:
             text = session.explain(train, {x: batch[0], y: batch[1]})
-    assert "1 tasks" in text
+    assert "1 task," in text
     assert "layer0/MatMul" in text
 
 

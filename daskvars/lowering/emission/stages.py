@@ -36,6 +36,7 @@ from daskvars.remote.task_outputs import MAX_SHOWN_BYTES
 from daskvars.remote.tasks.table_rows import Rows
 from daskvars.shapes import Shape
 from daskvars.surface.loading import paused_collector
+from daskvars.surface.one_line import counted
 
 PAIRS_PER_WORKER = 8
 """Pairs of stages that an exchange may have for each worker, before all of its stages wait for one
@@ -239,14 +240,16 @@ class StagePlan:
     def summary(self) -> list[str]:
         """Return in words what it costs, a line for the whole and one for each exchange."""
         lines = [
-            f"{self.num_tasks} Dask tasks on {self.num_workers} workers in {self.num_stages} "
-            f"stages, {len(self.exchanges)} exchanges of {self.exchanged_bytes:,} bytes"
+            f"{counted(self.num_tasks, 'Dask task')} on {counted(self.num_workers, 'worker')} in "
+            f"{counted(self.num_stages, 'stage')}, {counted(len(self.exchanges), 'exchange')} of "
+            f"{self.exchanged_bytes:,} bytes"
         ]
         for level, found in sorted(self.exchanges.items()):
             what = f"results before stage {level}" if level else "variables of other workers"
+            barrier = ", by a barrier" if found.has_barrier else ""
             lines.append(
                 f"exchange of {what}: {found.nbytes:,} bytes, at most {found.most_bytes:,} to one "
-                f"worker, {found.num_pairs} pairs{', by a barrier' if found.has_barrier else ''}"
+                f"worker, {counted(found.num_pairs, 'pair')}{barrier}"
             )
         return lines
 

@@ -178,7 +178,7 @@ def test_a_thousand_workers_are_laid_out_in_seconds(graph):
     found = described(plan, 1000)
     assert time.perf_counter() - begun < 10
     assert found.num_tasks <= 2 * 1000 + 2
-    assert f"{found.num_tasks} Dask tasks on 1000 workers" in found.summary()[0]
+    assert f"{found.num_tasks:,} Dask tasks on 1,000 workers" in found.summary()[0]
 
 
 @pytest.mark.parametrize("parts", [4, 32])

@@ -248,7 +248,7 @@ def test_in_this_process_every_device_is_here(graph):
     with tf.Session() as sess:
         assert sess.run(z, {"x:0": 1.0}).tolist() == [2.0, 2.0]
         text = sess.explain(z, {"x:0": 1.0})
-    assert "1 tasks on this process" in text
+    assert "1 task on this process" in text
 
 
 # -- bytes ------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ def test_what_is_small_stays_together(client):
     h = tf.layers.dense(tf.layers.dense(x, 128), 10)
     train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_mean(h))
     with initialized() as sess:
-        assert "1 tasks, 1 regions" in sess.explain(train, {x: np.ones((4, 64), "f4")})
+        assert "1 task, 1 region," in sess.explain(train, {x: np.ones((4, 64), "f4")})
 
 
 # -- workers that go and come -----------------------------------------------------------------
