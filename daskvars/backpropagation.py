@@ -17,7 +17,7 @@ asks each for the gradients of its inputs. It names no op but ``add_n``, ``ones_
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from typing import Any
@@ -151,8 +151,12 @@ def backpropagated(
     aggregation_method: int | None = None,
     stop_gradients: Any = None,
     unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
+    seen: Callable[[Operation], bool] | None = None,
 ) -> list[Gradient | None]:
-    """Return what `gradients` does, also of eager tensors, whose history somebody holds."""
+    """Return what `gradients` does, also of eager tensors, whose history somebody holds.
+
+    With `seen`, what operations made that it is false of is a constant.
+    """
     ys, xs = _as_list(ys), _as_list(xs)
     if unconnected_gradients not in (*UnconnectedGradients, "none", "zero"):
         raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
@@ -160,11 +164,12 @@ def backpropagated(
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     builder = builder_for((*ys, *xs))
     with entered_graph(builder), builder.name_scope(name or "gradients"):
-        targets = [_value_of(y) for y in ys]
+        # Nobody has seen a read that is made here: a variable is what a tape has seen.
+        targets = [_value_of(y) if seen is None else _element_of(y) for y in ys]
         sources = [_element_of(x) for x in xs]
         _check_graph(builder, sources)
         stops = [_element_of(t) for t in _as_list(stop_gradients)]
-        walk = _Walk(builder, sources, stops, colocate_gradients_with_ops)
+        walk = _Walk(builder, sources, stops, colocate_gradients_with_ops, seen)
         walk.visit(targets, _checked_grad_ys(targets, grad_ys))
         found = [walk.result(source) for source in sources]
         if UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO:
@@ -273,13 +278,19 @@ class _Walk:
     """One reverse walk: which operations it visits, and the gradients met on the way."""
 
     def __init__(
-        self, builder: Any, sources: list[Tensor], stops: list[Tensor], colocate: bool
+        self,
+        builder: Any,
+        sources: list[Tensor],
+        stops: list[Tensor],
+        colocate: bool,
+        seen: Callable[[Operation], bool] | None = None,
     ) -> None:
         self.builder = builder
         # By the ids of tensors, as all that follows: those of eager code have no hash.
         self.sources = set(map(id, sources))
         self.stops = set(map(id, stops))
         self.colocate = colocate
+        self.seen = seen
         self.outer = _captured(builder, sources)
         self.largest = max([shapes.size(source.spec.shape) or 0 for source in sources], default=0)
         self.live: set[Operation] = set()
@@ -379,7 +390,8 @@ class _Walk:
 
     def _producers(self, tensors: Iterable[Tensor]) -> list[Operation]:
         followed = [self._followed(tensor) for tensor in tensors]
-        return [tensor.op for tensor in followed if id(tensor) not in self.stops]
+        found = [tensor.op for tensor in followed if id(tensor) not in self.stops]
+        return found if self.seen is None else [op for op in found if self.seen(op)]
 
 
 def _captured(builder: Any, sources: list[Tensor]) -> dict[int, Tensor]:

@@ -36,7 +36,6 @@ from daskvars.execution.eager_records import (
     EVERYTHING,
     LARGE_BYTES,
     EagerOperation,
-    History,
     Record,
     before_failure,
     needed_alone,
@@ -261,8 +260,6 @@ class _ThreadState:
 
     Attributes:
       record: its operations that have not begun to run, None where there are none.
-      histories: of the tapes that record now. One whose block was broken off just as it ended
-        (Ctrl-C) goes with its tape.
       num_variables: how many variables it made.
       depth: how many Python functions that a run has called it is in.
       failure: the error of operations of its own that another thread had to run.
@@ -271,7 +268,6 @@ class _ThreadState:
 
     def __init__(self) -> None:
         self.record: Record | None = None
-        self.histories: list[weakref.ref[History]] = []
         self.num_variables = 0
         self.depth = 0
         self.failure: Exception | None = None
@@ -402,7 +398,7 @@ class EagerContext(Graph):
         name: str,
     ) -> Operation:
         """Record an operation."""
-        here = self._here.state
+        here, stacks = self._here.state, scopes.stacks
         self._count = number = next(self._numbers)
         op = EagerOperation(
             EagerTensor,
@@ -411,7 +407,7 @@ class EagerContext(Graph):
             attrs,
             specs,
             number,
-            scopes.stacks.line or user_line(),
+            stacks.line or user_line(),
             inputs,
         )
         if self._thread.devices:
@@ -430,11 +426,11 @@ class EagerContext(Graph):
             and (record.ends_before(op.created_at) or (given and record.is_filled_by(given)))
             and not here.depth
             # A tape would have all that it has seen so far computed and kept.
-            and all(history.is_empty for ref in here.histories if (history := ref()))
+            and all(history.is_empty for ref in stacks.histories if (history := ref()))
         ):
             self._finish(record, as_futures=True)
-        if here.histories:
-            found = [history for ref in here.histories if (history := ref())]
+        if stacks.histories:
+            found = [history for ref in stacks.histories if (history := ref())]
             op.holders = tuple([history.keep(op, inputs) for history in found])
         record = self._recorded(op, here)
         if given:

@@ -18,6 +18,7 @@ from typing import Any
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.tensor import Operation, Tensor
+from daskvars.ops.state.assign import READ
 
 EVERYTHING = ""  # what an operation touches that may look at any variable
 TURN_OPS = 64
@@ -186,16 +187,21 @@ class History:
     __slots__ = ("__weakref__", "_kept")
 
     def __init__(self) -> None:
-        self._kept: list[Any] = []
+        self._kept: dict[Operation, Any] = {}
+
+    def has_seen(self, op: Operation) -> bool:
+        """Return whether an operation is kept, or a graph's one read of a variable."""
+        is_cached = op.opdef is READ and op.graph is not None and op.graph.is_plain
+        return op in self._kept or is_cached
 
     @property
     def is_empty(self) -> bool:
         """Whether it has seen nothing yet."""
         return not self._kept
 
-    def keep(self, op: EagerOperation, inputs: tuple[Any, ...]) -> weakref.ref[History]:
+    def keep(self, op: Operation, inputs: tuple[Any, ...]) -> weakref.ref[History]:
         """Keep an operation and its tensors for as long as this object lives."""
-        self._kept.append((op, inputs, op.outputs))
+        self._kept[op] = inputs, op.outputs
         return weakref.ref(self)
 
 

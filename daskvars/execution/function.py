@@ -85,7 +85,7 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
         if builder is not None and not builder.is_eager:
             return self.python_function(*args, **kwargs)  # part of the graph being built
         trace, tensors = self._trace(args, kwargs)
-        if EAGER_CONTEXT.here.histories:
+        if scopes.stacks.histories:
             if self.as_dask:
                 raise TypeError(
                     f"function {self.name!r} returns dask arrays (as_dask=True), through which a "

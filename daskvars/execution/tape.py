@@ -11,14 +11,16 @@ from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from daskvars.backpropagation import Gradient, UnconnectedGradients, backpropagated
 from daskvars.dtypes import DType
-from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.eager_records import History
 from daskvars.graph import nest
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.scopes.stacks import stacks
 from daskvars.graph.tensor import Tensor, TensorLike, WithOperators
-from daskvars.ops.array.constant import constant, zeros_like
+from daskvars.ops.array.constant import constant, fill, zeros_like
 from daskvars.ops.array.joining import stack
+from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.reshaping import reshape
 from daskvars.surface.accepted import accepts
 from daskvars.surface.one_line import ShownByArguments
@@ -31,6 +33,8 @@ Seeds: TypeAlias = TensorLike | None
 
 class GradientTape(ShownByArguments):
     """Remembers operations, to differentiate what they computed.
+
+    What was computed outside of its block is a constant to it, whether it has been done or not.
 
     Args:
       persistent: `gradient` may be called more than once.
@@ -50,7 +54,7 @@ class GradientTape(ShownByArguments):
         self._persistent = persistent
         self._watches_all = watch_accessed_variables
         self._watched: list[WithOperators] = []
-        self._used = False
+        self._has_begun = self._used = False
 
     def __enter__(self) -> Self:
         self._begin()
@@ -60,15 +64,16 @@ class GradientTape(ShownByArguments):
         self._leave()
 
     def _begin(self) -> None:
-        histories = EAGER_CONTEXT.here.histories
+        self._has_begun = True
+        histories = stacks.histories
         histories.append(weakref.ref(self._history, histories.remove))
 
     @property
     def _is_recording(self) -> bool:
-        return any(ref() is self._history for ref in EAGER_CONTEXT.here.histories)
+        return any(ref() is self._history for ref in stacks.histories)
 
     def _leave(self) -> None:
-        histories = EAGER_CONTEXT.here.histories
+        histories = stacks.histories
         histories[:] = [ref for ref in histories if ref() is not self._history]
 
     def watch(self, tensor: WithOperators | Sequence[WithOperators]) -> None:
@@ -90,7 +95,9 @@ class GradientTape(ShownByArguments):
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Leave out what is computed in the block."""
+        """Leave out what is computed in the block. Raises RuntimeError: it does not record."""
+        if not self._is_recording:
+            raise RuntimeError("a GradientTape stops recording only in its own block")
         self._leave()
         try:
             yield
@@ -107,6 +114,11 @@ class GradientTape(ShownByArguments):
 
     def _use(self) -> None:
         """Note that gradients are computed, which a tape that is not persistent does once."""
+        if not self._has_begun:
+            raise RuntimeError(
+                "the GradientTape has recorded nothing: compute what is to be differentiated in "
+                "its block (with tape: ...)"
+            )
         if self._used and not self._persistent:
             raise RuntimeError(
                 "a non-persistent GradientTape can only be used to compute one set of gradients; "
@@ -120,7 +132,8 @@ class GradientTape(ShownByArguments):
             return True
         if not isinstance(source, Tensor) or not self._watched:
             return False
-        return any(dx is not None for dx in backpropagated(source, self._watched))
+        found = backpropagated(source, self._watched, seen=self._history.has_seen)
+        return any(dx is not None for dx in found)
 
     @overload
     def gradient(
@@ -181,16 +194,22 @@ class GradientTape(ShownByArguments):
             "zero" gives zeros.
 
         Raises:
-          RuntimeError: a tape that is not persistent is used twice.
+          RuntimeError: a tape that is not persistent is used twice, or one whose block never began.
+          TypeError: a source is no tensor or variable.
         """
         self._use()
         flat = nest.flatten(sources)
         for source in flat:
+            if not isinstance(source, WithOperators | IndexedSlices):
+                raise TypeError(
+                    f"gradient() takes tensors and variables as sources, found {source!r} of type "
+                    f"{type(source).__name__}: compute from dv.constant(...) of it, and pass that"
+                )
             of = getattr(source, "dtype", None)
             if isinstance(of, DType) and not (of.is_floating or of.is_complex):
                 warnings.warn(
-                    f"the gradient to {source.name!r} is None: it is of {of.name}, and only"
-                    " floating and complex numbers have gradients",
+                    f"the gradient to {getattr(source, 'name', source)!r} is None: it is of "
+                    f"{of.name}, and only floating and complex numbers have gradients",
                     stacklevel=2,
                 )
         ys = nest.flatten(target)
@@ -204,7 +223,8 @@ class GradientTape(ShownByArguments):
         self, ys: list[Any], xs: list[Any], seeds: list[Any] | None, unconnected: Any
     ) -> list[Any]:
         """Return the gradients to what is watched; to others what stands for none."""
-        found = backpropagated(ys, xs, seeds, unconnected_gradients=unconnected)
+        seen = self._history.has_seen
+        found = backpropagated(ys, xs, seeds, unconnected_gradients=unconnected, seen=seen)
         if self._watches_all:
             return found
         none = backpropagated(constant(0.0), xs, unconnected_gradients=unconnected)
@@ -232,7 +252,7 @@ class GradientTape(ShownByArguments):
           number of `target` is gone back from by itself.
 
         Raises:
-          RuntimeError: a tape that is not persistent is used twice.
+          RuntimeError: a tape that is not persistent is used twice, or one whose block never began.
           ValueError: the shape of `target` is not known.
 
         Source: TensorFlow 1.15, ``tf.GradientTape.jacobian``.
@@ -248,10 +268,10 @@ class GradientTape(ShownByArguments):
         shape = value.shape.as_list()
         if None in shape:
             raise ValueError(f"jacobian() takes a target of known shape, found {shape}")
-        flat, numbers = nest.flatten(sources), reshape(value, [-1])
+        flat = nest.flatten(sources)
         rows = [
-            self._to_watched([numbers[place]], flat, None, unconnected_gradients)
-            for place in range(math.prod(shape))
+            self._to_watched([value], flat, [seed], unconnected_gradients)
+            for seed in _seeds(value, math.prod(shape))
         ]
         found = [_stacked([row[place] for row in rows], shape) for place in range(len(flat))]
         if not self._persistent and not self._is_recording:
@@ -279,7 +299,7 @@ class GradientTape(ShownByArguments):
           None.
 
         Raises:
-          RuntimeError: a tape that is not persistent is used twice.
+          RuntimeError: a tape that is not persistent is used twice, or one whose block never began.
           ValueError: the shape of `target` is not known, or the sizes of the batches differ.
 
         Source: TensorFlow 1.15, ``tf.GradientTape.batch_jacobian``.
@@ -300,10 +320,9 @@ class GradientTape(ShownByArguments):
                 "batch_jacobian() takes a target and a source of known shapes with as many rows, "
                 f"found {shape} and {rows}"
             )
-        columns = reshape(value, [shape[0], -1])
         parts = [
-            self._to_watched([columns[:, place]], [source], None, unconnected_gradients)[0]
-            for place in range(math.prod(shape[1:]))
+            self._to_watched([value], [source], [seed], unconnected_gradients)[0]
+            for seed in _seeds(value, math.prod(shape[1:]), shape[:1])
         ]
         if not self._persistent and not self._is_recording:
             self.reset()
@@ -311,6 +330,12 @@ class GradientTape(ShownByArguments):
             return None
         whole: list[Any] = [*shape, *rows[1:]]
         return reshape(stack([convert_to_tensor(part) for part in parts], 1), whole)
+
+
+def _seeds(target: Any, size: int, rows: Sequence[int] = ()) -> Iterator[Tensor]:
+    """Yield the gradient of each number of `target` by itself, or of that of each of its rows."""
+    for place in range(size):
+        yield reshape(one_hot(fill(rows, place), size, dtype=target.dtype.base_dtype), target.shape)
 
 
 def _stacked(rows: list[Any], shape: list[int]) -> Any:

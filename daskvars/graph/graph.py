@@ -147,6 +147,9 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
             self._ops_by_name[name] = op
         for controller in thread.controllers:
             controller.members.add(op)
+        for ref in scopes.stacks.histories:
+            if (history := ref()) is not None:
+                history.keep(op, inputs)
         if self._ops_when_first_run is not None:
             self._warn_of_growth(op, len(self._ops) - self._ops_when_first_run)
         return op

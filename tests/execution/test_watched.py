@@ -1,5 +1,6 @@
 """A tape that watches what it is told, and no more."""
 
+import numpy as np
 import pytest
 
 import daskvars as dv
@@ -85,3 +86,63 @@ def test_of_whole_numbers_a_warning_tells_that_they_have_no_gradient():
     with pytest.warns(UserWarning, match=r"gradient to 'count:0' is None: it is of int32") as told:
         dcount, dv_ = tape.gradient(y, [count, v])
     assert len(told) == 1 and dcount is None and float(dv_) == 4.0
+
+
+@pytest.mark.parametrize("how", ["eager", "looked at", "function"])
+def test_what_was_computed_outside_of_the_block_is_constant(how):
+    """Whether it has been done or not, which only the clock can tell."""
+    v = dv.Variable(2.0)
+
+    def gradients():
+        done = float if how == "looked at" else lambda value: value
+        before, (outer, tape) = v * v, [dv.GradientTape(persistent=True) for _ in "12"]
+        done(before)
+        with outer:
+            around = v * v
+            with tape:
+                within = v * v
+                with tape.stop_recording():
+                    stopped = v * v
+                product = within * v
+                found = [before * v, around * v, stopped * v, product]
+            after = product * v
+        forgetful = dv.GradientTape()
+        with forgetful:
+            square = v * v
+            forgetful.reset()
+            cube = square * v
+        done(after)
+        return (
+            [tape.gradient(target, v) for target in found],
+            [outer.gradient(target, v) for target in (*found, after)],
+            [forgetful.gradient(cube, v)],
+            tape.gradient(after, v),
+            tape.gradient(after, product),
+        )
+
+    in_block, in_outer, in_forgetful, *none = (
+        dv.function(gradients) if how == "function" else gradients
+    )()
+    assert list(map(float, in_block)) == [4.0, 4.0, 4.0, 12.0]
+    assert list(map(float, in_outer)) == [4.0, 12.0, 12.0, 12.0, 32.0]
+    assert float(in_forgetful[0]) == 4.0
+    assert none == [None, None]
+    with dv.GradientTape(persistent=True) as tape:
+        v.assign_add(1.0)
+    assert float(tape.gradient(v, v)) == 1.0 and tape.gradient(v, dv.Variable(1.0)) is None
+
+
+def test_sources_are_tensors_and_variables():
+    tape = dv.GradientTape()
+    with tape:
+        y = dv.square(np.ones(2))
+    with pytest.raises(TypeError, match=r"found array\(\[1., 1.\]\) of type ndarray: compute from"):
+        tape.gradient(y, [np.ones(2)])
+
+
+def test_a_tape_without_a_block_has_seen_nothing():
+    tape = dv.GradientTape()
+    with pytest.raises(RuntimeError, match="its block"):
+        tape.gradient(dv.Variable(2.0) * 2.0, [])
+    with pytest.raises(RuntimeError, match="in its own block"), tape.stop_recording():
+        pass

@@ -7,6 +7,7 @@ session. They are thread-local; a new thread starts on the process-wide default 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -29,6 +30,8 @@ class _Stacks(threading.local):
       builders: what was entered to record ops into, outermost first.
       unended: those of them that no block ends, which a reset of the default graph leaves.
       sessions: the default sessions, outermost first.
+      histories: weak references to what keeps each operation that is made, for the tapes that
+        record now. One whose block was broken off just as it ended (Ctrl-C) goes with its tape.
       line: file and line that operations are made at, None where each has its own.
     """
 
@@ -36,6 +39,7 @@ class _Stacks(threading.local):
         self.builders: list[Any] = []
         self.unended: list[Any] = []
         self.sessions: list[Any] = []
+        self.histories: list[weakref.ref[Any]] = []
         self.line: tuple[str, int] | None = None
 
 
