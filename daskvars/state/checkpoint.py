@@ -12,7 +12,7 @@ import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from daskvars.state.external.tensorflow.reading import is_tensorflow, open_tenso
 from daskvars.state.failures import RefusedError, not_found
 from daskvars.state.format.assembly import Load, Run, assemble_selection, assemble_values
 from daskvars.state.format.chunks import read_chunk
-from daskvars.state.format.documents import DOCUMENT, get_document
+from daskvars.state.format.documents import DOCUMENT, MAX_DOCUMENT_BYTES, parse_document
 from daskvars.state.format.grids import Blocks, Index, Selection
 from daskvars.state.format.manifest import Manifest, VariableRecord
 from daskvars.state.format.one_file import OneFileWriter
@@ -38,7 +38,7 @@ from daskvars.state.format.snapshot import (
     parse_manifest,
 )
 from daskvars.state.stores.addresses import archive_path, open_zarr_store
-from daskvars.state.stores.objects import exists, in_parallel, join
+from daskvars.state.stores.objects import exists, get, in_parallel, join
 from daskvars.state.stores.zarr_store import node_document, store_at
 
 NUM_ATTEMPTS = 5
@@ -226,16 +226,18 @@ def open_checkpoint(store: ZarrStorage, path: str) -> OpenedCheckpoint:
     """Open a checkpoint, the head of a session's store, or what somebody else wrote: a Zarr group
     without a manifest, a checkpoint of TensorFlow."""
     place = location(store, path)
-    document = node_document(store, path)
+    data = get(store, join(path, DOCUMENT), MAX_DOCUMENT_BYTES)
+    document, manifest = None, None
+    if data is not None and len(data):
+        document, manifest = _parsed(data.tobytes(), join(place, DOCUMENT), place)
     versions = store_at(store, path, document)
     if versions is not None:
         head = versions.head()
         if head is None:
             raise not_found(f"{place} is a store without a version yet")
         return open_checkpoint(store, versions.version_path(head.version))
-    if document is None:
-        document = get_document(store, path)  # raises where it is there, and empty
-    manifest = None if document is None else parse_manifest(document, place)
+    if data is not None and document is None:
+        parse_document(data, join(place, DOCUMENT))  # raises: it is there, and empty
     if document is None and is_tensorflow(store, path):
         found = open_tensorflow(store, path)
         read = found.records, found.load, found.token
@@ -257,6 +259,16 @@ def open_checkpoint(store: ZarrStorage, path: str) -> OpenedCheckpoint:
         manifest.global_step,
         extra=manifest.extra,
     )
+
+
+@lru_cache(maxsize=2)
+def _parsed(text: bytes, name: str, place: str) -> tuple[Mapping[str, Any], Manifest | None]:
+    """Give the document of a group, and the manifest in it; nobody changes either.
+
+    The last ones are remembered: each of a thousand initializers opens the same checkpoint.
+    """
+    document = parse_document(np.frombuffer(text, np.uint8), name)
+    return document, parse_manifest(document, place)
 
 
 def check_wanted(

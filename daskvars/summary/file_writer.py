@@ -6,11 +6,13 @@ import os
 import threading
 import time
 import warnings
+import weakref
 from typing import Any
 
 from daskvars.graph.graph import Graph
 from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.tensor import Tensor
+from daskvars.kernels.opened_files import as_errors
 from daskvars.summary.drawn_nodes import shortened
 from daskvars.summary.event_files import EventFile, new_event_file
 from daskvars.summary.event_lines import JsonLinesFile
@@ -24,7 +26,8 @@ class FileWriter(ShownByArguments):
     The file is called ``events.out.tfevents.<time>.<host>...``; ``tensorboard --logdir`` shows it.
     Without the package ``tensorboard`` (the extra of that name) it is ``events.out.jsonl...``, one
     line of JSON for each value: ``wall_time``, ``step``, ``tag``, ``kind``, ``value``; the log says
-    so once. `tf.train.summary_iterator` reads both. It may be used from several threads.
+    so once. `tf.train.summary_iterator` reads both. It may be used from several threads. What waits
+    is written when the writer is closed, or gone, or the program ends.
 
     Args:
       logdir: the directory; made if need be.
@@ -38,6 +41,7 @@ class FileWriter(ShownByArguments):
     Raises:
       TypeError: `graph` is no graph.
       ValueError: both `graph` and `graph_def` are given.
+      OpError: (from any method) the disk refuses, with its reason.
 
     >>> import glob, tempfile
     >>> with tempfile.TemporaryDirectory() as logdir:
@@ -158,20 +162,23 @@ class FileWriter(ShownByArguments):
             if self._file is None:
                 self._warn_closed()
             else:
-                self._file.add(event)
+                with as_errors(self._logdir):
+                    self._file.add(event)
 
     def flush(self) -> None:
         """Write what waits."""
         with self._lock:
             if self._file is not None:
-                self._file.flush()
+                with as_errors(self._logdir):
+                    self._file.flush()
 
     def close(self) -> None:
         """Write what waits and close the file."""
         with self._lock:
             if self._file is not None:
-                self._file.close()
                 self._file = None
+                with as_errors(self._logdir):
+                    self._close()
 
     def reopen(self) -> None:
         """Go on with a new file after `close`; does nothing where the writer is open."""
@@ -187,7 +194,10 @@ class FileWriter(ShownByArguments):
 
     def _open(self) -> None:
         self._run_tags: set[str] = set()
-        self._file = new_event_file(self._logdir, self._suffix, self._max_queue, self._flush_secs)
+        file = new_event_file(self._logdir, self._suffix, self._max_queue, self._flush_secs)
+        self._file = file
+        # What waits is written at the program's end, too, and when nobody has the writer any more.
+        self._close = weakref.finalize(self, file.close)
 
     def _add(self, global_step: Any, **fields: Any) -> None:
         step = 0 if global_step is None else int(global_step)
@@ -204,7 +214,8 @@ class FileWriter(ShownByArguments):
                     "Summary of daskvars, or install the extra 'tensorboard'"
                 )
             else:
-                file.add_proto(summary, time.time(), step)
+                with as_errors(self._logdir):
+                    file.add_proto(summary, time.time(), step)
 
     def _warn_closed(self) -> None:
         warnings.warn(

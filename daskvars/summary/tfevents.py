@@ -90,7 +90,10 @@ class TensorBoardFile:
 
     def close(self) -> None:
         """Write what waits and close the file."""
-        self._writer.close()
+        try:
+            self._writer.flush()  # which alone says what became of the thread that writes
+        finally:
+            self._writer.close()
 
 
 # -- our records as TensorBoard's -----------------------------------------------------------------

@@ -19,6 +19,7 @@ from daskvars.errors import (
     InvalidArgumentError,
     NotFoundError,
     UnimplementedError,
+    UnknownError,
 )
 from daskvars.remote.tasks.tfrecord_reader import RecordReader
 
@@ -147,6 +148,10 @@ def test_records_come_back(tmp_path, compression):
     skipping = iter(TFRecordDataset([path, path], compression))
     skipping.restore({"position": 6, "entropy": 0, "iteration": 0})
     assert [x.numpy() for x in skipping] == records[2:]
+    writer = TFRecordWriter(path, compression)
+    writer.write(b"and not closed")
+    del writer
+    assert list(tf_record_iterator(path, compression)) == [b"and not closed"]
 
 
 def test_every_damaged_byte_of_a_record_is_found(tmp_path):
@@ -169,6 +174,14 @@ def test_a_file_that_is_not_there(tmp_path):
         RecordReader(tmp_path / "no.tfrecord")
     with pytest.raises(NotFoundError, match=r"no\.such"):
         TFRecordWriter(tmp_path / "no.such" / "file")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has a disk that is always full")
+def test_a_full_disk_is_told_with_its_file():
+    writer = TFRecordWriter("/dev/full")
+    writer.write(b"x")
+    with pytest.raises(UnknownError, match="/dev/full; No space left on device"):
+        writer.close()
 
 
 def test_remote_files(tmp_path):

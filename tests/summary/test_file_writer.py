@@ -1,10 +1,12 @@
 """Event files of both formats: written, reopened and read back."""
 
+import errno
 import glob
 import json
 import logging
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -104,6 +106,26 @@ def test_events_wait_for_the_queue_or_a_flush(tmp_path, json_lines):
     writer.flush()
     assert [e.step for e in events(tmp_path)[1:]] == [1, 2, 3]
     writer.close()
+
+
+def test_a_writer_that_nobody_closed_loses_nothing(tmp_path, written_as):
+    writer = tf.summary.FileWriter(tmp_path)
+    for step in range(5):
+        writer.add_summary(scalar("a", 1.0), step)
+    del writer
+    assert [e.step for e in events(tmp_path) if e.summary.value] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_what_tensorboards_thread_cannot_write_is_told_at_the_latest_by_close(tmp_path):
+    pytest.importorskip("tensorboard")
+    writer = tf.summary.FileWriter(tmp_path)
+    writer.flush()
+    full = OSError(errno.ENOSPC, "No space left on device")
+    writer._file._writer._async_writer._writer.write = Mock(side_effect=full)
+    with pytest.raises(tf.OpError, match=rf"{tmp_path}; No space left"):
+        writer.add_summary(scalar("a", 1.0), 1)
+        writer.close()
 
 
 def test_an_end_that_is_not_complete_is_left_out(tmp_path, written_as):

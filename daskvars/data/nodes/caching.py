@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -13,7 +14,7 @@ from daskvars.data.nodes.functions import arrays_of, components_of, tensors_of
 from daskvars.data.nodes.node import Elements, Node, Pass, elements_here
 from daskvars.data.nodes.ordering import Cached
 from daskvars.data.records.tfrecords import TFRecordWriter
-from daskvars.errors import AlreadyExistsError
+from daskvars.errors import AlreadyExistsError, OpError
 from daskvars.graph.sparse_tensor import SparseTensorValue
 from daskvars.kernels.opened_files import opened
 from daskvars.kernels.tensor_protos import decode, encode
@@ -142,7 +143,8 @@ class _FileCache(Elements):
         if self._source is not None:
             self._source.close()
         if self._writer is not None:
-            self._writer.close()
+            with contextlib.suppress(OpError):  # of a full disk: the file goes anyway
+                self._writer.close()
             self._remove(f"{self._path}.partial")
             self._remove(self._lock)
             self._writer = None

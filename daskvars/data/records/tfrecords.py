@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 from daskvars.errors import FailedPreconditionError
-from daskvars.kernels.opened_files import PathName, opened
+from daskvars.kernels.opened_files import PathName, as_errors, opened
 from daskvars.remote.tasks.tfrecord_reader import LENGTH, SUM, RecordReader, masked
 from daskvars.surface.one_line import ShownByArguments
 
@@ -107,6 +107,7 @@ class TFRecordWriter:
 
     Raises:
       NotFoundError: there is no folder to write it in.
+      OpError: (from any method) the disk refuses, with its reason.
 
     Source: TensorFlow 1.15, ``tf.python_io.TFRecordWriter``.
 
@@ -118,6 +119,8 @@ class TFRecordWriter:
     >>> list(tf_record_iterator(path))
     [b'one', b'two']
     """
+
+    _is_closed = True  # until there is a file
 
     def __init__(self, path: PathName, options: Any = None) -> None:
         compression = compression_of(options)
@@ -149,22 +152,28 @@ class TFRecordWriter:
         record = bytes(record)
         length = LENGTH.pack(len(record))
         data = length + SUM.pack(masked(length)) + record + SUM.pack(masked(record))
-        self._file.write(data if self._stream is None else self._stream.compress(data))
+        with as_errors(self._path):
+            self._file.write(data if self._stream is None else self._stream.compress(data))
 
     def flush(self) -> None:
         """Hand over to the file system what was written."""
-        if self._stream is not None:
-            self._file.write(self._stream.flush(zlib.Z_SYNC_FLUSH))
-        self._file.flush()
+        with as_errors(self._path):
+            if self._stream is not None:
+                self._file.write(self._stream.flush(zlib.Z_SYNC_FLUSH))
+            self._file.flush()
 
     def close(self) -> None:
         """Close the file."""
         if self._is_closed:
             return
         self._is_closed = True
-        if self._stream is not None:
-            self._file.write(self._stream.flush())
-        self._file.close()
+        with as_errors(self._path):
+            if self._stream is not None:
+                self._file.write(self._stream.flush())
+            self._file.close()
+
+    def __del__(self) -> None:
+        self.close()  # a compressed file without its end cannot be read
 
     def __enter__(self) -> Self:
         return self

@@ -21,7 +21,8 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -463,8 +464,8 @@ class ArchiveStore(Store):
 
     # -- its directory ----------------------------------------------------------------------------
 
-    def directory(self) -> dict[str, Entry]:
-        """Read the directory; of entries of one name the last one counts."""
+    def directory(self) -> Mapping[str, Entry]:
+        """Read the directory."""
         tail = self.bytes_at(max(0, self.size - END.size - MAX_COMMENT_BYTES), self.size)
         found = tail.rfind(END_MARK)
         if found < 0:
@@ -481,7 +482,7 @@ class ArchiveStore(Store):
             size, start = END_64.unpack(wide)[-2:]
         if size > MAX_DIRECTORY_BYTES or start + size > end:
             raise ValueError(f"its directory has {size} bytes at {start}")
-        return dict(entries_of(self.bytes_at(start, start + size), start))
+        return entries_in(self.bytes_at(start, start + size), start)
 
     def bytes_at(self, start: int, stop: int) -> bytes:
         """Give the bytes of a part of the file, which has so many."""
@@ -559,6 +560,12 @@ def range_of(request: ByteRequest | None) -> slice:
     if isinstance(request, SuffixByteRequest):
         return slice(-request.suffix, None) if request.suffix else slice(0)
     return slice(None)
+
+
+@lru_cache(maxsize=1)  # each of a thousand initializers opens the same checkpoint
+def entries_in(directory: bytes, most: int) -> Mapping[str, Entry]:
+    """Give the objects that a directory names, by name; of entries of one name the last counts."""
+    return dict(entries_of(directory, most))
 
 
 def entries_of(directory: bytes, most: int) -> Iterator[tuple[str, Entry]]:

@@ -46,7 +46,13 @@ from daskvars.errors import (
     StoreError,
     invalid,
 )
-from daskvars.state.failures import ConflictError, conflict, not_found, store_failure
+from daskvars.state.failures import (
+    ConflictError,
+    RefusedError,
+    conflict,
+    not_found,
+    store_failure,
+)
 from daskvars.state.format.chunks import read_chunk
 from daskvars.state.format.documents import (
     DOCUMENT,
@@ -157,6 +163,7 @@ class ZarrStore(Store):
 
         Raises:
             StoreError: its manifest is missing or damaged; says how to go back on purpose.
+            RefusedError: one may not look, or the store cannot be reached.
         """
         for _ in range(MAX_LOOKS):
             named = self.root_numbers()[0]  # first: it is there until a newer one is
@@ -170,6 +177,8 @@ class ZarrStore(Store):
         for version in sorted(self.version_numbers(), reverse=True):
             try:
                 manifest = self.find(version)
+            except RefusedError:
+                raise  # it may be whole: nothing tells to go back behind it
             except StoreError as error:
                 raise self.damaged_head(version, f"is damaged ({error.message})") from None
             if manifest is not None:
@@ -479,7 +488,9 @@ class VersionWriter(SnapshotWriter):
             self.abort()
             raise
         except StoreError:  # such as that of objects which another commit cleared away
-            self.owner.check_base(self.base, self.owner.head())
+            head = self.owner.head()
+            if head is None or head.id != manifest.id:  # it is the head if its last flush failed
+                self.owner.check_base(self.base, head)
             raise
         return manifest
 

@@ -13,7 +13,7 @@ import time
 import warnings
 
 from daskvars.errors import OpError
-from daskvars.state.stores.addresses import without_file_scheme
+from daskvars.state.stores.addresses import local_path, without_file_scheme
 from daskvars.train.checkpoints.checkpoint_state import remove_checkpoint, update_checkpoint_state
 
 
@@ -62,7 +62,8 @@ class KeptCheckpoints:
             return
         now = time.time()
         self.next_kept = min(self.next_kept, now + self.every_s)  # where the clock was set back
-        self.entries = [entry for entry in self.entries if entry[0] != path]
+        place = local_path(path)  # which may be spelled in two ways
+        self.entries = [entry for entry in self.entries if local_path(entry[0]) != place]
         self.entries.append((path, now))
         if len(self.entries) > self.max_to_keep:
             self.outdated.append(self.entries.pop(0))

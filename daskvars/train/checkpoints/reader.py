@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy
 
-from daskvars import state
 from daskvars.dtypes import DType, as_dtype
-from daskvars.errors import NotFoundError, did_you_mean
+from daskvars.errors import CorruptChunkError, NotFoundError, did_you_mean
 from daskvars.state import open_zarr_store
 from daskvars.state.checkpoint import open_checkpoint
+from daskvars.state.failures import conflict
 from daskvars.state.stores.files import read_file
 from daskvars.surface.notebooks import ShownInNotebooks
 from daskvars.surface.one_line import counted
@@ -25,7 +25,8 @@ class CheckpointReader(ShownInNotebooks, Mapping[str, Any]):
     """What a checkpoint, of TensorFlow's too, or any Zarr group, holds: a mapping, name -> value.
 
     A value is read when it is asked for: ``reader["layer/w"]`` is ``reader.get_tensor("layer/w")``.
-    IPython completes the names, scope by scope.
+    All are of the checkpoint that was there when the reader was made, or it is an error. IPython
+    completes the names, scope by scope.
 
     Args:
       path: path or URL of the checkpoint.
@@ -46,7 +47,8 @@ class CheckpointReader(ShownInNotebooks, Mapping[str, Any]):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.records = open_checkpoint(*open_zarr_store(path, "r")).records
+        self._source = open_checkpoint(*open_zarr_store(path, "r"))
+        self.records = self._source.records
 
     def __repr__(self) -> str:
         found = counted(len(self.records), "variable")
@@ -94,14 +96,31 @@ class CheckpointReader(ShownInNotebooks, Mapping[str, Any]):
         Raises:
           NotFoundError: there is none of that name.
           CorruptChunkError: a chunk of it is missing or damaged.
+          AbortedError: the checkpoint is gone, another may have taken its place.
         """
         if tensor_str not in self.records:
             hint = did_you_mean(tensor_str, self.records)
             raise NotFoundError.saying(
                 f"Key {tensor_str} not found in checkpoint {self.path}{hint}"
             )
-        found = state.load_variable(self.path, tensor_str)
+        try:
+            found = self._source.whole(tensor_str)
+        except CorruptChunkError:
+            if self._is_there():
+                raise
+            raise conflict(
+                f"{self.path}: the checkpoint of this reader is gone, and {tensor_str!r} with it:"
+                " another was saved there, or it was deleted. Make a new reader, and take all"
+                " values from that"
+            ) from None
         return found[()] if found.ndim == 0 else found
+
+    def _is_there(self) -> bool:
+        source = self._source
+        try:
+            return open_checkpoint(source.storage, source.path).token == source.token
+        except NotFoundError:
+            return False
 
     def debug_string(self) -> bytes:
         """Return a line per tensor: name, dtype, shape."""

@@ -8,6 +8,7 @@ import os
 import pickle
 import shutil
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -31,6 +32,8 @@ from daskvars.state import (
     load_variable,
     write_chunk,
 )
+from daskvars.state.failures import RefusedError
+from daskvars.state.stores import disk, zarr_store
 from tests.state.samples import variable
 from tests.state.stores.store_contract import StoreContract, put
 
@@ -138,6 +141,26 @@ def test_a_commit_is_on_the_disk_before_it_is_the_head_if_asked(
     assert any(name.endswith(".partial") for name in seen[0]) == asked
     assert (f"{tmp_path}/v1/zarr.json" in synced) == asked
     assert bool(synced) == asked
+
+
+def test_a_commit_whose_last_flush_fails_is_no_lost_race(tmp_path, monkeypatch) -> None:
+    def flush(storage, names) -> None:
+        if list(names) == ["v1/zarr.json"]:
+            raise StoreError.saying("cannot flush")
+
+    monkeypatch.setattr(zarr_store, "flush", flush)
+    store = ZarrStore(tmp_path)
+    with pytest.raises(StoreError, match="cannot flush"):
+        put(store, 1, w=np.zeros(2))
+    assert store.head().version == 1
+
+
+def test_a_head_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch) -> None:
+    put(ZarrStore(tmp_path), 1, w=np.zeros(2))
+    why = PermissionError(13, "Permission denied")
+    monkeypatch.setattr(disk, "open_plain", Mock(side_effect=why))
+    with pytest.raises(RefusedError, match=r"cannot read .*/zarr.json': Permission denied$"):
+        ZarrStore(tmp_path).newest()
 
 
 def test_what_a_power_cut_leaves_of_an_interrupted_version_is_passed_over(tmp_path) -> None:

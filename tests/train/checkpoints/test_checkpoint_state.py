@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.inspect_checkpoint import print_tensors_in_checkpoint_file
 from daskvars.state.format.manifest import Manifest
@@ -88,6 +89,22 @@ def test_a_reader_gives_names_shapes_dtypes_and_values(saved):
     assert reader.debug_string() == b"scope/w (DT_FLOAT) [1,2]\ntexts (DT_STRING) [2]"
     with pytest.raises(tf.errors.NotFoundError, match=r"Key text .*did you mean 'texts'\?"):
         reader.get_tensor("text")
+
+
+def test_all_values_of_a_reader_are_of_one_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saver = dv.train.Saver({"a": dv.Variable(1.0), "b": dv.Variable(1.0)})
+    saver.save(None, "m")
+    first = tf.train.load_checkpoint("m")
+    monkeypatch.chdir("/")
+    assert first["a"] == 1
+    saver.save(None, str(tmp_path / "m"))
+    second = tf.train.load_checkpoint(str(tmp_path / "m"))
+    with pytest.raises(tf.errors.AbortedError, match="Make a new reader"):
+        first.get_tensor("b")
+    tf.train.remove_checkpoint(str(tmp_path / "m"))
+    with pytest.raises(tf.errors.AbortedError, match="'a' with it: another was saved there, or"):
+        second.get_tensor("a")
 
 
 def test_a_directory_stands_for_its_newest_checkpoint(saved):

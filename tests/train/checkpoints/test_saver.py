@@ -294,12 +294,15 @@ def names_of(paths):
     return [os.path.basename(path) for path in paths]
 
 
-def test_old_checkpoints_go_with_their_graphs(tmp_path):
+def test_old_checkpoints_go_with_their_graphs(tmp_path, monkeypatch):
     tf.Variable(1.0)
     saver = tf.train.Saver(max_to_keep=2)
+    monkeypatch.chdir(tmp_path)
     with session() as sess:
-        for step in (1, 2, 3, 2):
+        for step in (1, 2, 3):
             saver.save(sess, str(tmp_path / "m"), step)
+        for path in ("./m", "m"):  # the same place
+            saver.save(sess, path, 2)
     assert names_of(saver.last_checkpoints) == ["m-3", "m-2"]
     left = {p.name for p in tmp_path.iterdir()}
     assert left >= {"m-2", "m-2.meta", "m-3", "m-3.meta", "checkpoint"}
