@@ -42,7 +42,7 @@ class Argument:
 
     def parameter(self, name: str, default: Any) -> inspect.Parameter:
         """Return it as a parameter with some default."""
-        is_optional = default is None and "None" not in self.type
+        is_optional = default is None and self.type != "Any" and "None" not in self.type
         said = f"{self.type} | None" if is_optional else self.type
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Parameter(name, kind, default=default, annotation=said)

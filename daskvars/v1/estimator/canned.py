@@ -23,7 +23,7 @@ from daskvars.ops.math.counting import zero_fraction
 from daskvars.ops.nn.activation import relu
 from daskvars.ops.state.assign import assign_add
 from daskvars.summary.summary_ops import histogram, scalar
-from daskvars.surface.signatures import Argument, Family, with_example
+from daskvars.surface.signatures import Argument, Family, binder, with_example
 from daskvars.train.optimizers.adaptive import AdagradOptimizer, AdamOptimizer, RMSPropOptimizer
 from daskvars.train.optimizers.optimizer import Optimizer
 from daskvars.train.optimizers.sgd import GradientDescentOptimizer
@@ -45,42 +45,57 @@ _OPTIMIZER = (
     'an `Optimizer`, a function that makes one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" '
     "with TensorFlow's rate."
 )
-_TEXTS = {
-    "feature_columns": "columns of `tf.feature_column`.",
-    "hidden_units": "how many units each hidden layer has.",
-    "linear_feature_columns": "columns of the linear model.",
-    "linear_optimizer": "trains the linear model: see `dnn_optimizer`.",
-    "dnn_feature_columns": "columns of the network, dense ones.",
-    "dnn_optimizer": f"trains the network: {_OPTIMIZER}",
-    "dnn_hidden_units": "how many units each hidden layer has.",
-    "dnn_activation_fn": "of hidden layers.",
-    "dnn_dropout": "which share of hidden units is left out in training.",
-    "model_dir": "see `Estimator`.",
-    "n_classes": "how many classes there are, two at least.",
-    "label_dimension": "how many numbers an example's label has.",
-    "weight_column": "the feature that weighs losses: its key, or a numeric column.",
-    "label_vocabulary": (
-        "names of the classes, which labels are; by default they are numbers from 0 on."
-    ),
-    "optimizer": _OPTIMIZER,
-    "activation_fn": "of hidden layers.",
-    "dropout": "which share of hidden units training leaves out.",
-    "input_layer_partitioner": "cuts the variables of columns.",
-    "partitioner": "cuts variables.",
-    "config": "a `RunConfig`.",
-    "warm_start_from": "see `Estimator`.",
-    "loss_reduction": (
-        "how the losses of a batch become one, of `tf.losses.Reduction`; by default their sum."
-    ),
-    "batch_norm": "whether hidden layers are normalized.",
-    "linear_sparse_combiner": "see `linear_model`, whose ``sparse_combiner`` it is.",
-    "sparse_combiner": "see `linear_model`.",
-}
 ARGUMENTS = Family(
-    {name: Argument(text) for name, text in _TEXTS.items()},
+    {
+        "feature_columns": Argument("columns of `tf.feature_column`.", type="Any"),
+        "hidden_units": Argument("how many units each hidden layer has.", type="Sequence[int]"),
+        "linear_feature_columns": Argument("columns of the linear model.", None, "Any"),
+        "linear_optimizer": Argument(
+            "trains the linear model: see `dnn_optimizer`.", "Ftrl", "Any"
+        ),
+        "dnn_feature_columns": Argument("columns of the network, dense ones.", None, "Any"),
+        "dnn_optimizer": Argument(f"trains the network: {_OPTIMIZER}", "Adagrad", "Any"),
+        "dnn_hidden_units": Argument(
+            "how many units each hidden layer has.", None, "Sequence[int]"
+        ),
+        "dnn_activation_fn": Argument("of hidden layers.", relu, "Any"),
+        "dnn_dropout": Argument(
+            "which share of hidden units is left out in training.", None, "float"
+        ),
+        "model_dir": Argument("see `Estimator`.", None, "str"),
+        "n_classes": Argument("how many classes there are, two at least.", 2, "int"),
+        "label_dimension": Argument("how many numbers an example's label has.", 1, "int"),
+        "weight_column": Argument(
+            "the feature that weighs losses: its key, or a numeric column.", None, "Any"
+        ),
+        "label_vocabulary": Argument(
+            "names of the classes, which labels are; by default they are numbers from 0 on.",
+            None,
+            "Sequence[str]",
+        ),
+        "optimizer": Argument(_OPTIMIZER, type="Any"),
+        "activation_fn": Argument("of hidden layers.", relu, "Any"),
+        "dropout": Argument("which share of hidden units training leaves out.", None, "float"),
+        "input_layer_partitioner": Argument("cuts the variables of columns.", None, "Any"),
+        "partitioner": Argument("cuts variables.", None, "Any"),
+        "config": Argument("a `RunConfig`.", None, "Any"),
+        "warm_start_from": Argument("see `Estimator`.", None, "Any"),
+        "loss_reduction": Argument(
+            "how the losses of a batch become one, of `tf.losses.Reduction`; by default their sum.",
+            Reduction.SUM,
+            "str",
+        ),
+        "batch_norm": Argument("whether hidden layers are normalized.", False, "bool"),
+        "linear_sparse_combiner": Argument(
+            "see `linear_model`, whose ``sparse_combiner`` it is.", "sum", "str"
+        ),
+        "sparse_combiner": Argument("see `linear_model`.", "sum", "str"),
+    },
     raises="ValueError: an argument does not fit.",
+    result="None",
 )
 Model = TypeVar("Model", bound=type[Estimator])
+Given = dict[str, Any]  # all arguments of a model, by name
 
 EXAMPLE = """
 x = np.array([[0.0], [1.0], [2.0], [3.0]], np.float32)
@@ -94,56 +109,6 @@ COLUMNS = 'columns = [tf.feature_column.numeric_column("x")]\n'
 _BOTH = """
     linear_feature_columns=columns, linear_optimizer=tf.train.AdamOptimizer(0.1),
     dnn_feature_columns=columns, dnn_optimizer="Adam", dnn_hidden_units=[8]"""
-
-
-class _Labels(NamedTuple):
-    """What a model's labels are.
-
-    Attributes:
-      what: what they are.
-      example: those of the example.
-      found: what it shows of a prediction.
-      shown: of all four.
-    """
-
-    what: str
-    example: str
-    found: str
-    shown: str
-
-
-_CLASSES = _Labels(
-    "numbers\nof classes, or their names",
-    "np.array([0, 0, 1, 1])",
-    'int(found["class_ids"][0])',
-    "[0, 0, 1, 1]",
-)
-_NUMBERS = _Labels(
-    "numbers", "2 * x[:, 0]", 'round(float(found["predictions"][0]))', "[0, 2, 4, 6]"
-)
-
-
-def _described(labels: _Labels, arguments: str, steps: int) -> Callable[[Model], Model]:
-    """Complete the docstring of a model: what features, labels and arguments are, an example."""
-
-    def complete(model: Model) -> Model:
-        names = [name for name in inspect.signature(model.__init__).parameters if name != "self"]
-        summary, rest = inspect.cleandoc(model.__doc__ or "").split("\n\n", 1)
-        given = (
-            f"Features are a dict, key -> tensor, as columns take them; labels are {labels.what}."
-        )
-        example = EXAMPLE.strip().format(
-            name=model.__name__,
-            columns=COLUMNS if "columns" in arguments else "",
-            arguments=arguments,
-            steps=steps,
-            **labels._asdict(),
-        )
-        doc = with_example(f"{summary}\n\n{given}\n\n{rest}", example)
-        model.__doc__ = ARGUMENTS.documented(doc, names)
-        return model
-
-    return complete
 
 
 # -- what logits are made of -----------------------------------------------------------------------
@@ -318,265 +283,208 @@ def _linear_part(
     return _Part("linear", _Linear(columns, partitioner, combiner), optimizer, rate)
 
 
-def _classes(n_classes: int, *given: Any) -> Head:
-    if n_classes == 2:
-        return BinaryClassHead(*given)
-    return MultiClassHead(n_classes, *given)
+def _linear(a: Given) -> list[_Part]:
+    rate, cuts = LINEAR_RATE, a["partitioner"]
+    return [_linear_part(a["feature_columns"], a["optimizer"], rate, cuts, a["sparse_combiner"])]
 
 
-def _both(
-    linear_columns: Any, linear_optimizer: Any, deep: _Deep, dnn_optimizer: Any, combiner: str
-) -> list[_Part]:
+def _deep(a: Given) -> list[_Part]:
+    layers = a["feature_columns"], a["hidden_units"], a["activation_fn"], a["dropout"]
+    deep = _Deep(*layers, a["input_layer_partitioner"], a["batch_norm"])
+    return [_Part("dnn", deep, a["optimizer"], DEEP_RATE)]
+
+
+def _both(a: Given) -> list[_Part]:
     """Return the parts of a model that is both, of which one may have no columns.
 
     Raises:
       ValueError: there are no columns, or no hidden units.
     """
-    if not linear_columns and not deep.columns:
+    linear, deep = a["linear_feature_columns"], a["dnn_feature_columns"]
+    if not linear and not deep:
         raise ValueError("Either linear_feature_columns or dnn_feature_columns must be defined.")
-    parts = []
-    if deep.columns:
-        if not deep.hidden_units:
+    parts, cuts = [], a["input_layer_partitioner"]
+    if deep:
+        if not a["dnn_hidden_units"]:
             raise ValueError(
                 "dnn_hidden_units must be defined when dnn_feature_columns is specified."
             )
-        parts.append(_Part("dnn", deep, dnn_optimizer, DEEP_BESIDE_LINEAR_RATE))
-    if linear_columns:
-        rate = LINEAR_BESIDE_DEEP_RATE
-        parts.append(
-            _linear_part(linear_columns, linear_optimizer, rate, deep.partitioner, combiner)
-        )
+        layers = deep, a["dnn_hidden_units"], a["dnn_activation_fn"], a["dnn_dropout"]
+        maker = _Deep(*layers, cuts, a["batch_norm"])
+        parts.append(_Part("dnn", maker, a["dnn_optimizer"], DEEP_BESIDE_LINEAR_RATE))
+    if linear:
+        rate, combiner = LINEAR_BESIDE_DEEP_RATE, a["linear_sparse_combiner"]
+        parts.append(_linear_part(linear, a["linear_optimizer"], rate, cuts, combiner))
     return parts
+
+
+def _baseline(a: Given) -> list[_Part]:
+    return [_Part("baseline", _Bias(a["weight_column"]), a["optimizer"], BASELINE_RATE)]
+
+
+# -- and what their labels are ---------------------------------------------------------------------
+
+
+def _class_head(a: Given) -> Head:
+    given = a["weight_column"], a["label_vocabulary"], a["loss_reduction"]
+    return (
+        BinaryClassHead(*given) if a["n_classes"] == 2 else MultiClassHead(a["n_classes"], *given)
+    )
+
+
+def _number_head(a: Given) -> Head:
+    return RegressionHead(a["weight_column"], a["label_dimension"], a["loss_reduction"])
+
+
+class _Labels(NamedTuple):
+    """What a model's labels are.
+
+    Attributes:
+      head: function of the model's arguments that gives its head.
+      order: those of them that are about labels.
+      what: what they are.
+      example: those of the example.
+      found: what it shows of a prediction.
+      shown: of all four.
+    """
+
+    head: Callable[[Given], Head]
+    order: str
+    what: str
+    example: str
+    found: str
+    shown: str
+
+
+_CLASSES = _Labels(
+    _class_head,
+    "n_classes weight_column label_vocabulary",
+    "numbers\nof classes, or their names",
+    "np.array([0, 0, 1, 1])",
+    'int(found["class_ids"][0])',
+    "[0, 0, 1, 1]",
+)
+_NUMBERS = _Labels(
+    _number_head,
+    "label_dimension weight_column",
+    "numbers",
+    "2 * x[:, 0]",
+    'round(float(found["predictions"][0]))',
+    "[0, 2, 4, 6]",
+)
 
 
 # -- the models ------------------------------------------------------------------------------------
 
 
-@_described(_CLASSES, "columns, optimizer=tf.train.AdamOptimizer(0.3)", 100)
-class LinearClassifier(Estimator):
-    """A linear model of classes: columns have weights, and there is a bias.
+class _Canned(Estimator):
+    """A model whose constructor has declared arguments, see `_of_parts`."""
 
-    Source: TensorFlow 1.15, ``tf.estimator.LinearClassifier``.
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+
+
+def _of_parts(
+    make: Callable[[Given], list[_Part]], order: str, labels: _Labels, call: str, steps: int
+) -> Callable[[Model], Model]:
+    """Give a model its constructor, and what its docstring says of features, labels and arguments.
+
+    Args:
+      make: function of the arguments that gives what the model consists of.
+      order: the arguments; ``{}`` are those of the labels.
+      labels: what they are.
+      call: the arguments in the example.
+      steps: for how many it is trained there.
     """
+    signature = ARGUMENTS.signature(None, order.format(labels.order))
 
-    def __init__(
-        self,
-        feature_columns: Any,
-        model_dir: str | None = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-        partitioner: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = Reduction.SUM,
-        sparse_combiner: str = "sum",
-    ) -> None:
-        head = _classes(n_classes, weight_column, label_vocabulary, loss_reduction)
-        part = _linear_part(feature_columns, optimizer, LINEAR_RATE, partitioner, sparse_combiner)
-        super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
+    def decorate(model: Model) -> Model:
+        bound = binder(model.__name__, signature)
 
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            a = bound(args, kwargs)
+            fn = _model_fn(labels.head(a), make(a))
+            warm = a.get("warm_start_from")
+            Estimator.__init__(self, fn, a["model_dir"], a["config"], warm_start_from=warm)
 
-@_described(_CLASSES, "[8], columns, optimizer=tf.train.AdamOptimizer(0.1)", 200)
-class DNNClassifier(Estimator):
-    """A network of dense layers of classes, on dense columns.
-
-    Source: TensorFlow 1.15, ``tf.estimator.DNNClassifier``.
-    """
-
-    def __init__(
-        self,
-        hidden_units: Sequence[int],
-        feature_columns: Any,
-        model_dir: str | None = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Any = relu,
-        dropout: float | None = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = Reduction.SUM,
-        batch_norm: bool = False,
-    ) -> None:
-        head = _classes(n_classes, weight_column, label_vocabulary, loss_reduction)
-        layers = feature_columns, hidden_units, activation_fn, dropout
-        deep = _Deep(*layers, input_layer_partitioner, batch_norm)
-        part = _Part("dnn", deep, optimizer, DEEP_RATE)
-        super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
-
-
-@_described(_CLASSES, _BOTH, 300)
-class DNNLinearCombinedClassifier(Estimator):
-    """A linear model and a network of dense layers of classes, whose results are added.
-
-    Source: TensorFlow 1.15, ``tf.estimator.DNNLinearCombinedClassifier``.
-    """
-
-    def __init__(
-        self,
-        model_dir: str | None = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Any = relu,
-        dnn_dropout: float | None = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = Reduction.SUM,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ) -> None:
-        head = _classes(n_classes, weight_column, label_vocabulary, loss_reduction)
-        layers = dnn_feature_columns, dnn_hidden_units or (), dnn_activation_fn, dnn_dropout
-        deep = _Deep(*layers, input_layer_partitioner, batch_norm)
-        parts = _both(
-            linear_feature_columns, linear_optimizer, deep, dnn_optimizer, linear_sparse_combiner
+        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = [own, *signature.parameters.values()]
+        __init__.__qualname__ = f"{model.__qualname__}.__init__"
+        __init__.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        model.__init__ = __init__  # type: ignore[method-assign]
+        columns = COLUMNS if "columns" in call else ""
+        example = EXAMPLE.strip().format(
+            name=model.__name__, columns=columns, arguments=call, steps=steps, **labels._asdict()
         )
-        super().__init__(_model_fn(head, parts), model_dir, config, warm_start_from=warm_start_from)
+        doc = f"""{model.__doc__}
+
+Features are a dict, key -> tensor, as columns take them; labels are {labels.what}.
+
+Source: TensorFlow 1.15, ``tf.estimator.{model.__name__}``."""
+        model.__doc__ = ARGUMENTS.documented(with_example(doc, example), signature.parameters)
+        return model
+
+    return decorate
 
 
-@_described(
-    _CLASSES._replace(example="np.array([0, 1, 1, 1])", shown="[1, 1, 1, 1]"),
-    "optimizer=tf.train.AdamOptimizer(0.3)",
-    200,
+_OF_LINEAR = (
+    "feature_columns model_dir {} optimizer='Ftrl' config partitioner warm_start_from "
+    "loss_reduction sparse_combiner"
 )
-class BaselineClassifier(Estimator):
-    """The most frequent class, whatever features are: what other models are compared with.
-
-    Source: TensorFlow 1.15, ``tf.estimator.BaselineClassifier``.
-    """
-
-    def __init__(
-        self,
-        model_dir: str | None = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-        loss_reduction: str = Reduction.SUM,
-    ) -> None:
-        head = _classes(n_classes, weight_column, label_vocabulary, loss_reduction)
-        part = _Part("baseline", _Bias(weight_column), optimizer, BASELINE_RATE)
-        super().__init__(_model_fn(head, [part]), model_dir, config)
+_OF_DEEP = (
+    "hidden_units feature_columns model_dir {} optimizer='Adagrad' activation_fn dropout "
+    "input_layer_partitioner config warm_start_from loss_reduction batch_norm"
+)
+_OF_BOTH = (
+    "model_dir linear_feature_columns linear_optimizer dnn_feature_columns dnn_optimizer "
+    "dnn_hidden_units dnn_activation_fn dnn_dropout {} input_layer_partitioner config "
+    "warm_start_from loss_reduction batch_norm linear_sparse_combiner"
+)
+_OF_BASELINE = "model_dir {} optimizer='Ftrl' config loss_reduction"
+_BY_ADAM = "optimizer=tf.train.AdamOptimizer({})"
 
 
-@_described(_NUMBERS, "columns, optimizer=tf.train.AdamOptimizer(0.3)", 100)
-class LinearRegressor(Estimator):
-    """A linear model of numbers: columns have weights, and there is a bias.
-
-    Source: TensorFlow 1.15, ``tf.estimator.LinearRegressor``.
-    """
-
-    def __init__(
-        self,
-        feature_columns: Any,
-        model_dir: str | None = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-        partitioner: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = Reduction.SUM,
-        sparse_combiner: str = "sum",
-    ) -> None:
-        head = RegressionHead(weight_column, label_dimension, loss_reduction)
-        part = _linear_part(feature_columns, optimizer, LINEAR_RATE, partitioner, sparse_combiner)
-        super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
+@_of_parts(_linear, _OF_LINEAR, _CLASSES, f"columns, {_BY_ADAM.format(0.3)}", 100)
+class LinearClassifier(_Canned):
+    """A linear model of classes: columns have weights, and there is a bias."""
 
 
-@_described(_NUMBERS, "[8], columns, optimizer=tf.train.AdamOptimizer(0.1)", 200)
-class DNNRegressor(Estimator):
-    """A network of dense layers of numbers, on dense columns.
-
-    Source: TensorFlow 1.15, ``tf.estimator.DNNRegressor``.
-    """
-
-    def __init__(
-        self,
-        hidden_units: Sequence[int],
-        feature_columns: Any,
-        model_dir: str | None = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Any = relu,
-        dropout: float | None = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = Reduction.SUM,
-        batch_norm: bool = False,
-    ) -> None:
-        head = RegressionHead(weight_column, label_dimension, loss_reduction)
-        layers = feature_columns, hidden_units, activation_fn, dropout
-        deep = _Deep(*layers, input_layer_partitioner, batch_norm)
-        part = _Part("dnn", deep, optimizer, DEEP_RATE)
-        super().__init__(_model_fn(head, [part]), model_dir, config, None, warm_start_from)
+@_of_parts(_linear, _OF_LINEAR, _NUMBERS, f"columns, {_BY_ADAM.format(0.3)}", 100)
+class LinearRegressor(_Canned):
+    """A linear model of numbers: columns have weights, and there is a bias."""
 
 
-@_described(_NUMBERS, _BOTH, 300)
-class DNNLinearCombinedRegressor(Estimator):
-    """A linear model and a network of dense layers of numbers, whose results are added.
-
-    Source: TensorFlow 1.15, ``tf.estimator.DNNLinearCombinedRegressor``.
-    """
-
-    def __init__(
-        self,
-        model_dir: str | None = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Any = relu,
-        dnn_dropout: float | None = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = Reduction.SUM,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ) -> None:
-        head = RegressionHead(weight_column, label_dimension, loss_reduction)
-        layers = dnn_feature_columns, dnn_hidden_units or (), dnn_activation_fn, dnn_dropout
-        deep = _Deep(*layers, input_layer_partitioner, batch_norm)
-        parts = _both(
-            linear_feature_columns, linear_optimizer, deep, dnn_optimizer, linear_sparse_combiner
-        )
-        super().__init__(_model_fn(head, parts), model_dir, config, warm_start_from=warm_start_from)
+@_of_parts(_deep, _OF_DEEP, _CLASSES, f"[8], columns, {_BY_ADAM.format(0.1)}", 200)
+class DNNClassifier(_Canned):
+    """A network of dense layers of classes, on dense columns."""
 
 
-@_described(_NUMBERS._replace(shown="[3, 3, 3, 3]"), "optimizer=tf.train.AdamOptimizer(0.3)", 200)
-class BaselineRegressor(Estimator):
-    """The mean of labels, whatever features are: what other models are compared with.
+@_of_parts(_deep, _OF_DEEP, _NUMBERS, f"[8], columns, {_BY_ADAM.format(0.1)}", 200)
+class DNNRegressor(_Canned):
+    """A network of dense layers of numbers, on dense columns."""
 
-    Source: TensorFlow 1.15, ``tf.estimator.BaselineRegressor``.
-    """
 
-    def __init__(
-        self,
-        model_dir: str | None = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-        loss_reduction: str = Reduction.SUM,
-    ) -> None:
-        head = RegressionHead(weight_column, label_dimension, loss_reduction)
-        part = _Part("baseline", _Bias(weight_column), optimizer, BASELINE_RATE)
-        super().__init__(_model_fn(head, [part]), model_dir, config)
+@_of_parts(_both, _OF_BOTH, _CLASSES, _BOTH, 300)
+class DNNLinearCombinedClassifier(_Canned):
+    """A linear model and a network of dense layers of classes, whose results are added."""
+
+
+@_of_parts(_both, _OF_BOTH, _NUMBERS, _BOTH, 300)
+class DNNLinearCombinedRegressor(_Canned):
+    """A linear model and a network of dense layers of numbers, whose results are added."""
+
+
+_MOSTLY_ONE = _CLASSES._replace(example="np.array([0, 1, 1, 1])", shown="[1, 1, 1, 1]")
+
+
+@_of_parts(_baseline, _OF_BASELINE, _MOSTLY_ONE, _BY_ADAM.format(0.3), 200)
+class BaselineClassifier(_Canned):
+    """The most frequent class, whatever features are: what other models are compared with."""
+
+
+_MEAN = _NUMBERS._replace(shown="[3, 3, 3, 3]")
+
+
+@_of_parts(_baseline, _OF_BASELINE, _MEAN, _BY_ADAM.format(0.3), 200)
+class BaselineRegressor(_Canned):
+    """The mean of labels, whatever features are: what other models are compared with."""
