@@ -12,7 +12,7 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -302,28 +302,79 @@ def with_arguments_of(
     >>> last([1, 2, 3]), inspect.signature(last)
     ([3, 2], <Signature (items, count=2)>)
     """
-    signature = inspect.signature(model)
     parameters = [
-        p.replace(default=defaults.get(name, p.default)) for name, p in signature.parameters.items()
+        p.replace(default=defaults.get(name, p.default))
+        for name, p in inspect.signature(model).parameters.items()
     ]
-    _, sections, _ = _sections(inspect.cleandoc(model.__doc__ or ""))
-    texts = _entries(sections.pop("Args", ""))
+    return lambda own: _with_parameters(own, parameters, *_said_by(model))
 
-    def decorate(own: Callable[..., R]) -> Callable[P, R]:
-        result = inspect.signature(own).return_annotation
-        here = inspect.Signature(parameters, return_annotation=result)
-        bound = binder(own.__qualname__, here)
 
-        @functools.wraps(own)
-        def function(*args: P.args, **kwargs: P.kwargs) -> R:
-            return own(**bound(args, kwargs))
+def with_arguments_in_order(
+    order: str, *models: Callable[..., Any]
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Give a function, or a method, its own arguments and some of others, in an order.
 
-        function.__signature__ = here  # type: ignore[attr-defined]
-        if own.__doc__ or model.__doc__:
-            function.__doc__ = _completed(own.__doc__, here.parameters, texts, sections)
-        return function
+    Args:
+      order: names of all arguments; one of a model may have another default, as in "x y=None", or
+        none, as in "x y=".
+      *models: the functions that the arguments are written at that are not its own: those without
+        a default where a model has the name.
+
+    Returns:
+      A decorator. What it decorates is called with all arguments by name.
+
+    >>> def first(items, count=1):
+    ...     return items[:count]
+    >>> @with_arguments_in_order("items start count=2", first)
+    ... def some(start=0, **arguments):
+    ...     return first(arguments["items"][start:], arguments["count"])
+    >>> some([1, 2, 3], 1), inspect.signature(some)
+    ([2, 3], <Signature (items, start=0, count=2)>)
+    """
+    theirs, texts = dict[str, inspect.Parameter](), dict[str, str]()
+    for model in models[::-1]:
+        theirs |= inspect.signature(model).parameters
+        texts |= _said_by(model)[0]
+    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+    def decorate(own: Callable[..., R]) -> Callable[..., R]:
+        mine = inspect.signature(own).parameters
+        parameters = [mine["self"]] if "self" in mine else []
+        declared = {**mine, **theirs, **{n: p for n, p in mine.items() if p.default is not p.empty}}
+        for name, changed, default in (word.partition("=") for word in order.split()):
+            found = declared[name]
+            said = ast.literal_eval(default) if default else found.empty
+            parameters.append(found.replace(kind=plain, default=said if changed else found.default))
+        return _with_parameters(own, parameters, texts, {})
 
     return decorate
+
+
+def _said_by(model: Callable[..., Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what a docstring says of each argument, and its other sections."""
+    _, sections, _ = _sections(inspect.cleandoc(model.__doc__ or ""))
+    return _entries(sections.pop("Args", "")), sections
+
+
+def _with_parameters(
+    own: Callable[..., R],
+    parameters: Sequence[inspect.Parameter],
+    texts: Mapping[str, str],
+    sections: Mapping[str, str],
+) -> Callable[..., R]:
+    """Return a function of some parameters, with texts where it has none of its own."""
+    result = inspect.signature(own).return_annotation
+    here = inspect.Signature(parameters, return_annotation=result)
+    bound = binder(own.__qualname__, here)
+
+    @functools.wraps(own)
+    def function(*args: Any, **kwargs: Any) -> R:
+        return own(**bound(args, kwargs))
+
+    function.__signature__ = here  # type: ignore[attr-defined]
+    if own.__doc__ or texts or sections:
+        function.__doc__ = _completed(own.__doc__, here.parameters, texts, sections)
+    return function
 
 
 def with_arguments_of_method(

@@ -38,6 +38,7 @@ from daskvars.ops.nn.windows.pooling_by_rank import (
 )
 from daskvars.ops.sparse.indices import SparseLike, as_sparse
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_of
 
 __all__ = [
     "avg_pool_v2",
@@ -91,26 +92,13 @@ def avg_pool_v2(
     return _of_rank(forms, input, data_format)(ksize, strides, padding, name)
 
 
-def max_pool_v2(
-    input: TensorLike,
-    ksize: PerAxis,
-    strides: PerAxis,
-    padding: str,
-    data_format: str | None = None,
-    name: str | None = None,
-) -> Tensor:
+@with_arguments_of(avg_pool_v2)
+def max_pool_v2(input: TensorLike, data_format: str | None, **arguments: Any) -> Tensor:
     """Return the maximum of each window of sequences, images or volumes.
 
     Args:
       input: [batch, *space, channels] real, with 1 to 3 dimensions of space, or in the order of
         `data_format`.
-      ksize, strides, padding, data_format, name: see `avg_pool_v2`.
-
-    Returns:
-      [batch, *windows, channels] of the dtype of `input`, in the order of `data_format`.
-
-    Raises:
-      ValueError: the rank is not known or another, or an argument is none of those.
 
     Source: TensorFlow 1.15, ``tf.nn.max_pool_v2``.
 
@@ -119,7 +107,7 @@ def max_pool_v2(
     [[[3.0]]]
     """
     forms = (max_pool1d, max_pool2d, max_pool3d)
-    return _of_rank(forms, input, data_format)(ksize, strides, padding, name)
+    return _of_rank(forms, input, data_format)(**arguments)
 
 
 def _of_rank(

@@ -20,6 +20,7 @@ from daskvars.kernels.opened_files import names_like, opened_plain
 from daskvars.ops.array.constant import constant
 from daskvars.ops.parsing import decode_csv, parse_example
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_in_order
 
 
 @accepts("buffer_size")
@@ -244,10 +245,14 @@ def _files(names: Sequence[str], shuffle: bool, seed: int | None) -> Dataset:
 
 
 def _in_epochs(
-    dataset: Dataset, num_epochs: int | None, shuffle: bool, buffer_size: int, seed: int | None
+    dataset: Dataset,
+    num_epochs: int | None,
+    shuffle: bool,
+    shuffle_buffer_size: int,
+    shuffle_seed: int | None,
 ) -> Dataset:
     if shuffle:
-        dataset = dataset.shuffle(buffer_size, seed)
+        dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
     return dataset if num_epochs == 1 else dataset.repeat(num_epochs)
 
 
@@ -407,37 +412,34 @@ def parse_example_dataset(
 
 
 @accepts("sloppy_ordering")
+@with_arguments_in_order(
+    "file_pattern batch_size features reader label_key reader_args num_epochs shuffle "
+    "shuffle_buffer_size shuffle_seed prefetch_buffer_size reader_num_threads parser_num_threads "
+    "sloppy_ordering drop_final_batch",
+    make_csv_dataset,
+)
 def make_batched_features_dataset(
     file_pattern: Any,
     batch_size: int,
     features: Mapping[str, Any],
+    prefetch_buffer_size: int | None,
     reader: Callable[..., Dataset] = TFRecordDataset,
     label_key: str | None = None,
     reader_args: Sequence[Any] | None = None,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    shuffle_buffer_size: int = 10000,
-    shuffle_seed: int | None = None,
-    prefetch_buffer_size: int | None = None,
     reader_num_threads: int | None = None,
     parser_num_threads: int | None = None,
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
+    **order: Any,
 ) -> Dataset:
     """Return a dataset of batches of the features of examples in files.
 
     Args:
-      file_pattern: paths or URLs with ``*``, ``?`` and ``[...]``, one or several.
       batch_size: examples of a batch.
       features: by name, as of `parse_example`.
       reader: makes a dataset of serialized examples of the name of a file.
       label_key: the feature that is the label.
       reader_args: further arguments of `reader`.
-      num_epochs: how often; None for without end.
-      shuffle: whether examples come in another order each time.
-      shuffle_buffer_size: examples in the buffer.
-      shuffle_seed: int, of the shuffle.
-      prefetch_buffer_size: how many batches are prepared ahead; by default two.
       reader_num_threads: from how many files examples come in turn; by default one.
       parser_num_threads: how many batches are read at once; by default two.
       drop_final_batch: leave out the last batch if it is smaller.
@@ -471,11 +473,12 @@ def make_batched_features_dataset(
         return _labelled(parse_example(serialized, features), label_key)
 
     arguments = tuple(reader_args or ())
-    files = _files(names, shuffle, shuffle_seed)
+    files = _files(names, order["shuffle"], order["shuffle_seed"])
     dataset = files.interleave(
         lambda name: reader(name, *arguments), cycle_length=reader_num_threads or 1
     )
-    dataset = _in_epochs(dataset, num_epochs, shuffle, shuffle_buffer_size, shuffle_seed)
-    dataset = dataset.batch(batch_size, drop_remainder=drop_final_batch or num_epochs is None)
+    dataset = _in_epochs(dataset, **order)
+    is_whole = drop_final_batch or order["num_epochs"] is None
+    dataset = dataset.batch(batch_size, drop_remainder=is_whole)
     dataset = dataset.map(parsed, parser_num_threads or 2)
     return dataset.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)

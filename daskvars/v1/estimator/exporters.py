@@ -11,6 +11,7 @@ from typing import Any
 from daskvars.surface.accepted import accepts
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
+from daskvars.surface.signatures import with_arguments_of_method
 from daskvars.v1 import logging
 from daskvars.v1.estimator.early_stopping import metrics_of_events
 
@@ -85,22 +86,18 @@ class _SavedModelExporter(Exporter):
         """Whether a model is exported, given its metrics."""
         return True
 
+    @with_arguments_of_method(Exporter.export)
     def export(
-        self,
-        estimator: Any,
-        export_path: str,
-        checkpoint_path: str,
-        eval_result: dict[str, Any],
-        is_the_final_export: bool,
+        self, estimator: Any, export_path: str, checkpoint_path: str, **found: Any
     ) -> bytes | None:
         """Export the model if it is wanted, and delete the oldest."""
-        if not self._wants(estimator, eval_result, is_the_final_export):
+        if not self._wants(estimator, found["eval_result"], found["is_the_final_export"]):
             return None
-        found: bytes = estimator.export_saved_model(
+        exported: bytes = estimator.export_saved_model(
             export_path, self._receive, self._assets, checkpoint_path=checkpoint_path
         )
         delete_oldest(export_path, self._to_keep)
-        return found
+        return exported
 
 
 @accepts("as_text")

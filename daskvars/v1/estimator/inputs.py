@@ -11,6 +11,7 @@ import numpy
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.default_graph import in_graph
 from daskvars.ops.gather_scatter.gather import gather
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.queues.batching import batch as in_order
 from daskvars.v1.queues.producers import range_input_producer
 
@@ -93,15 +94,12 @@ def numpy_input_fn(
     return input_fn
 
 
+@with_arguments_in_order(
+    "x y batch_size num_epochs shuffle queue_capacity num_threads target_column",
+    numpy_input_fn,
+)
 def pandas_input_fn(
-    x: Any,
-    y: Any = None,
-    batch_size: int = 128,
-    num_epochs: int | None = 1,
-    shuffle: bool | None = None,
-    queue_capacity: int = 1000,
-    num_threads: int = 1,
-    target_column: str = "target",
+    x: Any, y: Any, target_column: str = "target", **arguments: Any
 ) -> Callable[[], Any]:
     """Return a function that makes the tensors of batches of a data frame of pandas.
 
@@ -109,7 +107,6 @@ def pandas_input_fn(
       x: a data frame; each column is a feature.
       y: a series, or a data frame, with the same index.
       target_column: the name of a column of `x` that `y` must not hide.
-      batch_size, num_epochs, shuffle, queue_capacity, num_threads: see `numpy_input_fn`.
 
     Raises:
       ValueError: the indices differ, or `x` has a column of that name.
@@ -137,6 +134,4 @@ def pandas_input_fn(
         is_frame = hasattr(y, "columns")
         labels = {name: y[name].to_numpy() for name in y} if is_frame else y.to_numpy()
     features = {name: x[name].to_numpy() for name in x}
-    return numpy_input_fn(
-        features, labels, batch_size, num_epochs, shuffle, queue_capacity, num_threads
-    )
+    return numpy_input_fn(features, labels, **arguments)

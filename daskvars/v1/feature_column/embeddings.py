@@ -17,7 +17,7 @@ from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
 from daskvars.ops.sparse.arranging import merge, slice as slice_sparse
 from daskvars.ops.sparse.dense import to_dense
 from daskvars.shapes import TensorShape
-from daskvars.surface.signatures import with_arguments_of
+from daskvars.surface.signatures import with_arguments_in_order, with_arguments_of
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.v1.feature_column.categorical import WeightedCategoricalColumn
 from daskvars.v1.feature_column.columns import CategoricalColumn, DenseColumn, FeatureValues
@@ -219,16 +219,16 @@ def embedding_column(
     )
 
 
+@with_arguments_in_order(
+    "categorical_columns dimension combiner initializer shared_embedding_collection_name "
+    "ckpt_to_load_from tensor_name_in_ckpt max_norm trainable",
+    embedding_column,
+)
 def shared_embedding_columns(
     categorical_columns: Sequence[CategoricalColumn],
-    dimension: int,
-    combiner: str = "mean",
-    initializer: Callable[..., Any] | None = None,
+    initializer: Callable[..., Any] | None,
     shared_embedding_collection_name: str | None = None,
-    ckpt_to_load_from: str | None = None,
-    tensor_name_in_ckpt: str | None = None,
-    max_norm: float | None = None,
-    trainable: bool = True,
+    **arguments: Any,
 ) -> list[EmbeddingColumn]:
     """Return dense columns of rows of one table, which several columns of ids share.
 
@@ -236,8 +236,6 @@ def shared_embedding_columns(
       categorical_columns: columns of one kind, with as many ids each.
       shared_embedding_collection_name: the graph collection of the table, and its scope; by default
         from the columns' names.
-      dimension, combiner, initializer, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable:
-        see `embedding_column`.
 
     Returns:
       A column for each, in their order.
@@ -251,7 +249,8 @@ def shared_embedding_columns(
     >>> [column.name for column in tf.feature_column.shared_embedding_columns([of, to], 2)]
     ['of_shared_embedding', 'to_shared_embedding']
     """
-    made = _checked(dimension, initializer, ckpt_to_load_from, tensor_name_in_ckpt, "")
+    of_file = arguments["ckpt_to_load_from"], arguments["tensor_name_in_ckpt"]
+    made = _checked(arguments["dimension"], initializer, *of_file, "")
     in_order = sorted(categorical_columns, key=lambda column: column.name)
     first = in_order[0]
     if not isinstance(first, CategoricalColumn):
@@ -274,17 +273,10 @@ def shared_embedding_columns(
                 f"match column: {column} with buckets: {column.num_buckets}"
             )
     names = "_".join(column.name for column in in_order)
+    shared = shared_embedding_collection_name or f"{names}_shared_embedding"
     return [
         EmbeddingColumn(
-            column,
-            dimension,
-            combiner,
-            made,
-            ckpt_to_load_from,
-            tensor_name_in_ckpt,
-            max_norm,
-            trainable,
-            shared_embedding_collection_name or f"{names}_shared_embedding",
+            column, initializer=made, shared_embedding_collection_name=shared, **arguments
         )
         for column in categorical_columns
     ]

@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.state.stores.files import write_file
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.graphs.meta_graph import (
     MetaGraphDef,
-    MetaInfoDef,
     export_scoped_meta_graph,
     import_scoped_meta_graph,
     naming_file,
 )
 from daskvars.v1.graphs.saver import Saver
-from daskvars.v1.graphs.saver_def import SaverDef
 
 
 @accepts("as_text", "strip_default_attrs", "save_debug_info")
-def export_meta_graph(
-    filename: str | None = None,
-    meta_info_def: MetaInfoDef | None = None,
-    graph_def: GraphDef | None = None,
-    saver_def: SaverDef | None = None,
-    collection_list: Sequence[str] | None = None,
-    as_text: bool = False,
-    graph: Graph | None = None,
-    export_scope: str | None = None,
-    clear_devices: bool = False,
-    clear_extraneous_savers: bool = False,
-    strip_default_attrs: bool = False,
-    save_debug_info: bool = False,
-) -> MetaGraphDef:
+@with_arguments_in_order(
+    "filename meta_info_def graph_def saver_def collection_list as_text graph export_scope "
+    "clear_devices clear_extraneous_savers strip_default_attrs save_debug_info",
+    export_scoped_meta_graph,
+)
+def export_meta_graph(**arguments: Any) -> MetaGraphDef:
     """Return a graph with its collections as data, and write it to a file.
 
     Args:
@@ -68,18 +57,7 @@ def export_meta_graph(
     >>> [node.name for node in found.graph_def.node], list(found.collection_def)
     (['x'], ['inputs'])
     """
-    found, _ = export_scoped_meta_graph(
-        filename,
-        graph_def,
-        graph,
-        export_scope,
-        meta_info_def=meta_info_def,
-        clear_devices=clear_devices,
-        saver_def=saver_def,
-        collection_list=collection_list,
-        clear_extraneous_savers=clear_extraneous_savers,
-    )
-    return found
+    return export_scoped_meta_graph(**arguments)[0]
 
 
 def import_meta_graph(

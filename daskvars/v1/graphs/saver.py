@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from daskvars.execution.engine.saving.pending_saves import PendingSave
@@ -13,6 +13,7 @@ from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.state.checkpoints import SAVE
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.train.checkpoints import saver
 from daskvars.train.checkpoints.checkpoint_state import meta_graph_filename
 from daskvars.train.checkpoints.kept_checkpoints import KeptCheckpoints
@@ -146,31 +147,18 @@ class Saver(saver.Saver):
         return Saver(saver_def=saver_def, name=import_scope)
 
     @accepts("as_text", "strip_default_attrs", "save_debug_info")
-    def export_meta_graph(
-        self,
-        filename: str | None = None,
-        collection_list: Sequence[str] | None = None,
-        as_text: bool = False,
-        export_scope: str | None = None,
-        clear_devices: bool = False,
-        clear_extraneous_savers: bool = False,
-        strip_default_attrs: bool = False,
-        save_debug_info: bool = False,
-    ) -> MetaGraphDef:
+    @with_arguments_in_order(
+        "filename collection_list as_text export_scope clear_devices clear_extraneous_savers "
+        "strip_default_attrs save_debug_info",
+        export_scoped_meta_graph,
+    )
+    def export_meta_graph(self, **arguments: Any) -> MetaGraphDef:
         """Return the graph with its collections and this saver as data, and write it to a file.
 
         See `export_meta_graph` of this package for the arguments.
         """
-        found, _ = export_scoped_meta_graph(
-            filename=filename,
-            saver_def=self.saver_def,
-            collection_list=collection_list,
-            graph=scopes.current_builder() or self._graph,
-            export_scope=export_scope,
-            clear_devices=clear_devices,
-            clear_extraneous_savers=clear_extraneous_savers,
-        )
-        return found
+        graph = scopes.current_builder() or self._graph
+        return export_scoped_meta_graph(saver_def=self.saver_def, graph=graph, **arguments)[0]
 
     @accepts("strip_default_attrs", "save_debug_info")
     def save(
@@ -208,23 +196,20 @@ class Saver(saver.Saver):
         )
         return found.path if isinstance(found, PendingSave) else found
 
+    @with_arguments_in_order(
+        "sess save_path global_step latest_filename meta_graph_suffix write_meta_graph write_state",
+        save,
+    )
     def save_async(
-        self,
-        sess: Any,
-        save_path: str,
-        global_step: Any = None,
-        latest_filename: str | None = None,
-        meta_graph_suffix: str = "meta",
-        write_meta_graph: bool = True,
-        write_state: bool = True,
+        self, sess: Any, meta_graph_suffix: str, write_meta_graph: bool, **arguments: Any
     ) -> PendingSave | None:
         """Begin to save as `save` does, and return while it is written.
 
         See `save_async` of `daskvars.train.Saver`.
         """
         write = self._graph_writer(sess, meta_graph_suffix, write_meta_graph)
-        at = (sess, save_path, global_step, latest_filename, write_state)
-        return self._save(*at, True, write, meta_graph_suffix)
+        beside = {"write_beside": write, "meta_graph_suffix": meta_graph_suffix}
+        return self._save(sess, later=True, **beside, **arguments)
 
     def _graph_writer(
         self, sess: SessionLike, suffix: str, wanted: bool

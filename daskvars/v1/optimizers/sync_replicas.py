@@ -26,9 +26,11 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, greater_equal, where
 from daskvars.ops.state.assign import assign, assign_add, scatter_add, scatter_update
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_of_method
 from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
 from daskvars.v1.optimizers.wrapped import WrappedOptimizer
 from daskvars.v1.sessions.coordinator import Coordinator
+from daskvars.v1.sessions.queue_runners import QueueRunner
 from daskvars.v1.sessions.session_run_hook import SessionRunHook
 from daskvars.variables.collections import global_variables, report_uninitialized_variables
 from daskvars.variables.colocation import colocate_with
@@ -293,13 +295,8 @@ class ChiefQueueRunner:
     """What stands for the thread that applies updates in TensorFlow; here the replicas' runs do."""
 
     @accepts("sess", "coord", "daemon", "start")
-    def create_threads(
-        self,
-        sess: SessionLike,
-        coord: Coordinator | None = None,
-        daemon: bool = False,
-        start: bool = False,
-    ) -> list[Any]:
+    @with_arguments_of_method(QueueRunner.create_threads)
+    def create_threads(self, **arguments: Any) -> list[Any]:
         """Return no threads."""
         return []
 

@@ -16,6 +16,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater_equal, logical_and
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.shapes import as_shape
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.queues.batching import (
     Elements,
     columns_of,
@@ -154,27 +155,24 @@ def _for_each(given: Any, num_buckets: int, what: str) -> list[Any]:
     return found
 
 
+@with_arguments_in_order(
+    "input_length tensors batch_size bucket_boundaries num_threads capacity bucket_capacities "
+    "shapes dynamic_pad allow_smaller_final_batch keep_input shared_name name",
+    bucket,
+)
 def bucket_by_sequence_length(
     input_length: TensorLike,
     tensors: Elements,
-    batch_size: Any,
     bucket_boundaries: Sequence[int],
-    num_threads: int = 1,
-    capacity: int = 32,
-    bucket_capacities: Sequence[int] | None = None,
-    shapes: Sequence[Any] | None = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    keep_input: TensorLike = True,
-    shared_name: str | None = None,
-    name: str | None = None,
+    shapes: Sequence[Any] | None,
+    name: str | None,
+    **arguments: Any,
 ) -> tuple[Tensor, Any]:
     """Return batches of sequences of about the same length.
 
     Args:
       input_length: [] int32, computed with the element: its length.
-      tensors: see `bucket`, also for the arguments that are not here.
-      batch_size: the same; a list has one entry more than there are boundaries.
+      batch_size: int, or [] int32; or a list, which has one entry more than there are boundaries.
       bucket_boundaries: whole numbers that increase: lengths below the first, from each to below
         the next, and from the last on are in a bucket each.
 
@@ -210,16 +208,9 @@ def bucket_by_sequence_length(
         _, (lengths, *found) = bucket(
             [length, *components_of(tensors, "bucket_by_sequence_length()")],
             reduce_sum(cast(beyond, int32)),
-            batch_size,
-            len(bucket_boundaries) + 1,
-            num_threads,
-            capacity,
-            bucket_capacities,
-            None if shapes is None else [[], *shapes],
-            dynamic_pad,
-            allow_smaller_final_batch,
-            keep_input,
-            shared_name,
+            num_buckets=len(bucket_boundaries) + 1,
+            shapes=None if shapes is None else [[], *shapes],
+            **arguments,
         )
         if isinstance(tensors, Mapping):
             return lengths, dict(zip(sorted(tensors, key=str), found, strict=True))

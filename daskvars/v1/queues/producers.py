@@ -22,7 +22,7 @@ from daskvars.ops.random.distributions import random_shuffle
 from daskvars.ops.state.assign import count_up_to
 from daskvars.shapes import TensorShape
 from daskvars.summary.summary_ops import scalar
-from daskvars.surface.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family, with_arguments_in_order
 from daskvars.v1.queues.queue_ops import FIFOQueue, QueueBase, num_rows
 from daskvars.v1.sessions.queue_runners import QueueRunner, add_queue_runner
 from daskvars.variables.variable import Variable
@@ -249,20 +249,14 @@ def range_input_producer(limit: TensorLike) -> Tensor:
     return range_of(limit)
 
 
+@with_arguments_in_order(f"tensor_list {_ORDER}", range_input_producer)
 def slice_input_producer(
-    tensor_list: Sequence[Any],
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
+    tensor_list: Sequence[Any], name: str | None, **arguments: Any
 ) -> list[Tensor]:
     """Return a row of each of several tensors, the next ones in each run.
 
     Args:
       tensor_list: tensors with the same number of rows.
-      num_epochs, shuffle, seed, capacity, shared_name, name: as for `input_producer`.
 
     Returns:
       A tensor for each, of the shape of its rows.
@@ -285,6 +279,5 @@ def slice_input_producer(
             raise ValueError("Expected at least one tensor in slice_input_producer().")
         count = num_rows(tensors)
         limit = shape(tensors[0])[0] if TensorShape([count]).as_list() == [None] else int(count)
-        queue = range_input_producer(limit, num_epochs, shuffle, seed, capacity, shared_name)
-        index = queue.dequeue()
+        index = range_input_producer(limit, **arguments).dequeue()
         return [gather(tensor, index) for tensor in tensors]

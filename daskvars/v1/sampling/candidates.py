@@ -24,7 +24,7 @@ from daskvars.ops.array.constant import constant, ones, ones_like
 from daskvars.ops.array.ranges import range as number_range
 from daskvars.ops.random.distributions import drawn_with
 from daskvars.surface.accepted import accepts
-from daskvars.surface.signatures import with_arguments_of
+from daskvars.surface.signatures import with_arguments_in_order, with_arguments_of
 
 
 class Candidates(NamedTuple):
@@ -200,25 +200,23 @@ def log_uniform_candidate_sampler(**arguments: Any) -> Candidates:
     return _candidates("log_uniform", **arguments)
 
 
+@with_arguments_in_order(
+    "true_classes num_true num_sampled unique range_max vocab_file distortion num_reserved_ids "
+    "num_shards shard unigrams seed name",
+    uniform_candidate_sampler,
+)
 def fixed_unigram_candidate_sampler(
-    true_classes: TensorLike,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
     vocab_file: str = "",
     distortion: float = 1.0,
     num_reserved_ids: int = 0,
     num_shards: int = 1,
     shard: int = 0,
     unigrams: Sequence[float] = (),
-    seed: int | None = None,
-    name: str | None = None,
+    **arguments: Any,
 ) -> Candidates:
     """Draw classes as often as a vocabulary says.
 
     Args:
-      true_classes: see `uniform_candidate_sampler`, also for the arguments not listed.
       range_max: number of classes, that of the weights.
       vocab_file: a file with a line per class that ends with its count, after a comma where other
         columns come before it; read when this is called.
@@ -245,16 +243,14 @@ def fixed_unigram_candidate_sampler(
         raise ValueError("Must provide either vocab_file or unigrams, and not both")
     counts = _counts_of(vocab_file) if vocab_file else numpy.asarray(unigrams, float)
     weights = numpy.concatenate([numpy.zeros(num_reserved_ids), counts**distortion])
-    weights = weights[shard::num_shards]
+    weights, range_max = weights[shard::num_shards], arguments["range_max"]
     if len(weights) != range_max or not weights.any():
         raise ValueError(
             f"range_max is {range_max} but there are {len(weights)} weights, "
             f"{numpy.count_nonzero(weights)} of them above 0: reserved ids and the vocabulary "
             "together must give each class a weight"
         )
-    return _candidates(
-        "fixed_unigram", true_classes, num_true, num_sampled, unique, range_max, seed, name, weights
-    )
+    return _candidates("fixed_unigram", weights=weights, **arguments)
 
 
 def _counts_of(vocab_file: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from daskvars.dtypes import float64
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import name_scope
@@ -13,23 +15,20 @@ from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.scans import cumsum
 from daskvars.ops.state.assign import scatter_add
+from daskvars.surface.signatures import with_arguments_of
 from daskvars.v1.sampling.candidates import (
     Candidates,
     check_distinct,
     checked_true_classes,
     drawn_candidates,
+    uniform_candidate_sampler,
 )
 from daskvars.variables.variable import Variable
 
 
+@with_arguments_of(uniform_candidate_sampler)
 def learned_unigram_candidate_sampler(
-    true_classes: TensorLike,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
+    true_classes: TensorLike, num_true: int, name: str | None, **arguments: Any
 ) -> Candidates:
     """Draw classes as often as they were true classes of earlier runs.
 
@@ -37,7 +36,6 @@ def learned_unigram_candidate_sampler(
     scope: initialized, saved and restored with all others. Each run adds its true classes.
 
     Args:
-      true_classes: see `uniform_candidate_sampler`, also for the other arguments.
       name: name scope of the operations, by default "LearnedUnigramCandidateSampler".
 
     Returns:
@@ -62,7 +60,8 @@ def learned_unigram_candidate_sampler(
             "learned_unigram_candidate_sampler keeps counts from run to run: build it in a graph, "
             "or count classes in a Variable and use fixed_unigram_candidate_sampler"
         )
-    check_distinct(num_sampled, unique, range_max)
+    range_max = arguments["range_max"]
+    check_distinct(arguments["num_sampled"], arguments["unique"], range_max)
     with name_scope(name, "LearnedUnigramCandidateSampler", [true_classes]):
         true_classes = checked_true_classes(true_classes, num_true)
         counts = Variable(
@@ -70,9 +69,7 @@ def learned_unigram_candidate_sampler(
         )
         sums = concat([zeros([1], float64), cumsum(counts.value())], 0)
         totals = divide(sums, sums[range_max], name="distribution")
-        drawn = drawn_candidates(
-            "fixed_unigram", true_classes, num_sampled, unique, range_max, seed, (totals,)
-        )
+        drawn = drawn_candidates("fixed_unigram", true_classes, totals=(totals,), **arguments)
         seen = reshape(true_classes, [-1])
         with control_dependencies([scatter_add(counts, seen, ones_like(seen, float64))]):
             return Candidates(*map(identity, drawn))

@@ -100,14 +100,9 @@ class SessionManager(ShownByArguments):
           RuntimeError: the variables can be neither restored nor initialized.
           ValueError: both a directory and a checkpoint are given.
         """
+        path, waits = checkpoint_filename_with_path, wait_for_checkpoint
         session, is_restored = self._restored(
-            master,
-            saver,
-            checkpoint_dir,
-            checkpoint_filename_with_path,
-            wait_for_checkpoint,
-            max_wait_secs,
-            config,
+            master, saver, checkpoint_dir, path, waits, max_wait_secs, config
         )
         if not is_restored:
             if init_op is None and init_fn is None and self._local_init_op is None:
@@ -144,16 +139,10 @@ class SessionManager(ShownByArguments):
     ) -> tuple[Session, bool]:
         """Return a new session and whether its variables could be restored and all is ready.
 
-        The arguments are those of `prepare_session`.
         """
+        path, waits = checkpoint_filename_with_path, wait_for_checkpoint
         session, is_restored = self._restored(
-            master,
-            saver,
-            checkpoint_dir,
-            checkpoint_filename_with_path,
-            wait_for_checkpoint,
-            max_wait_secs,
-            config,
+            master, saver, checkpoint_dir, path, waits, max_wait_secs, config
         )
         done, reason = self._initialize_locally(session)
         restoring = "Restoring model from %s did not make model ready for local init: %s"

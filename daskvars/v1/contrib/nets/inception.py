@@ -17,6 +17,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import squeeze
 from daskvars.ops.nn.activation import relu
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.contrib.arg_scopes import arg_scope
 from daskvars.v1.contrib.networks.normalizations import batch_norm
 from daskvars.v1.contrib.networks.plain_layers import (
@@ -273,17 +274,22 @@ def inception_v3_base(
         return _built(inputs, _TABLE_V3, depth, "VALID", final_endpoint)
 
 
+@with_arguments_in_order(
+    "inputs num_classes is_training dropout_keep_prob min_depth depth_multiplier prediction_fn "
+    "spatial_squeeze reuse scope='InceptionV3'",
+    inception_v1,
+    inception_v3_base,
+)
 def inception_v3(
     inputs: Tensor,
-    num_classes: int = 1000,
-    is_training: Any = True,
-    dropout_keep_prob: float = 0.8,
-    min_depth: int = 16,
-    depth_multiplier: float = 1.0,
-    prediction_fn: Callable[..., Tensor] = softmax,
-    spatial_squeeze: bool = True,
-    reuse: Any = None,
-    scope: Any = "InceptionV3",
+    num_classes: int,
+    is_training: Any,
+    min_depth: int,
+    depth_multiplier: float,
+    spatial_squeeze: bool,
+    reuse: Any,
+    scope: Any,
+    **at_end: Any,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the logits of Inception of version 3, and what its layers gave, by name.
 
@@ -291,9 +297,6 @@ def inception_v3(
 
     Args:
       inputs: [batch, 299, 299, channels] floating.
-      num_classes: see `inception_v1`, also for the arguments that are not here.
-      min_depth: see `inception_v3_base`.
-      depth_multiplier: see `inception_v3_base`.
 
     Raises:
       ValueError: `depth_multiplier` is not positive.
@@ -331,11 +334,11 @@ def inception_v3(
             window = _at_most(y, 8)
             # With the distance 2 that a pooling has by default, as TensorFlow's.
             y = avg_pool2d(y, window, padding="VALID", scope="AvgPool_1a_{}x{}".format(*window))
-            y = dropout(y, dropout_keep_prob, scope="Dropout_1b")
+            y = dropout(y, at_end["dropout_keep_prob"], scope="Dropout_1b")
             end_points["PreLogits"] = y
             logits = _logits(y, num_classes, spatial_squeeze, "Conv2d_1c_1x1")
         end_points["Logits"] = logits
-        end_points["Predictions"] = prediction_fn(logits, scope="Predictions")
+        end_points["Predictions"] = at_end["prediction_fn"](logits, scope="Predictions")
         return logits, end_points
 
 

@@ -14,6 +14,7 @@ from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.joining import stack, unstack
 from daskvars.ops.array.rearranging import reverse, reverse_sequence
 from daskvars.ops.math.casting import cast
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.contrib.networks.further_cells import LSTMBlockCell
 
 
@@ -21,11 +22,7 @@ class LSTMBlockFusedCell:
     """A network of `LSTMBlockCell`, called once with all times.
 
     Args:
-      num_units: size of output and memory.
-      forget_bias: added to the forget gate.
-      cell_clip: what the memory is clipped to, None or 0 for nothing.
-      use_peephole: whether gates see the memory.
-      reuse, dtype, name: see `Layer`.
+      num_units, forget_bias, cell_clip, use_peephole, reuse, dtype, name: see `LSTMBlockCell`.
 
     Source: TensorFlow 1.15, ``tf.contrib.rnn.LSTMBlockFusedCell``.
 
@@ -36,19 +33,12 @@ class LSTMBlockFusedCell:
     ([5, 2, 4], ['lstm_fused_cell/kernel:0', 'lstm_fused_cell/bias:0'])
     """
 
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        cell_clip: float | None = None,
-        use_peephole: bool = False,
-        reuse: bool | None = None,
-        dtype: DTypeLike | None = None,
-        name: str = "lstm_fused_cell",
-    ) -> None:
-        self._cell = LSTMBlockCell(
-            num_units, forget_bias, cell_clip, use_peephole, dtype, reuse, name
-        )
+    @with_arguments_in_order(
+        "num_units forget_bias cell_clip use_peephole reuse dtype name='lstm_fused_cell'",
+        LSTMBlockCell.__init__,
+    )
+    def __init__(self, **arguments: Any) -> None:
+        self._cell = LSTMBlockCell(**arguments)
 
     @property
     def num_units(self) -> int:

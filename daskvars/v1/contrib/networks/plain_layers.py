@@ -19,7 +19,6 @@ from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.ranges import linspace
 from daskvars.ops.array.repeating import meshgrid
 from daskvars.ops.array.reshaping import identity, reshape
-from daskvars.ops.array.slicing import strided_slice
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.control.custom_gradient import custom_gradient
 from daskvars.ops.gather_scatter.scatter import gather_nd
@@ -27,7 +26,7 @@ from daskvars.ops.math.arithmetic import multiply
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import not_equal, where
 from daskvars.ops.math.division import divide
-from daskvars.ops.math.reduce import reduce_max, reduce_prod, reduce_sum
+from daskvars.ops.math.reduce import reduce_max, reduce_sum
 from daskvars.ops.nn.softmax import softmax as softmax_of
 from daskvars.ops.nn.windows.pooling import avg_pool as op_avg_pool, max_pool as op_max_pool
 from daskvars.ops.nn.windows.pooling_by_rank import (
@@ -35,7 +34,6 @@ from daskvars.ops.nn.windows.pooling_by_rank import (
     max_pool3d as op_max_pool3d,
     pool as pool_windows,
 )
-from daskvars.ops.sparse.indices import reshape as sparse_reshape
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.v1.contrib.model_variables import model_variable
 from daskvars.v1.contrib.networks.collected import (
@@ -140,47 +138,6 @@ def flatten(inputs: Tensor) -> Tensor:
       ValueError: there is no batch dimension.
     """
     return flatten_batch(inputs)
-
-
-@add_arg_scope
-def inner_flatten(
-    inputs: Any, new_rank: int, output_collections: Any = None, scope: str | None = None
-) -> Any:
-    """Flatten the last dimensions, such that the rank is `new_rank`.
-
-    Args:
-      inputs: [...] Tensor or SparseTensor.
-      new_rank: rank of the result.
-      output_collections: collections for the output.
-      scope: name scope, by default "InnerFlatten".
-
-    Raises:
-      ValueError: the rank is smaller.
-    """
-    with name_scope(scope, "InnerFlatten") as opened:
-        if not isinstance(inputs, SparseTensor):
-            inputs = convert_to_tensor(inputs)
-        rank = inputs.get_shape().ndims
-        if rank is not None and rank < new_rank:
-            raise ValueError(
-                f"Inputs has rank less than new_rank. {inputs} must have rank at least {new_rank}. "
-                f"Received rank {rank}, shape {inputs.get_shape()}"
-            )
-        if isinstance(inputs, SparseTensor):
-            sizes = inputs.dense_shape
-            rest = reshape(reduce_prod(sizes[new_rank - 1 :]), [1])
-            outputs: Any = sparse_reshape(inputs, concat([sizes[: new_rank - 1], rest], 0))
-        else:
-            before = strided_slice(shape_of(inputs), [0], [new_rank - 1])
-            outputs = reshape(inputs, concat([before, [-1]], 0))
-            if rank is not None:
-                sizes = inputs.get_shape().as_list()
-                rest = sizes[new_rank - 1 :]
-                last = None if None in rest else 1
-                for size in rest if last else ():
-                    last *= size
-                outputs.set_shape([*sizes[: new_rank - 1], last])
-    return collect_named_outputs(output_collections, opened, outputs)
 
 
 @plain("OneHotEncoding", "labels num_classes on_value off_value outputs_collections scope")

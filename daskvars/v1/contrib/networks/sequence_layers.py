@@ -15,6 +15,7 @@ from daskvars.ops.gather_scatter.partitioning import unique
 from daskvars.ops.math.reduce import reduce_mean
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.contrib.model_variables import model_variable
 from daskvars.v1.contrib.networks.plain_layers import dense_to_sparse_tensor
 from daskvars.variables.initializers import RandomNormal
@@ -64,34 +65,36 @@ def embed_sequence(
         )
     with variable_scope(scope, "EmbedSequence", [ids], reuse=reuse):
         shape = None if reuse else [vocab_size, embed_dim]
-        table = model_variable(
-            "embeddings",
-            shape,
-            initializer=initializer or RandomNormal(),
-            regularizer=regularizer,
-            trainable=trainable,
-        )
+        table = _table(shape, initializer, regularizer, trainable)
         return embedding_lookup_unique(table, ids) if unique else embedding_lookup(table, ids)
 
 
+def _table(shape: Any, initializer: Any, regularizer: Any, trainable: bool) -> Any:
+    start = initializer or RandomNormal()
+    return model_variable(
+        "embeddings", shape, initializer=start, regularizer=regularizer, trainable=trainable
+    )
+
+
+@with_arguments_in_order(
+    "ids vocab_size= embed_dim= sparse_lookup initializer regularizer trainable scope reuse",
+    embed_sequence,
+)
 def bow_encoder(
     ids: Any,
     vocab_size: int,
     embed_dim: int,
+    scope: Any,
+    reuse: Any,
     sparse_lookup: bool = True,
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-    reuse: Any = None,
+    **of_table: Any,
 ) -> Tensor:
     """Return the mean of the rows of a table that each example's ids name.
 
     Args:
       ids: [batch, length] integer, Tensor (0 is no id) or SparseTensor.
       sparse_lookup: whether ids that are 0 are left out; otherwise they count as others do.
-      vocab_size, embed_dim, initializer, regularizer, trainable, scope, reuse: see
-        `embed_sequence`.
+      scope: name of the variable scope, by default "bow_encoder".
 
     Returns:
       [batch, embed_dim] float32.
@@ -100,13 +103,7 @@ def bow_encoder(
       TypeError: `sparse_lookup` is False and the ids are a SparseTensor.
     """
     with variable_scope(scope, "bow_encoder", [ids], reuse=reuse):
-        table = model_variable(
-            "embeddings",
-            [vocab_size, embed_dim],
-            initializer=initializer or RandomNormal(),
-            regularizer=regularizer,
-            trainable=trainable,
-        )
+        table = _table([vocab_size, embed_dim], **of_table)
         if sparse_lookup:
             if not isinstance(ids, SparseTensor):
                 ids = dense_to_sparse_tensor(ids)

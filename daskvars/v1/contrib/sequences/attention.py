@@ -36,6 +36,7 @@ from daskvars.ops.nn.softmax import softmax
 from daskvars.ops.random.distributions import random_normal
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.required import required
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.contrib.sequences.structures import size_of, sized_zeros
 from daskvars.variables.initializers import Constant, Ones, Zeros
 from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
@@ -154,12 +155,13 @@ class _ScoringMechanism(AttentionMechanism):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
-        memory_sequence_length: TensorLike | None,
+        memory: TensorLike,
+        memory_sequence_length: TensorLike | None = None,
+        score_mask_value: Any = None,
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
+        *,
         probability: Probability,
-        score_mask_value: Any,
-        dtype: DTypeLike | None,
-        name: str | None,
     ) -> None:
         kind = as_dtype(float32 if dtype is None else dtype)
         self.dtype = kind.name
@@ -313,22 +315,14 @@ class LuongAttention(_Multiplicative):
     [1.0, 0.0, 0.0]
     """
 
-    def __init__(
-        self,
-        num_units: int,
-        memory: TensorLike,
-        memory_sequence_length: TensorLike | None = None,
-        scale: bool = False,
-        probability_fn: Callable[[Any], Any] | None = None,
-        score_mask_value: Any = None,
-        dtype: DTypeLike | None = None,
-        name: str = "LuongAttention",
-    ) -> None:
+    @with_arguments_in_order(
+        "num_units memory memory_sequence_length scale probability_fn score_mask_value dtype "
+        "name='LuongAttention'",
+        _ScoringMechanism.__init__,
+    )
+    def __init__(self, scale: bool = False, probability_fn: Any = None, **arguments: Any) -> None:
         self._scale = scale
-        probability = _of_score(probability_fn)
-        super().__init__(
-            num_units, memory, memory_sequence_length, probability, score_mask_value, dtype, name
-        )
+        super().__init__(probability=_of_score(probability_fn), **arguments)
 
 
 class BahdanauAttention(_Additive):
@@ -352,28 +346,39 @@ class BahdanauAttention(_Additive):
     [2, 3]
     """
 
+    @with_arguments_in_order(
+        "num_units memory memory_sequence_length normalize probability_fn score_mask_value dtype "
+        "name='BahdanauAttention'",
+        _ScoringMechanism.__init__,
+    )
     def __init__(
-        self,
-        num_units: int,
-        memory: TensorLike,
-        memory_sequence_length: TensorLike | None = None,
-        normalize: bool = False,
-        probability_fn: Callable[[Any], Any] | None = None,
-        score_mask_value: Any = None,
-        dtype: DTypeLike | None = None,
-        name: str = "BahdanauAttention",
+        self, normalize: bool = False, probability_fn: Any = None, **arguments: Any
     ) -> None:
         self._normalize = normalize
-        probability = _of_score(probability_fn)
-        super().__init__(
-            num_units, memory, memory_sequence_length, probability, score_mask_value, dtype, name
-        )
+        super().__init__(probability=_of_score(probability_fn), **arguments)
+
+
+_OF_MONOTONIC = "sigmoid_noise sigmoid_noise_seed score_bias_init mode"
 
 
 class _Monotonic(_ScoringMechanism):
     """Attention that never goes back: scores are those of stopping at a place."""
 
-    _score_bias_init: Any
+    @with_arguments_in_order(
+        f"num_units memory memory_sequence_length score_mask_value {_OF_MONOTONIC} dtype name",
+        _ScoringMechanism.__init__,
+    )
+    def __init__(
+        self,
+        sigmoid_noise: float = 0.0,
+        sigmoid_noise_seed: int | None = None,
+        score_bias_init: float = 0.0,
+        mode: str = "parallel",
+        **arguments: Any,
+    ) -> None:
+        self._score_bias_init = score_bias_init
+        probability = _monotonic(sigmoid_noise, sigmoid_noise_seed, mode)
+        super().__init__(probability=probability, **arguments)
 
     def initial_alignments(self, batch_size: TensorLike, dtype: DTypeLike) -> Tensor:
         """Return 1 at the first place of each sequence."""
@@ -420,26 +425,14 @@ class LuongMonotonicAttention(_Monotonic, _Multiplicative):
 
     _scope_name = "luong_monotonic_attention"
 
-    def __init__(
-        self,
-        num_units: int,
-        memory: TensorLike,
-        memory_sequence_length: TensorLike | None = None,
-        scale: bool = False,
-        score_mask_value: Any = None,
-        sigmoid_noise: float = 0.0,
-        sigmoid_noise_seed: int | None = None,
-        score_bias_init: float = 0.0,
-        mode: str = "parallel",
-        dtype: DTypeLike | None = None,
-        name: str = "LuongMonotonicAttention",
-    ) -> None:
+    @with_arguments_in_order(
+        f"num_units memory memory_sequence_length scale score_mask_value {_OF_MONOTONIC} dtype "
+        "name='LuongMonotonicAttention'",
+        _Monotonic.__init__,
+    )
+    def __init__(self, scale: bool = False, **arguments: Any) -> None:
         self._scale = scale
-        self._score_bias_init = score_bias_init
-        probability = _monotonic(sigmoid_noise, sigmoid_noise_seed, mode)
-        super().__init__(
-            num_units, memory, memory_sequence_length, probability, score_mask_value, dtype, name
-        )
+        super().__init__(**arguments)
 
 
 class BahdanauMonotonicAttention(_Monotonic, _Additive):
@@ -455,23 +448,11 @@ class BahdanauMonotonicAttention(_Monotonic, _Additive):
 
     _scope_name = "bahdanau_monotonic_attention"
 
-    def __init__(
-        self,
-        num_units: int,
-        memory: TensorLike,
-        memory_sequence_length: TensorLike | None = None,
-        normalize: bool = False,
-        score_mask_value: Any = None,
-        sigmoid_noise: float = 0.0,
-        sigmoid_noise_seed: int | None = None,
-        score_bias_init: float = 0.0,
-        mode: str = "parallel",
-        dtype: DTypeLike | None = None,
-        name: str = "BahdanauMonotonicAttention",
-    ) -> None:
+    @with_arguments_in_order(
+        f"num_units memory memory_sequence_length normalize score_mask_value {_OF_MONOTONIC} dtype "
+        "name='BahdanauMonotonicAttention'",
+        _Monotonic.__init__,
+    )
+    def __init__(self, normalize: bool = False, **arguments: Any) -> None:
         self._normalize = normalize
-        self._score_bias_init = score_bias_init
-        probability = _monotonic(sigmoid_noise, sigmoid_noise_seed, mode)
-        super().__init__(
-            num_units, memory, memory_sequence_length, probability, score_mask_value, dtype, name
-        )
+        super().__init__(**arguments)

@@ -23,6 +23,7 @@ from daskvars.ops.nn.bias import xw_plus_b
 from daskvars.ops.nn.convolution.functions import conv2d
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.ops.nn.softmax import softmax
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.contrib.networks.projected_cells import (
     EmbeddingWrapper,
     OutputProjectionWrapper,
@@ -370,29 +371,27 @@ def attention_decoder(
     return outputs, state
 
 
+@with_arguments_in_order(
+    "decoder_inputs initial_state attention_states cell num_symbols embedding_size num_heads "
+    "output_size output_projection feed_previous update_embedding_for_previous dtype scope "
+    "initial_state_attention",
+    embedding_rnn_decoder,
+    attention_decoder,
+)
 def embedding_attention_decoder(
     decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    attention_states: Any,
-    cell: Any,
     num_symbols: int,
     embedding_size: int,
-    num_heads: int = 1,
-    output_size: int | None = None,
-    output_projection: Any = None,
-    feed_previous: bool = False,
-    update_embedding_for_previous: bool = True,
-    dtype: DTypeLike | None = None,
-    scope: Any = None,
-    initial_state_attention: bool = False,
+    output_projection: Any,
+    feed_previous: bool,
+    update_embedding_for_previous: bool,
+    dtype: DTypeLike | None,
+    scope: Any,
+    **arguments: Any,
 ) -> Written:
     """Return what `attention_decoder` gives for ids, of which a table has rows.
 
     Args:
-      initial_state, attention_states, cell, num_heads, output_size, dtype,
-        initial_state_attention: see `attention_decoder`.
-      decoder_inputs, num_symbols, embedding_size, output_projection, feed_previous,
-        update_embedding_for_previous: see `embedding_rnn_decoder`.
       scope: variable scope, by default "embedding_attention_decoder".
 
     Raises:
@@ -403,39 +402,32 @@ def embedding_attention_decoder(
         loop_function = _embedded_choice(
             feed_previous, embedding, output_projection, update_embedding_for_previous
         )
-        return attention_decoder(
-            [embedding_lookup(embedding, ids) for ids in decoder_inputs],
-            initial_state,
-            attention_states,
-            cell,
-            output_size=output_size,
-            num_heads=num_heads,
-            loop_function=loop_function,
-            initial_state_attention=initial_state_attention,
-        )
+        rows = [embedding_lookup(embedding, ids) for ids in decoder_inputs]
+        return attention_decoder(rows, loop_function=loop_function, **arguments)
 
 
+@with_arguments_in_order(
+    "encoder_inputs decoder_inputs cell num_encoder_symbols num_decoder_symbols embedding_size "
+    "num_heads output_projection feed_previous dtype scope initial_state_attention",
+    embedding_rnn_seq2seq,
+    attention_decoder,
+)
 def embedding_attention_seq2seq(
     encoder_inputs: Sequence[Any],
-    decoder_inputs: Sequence[Any],
     cell: Any,
     num_encoder_symbols: int,
     num_decoder_symbols: int,
     embedding_size: int,
-    num_heads: int = 1,
-    output_projection: Any = None,
-    feed_previous: Any = False,
-    dtype: DTypeLike | None = None,
-    scope: Any = None,
-    initial_state_attention: bool = False,
+    output_projection: Any,
+    feed_previous: Any,
+    dtype: DTypeLike | None,
+    scope: Any,
+    **arguments: Any,
 ) -> Written:
     """Return what `embedding_rnn_seq2seq` does, with attention to the encoder's outputs.
 
     Args:
-      num_heads, initial_state_attention: see `attention_decoder`.
       scope: variable scope, by default "embedding_attention_seq2seq".
-      encoder_inputs, decoder_inputs, cell, num_encoder_symbols, num_decoder_symbols,
-        embedding_size, output_projection, feed_previous, dtype: see `embedding_rnn_seq2seq`.
     """
     with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype) as scope:
         encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
@@ -448,17 +440,15 @@ def embedding_attention_seq2seq(
 
         def decode(is_fed: bool, **more: Any) -> Written:
             return embedding_attention_decoder(
-                decoder_inputs,
-                encoded,
-                memory,
-                cell,
-                num_decoder_symbols,
-                embedding_size,
-                num_heads,
-                output_size,
-                output_projection,
-                is_fed,
-                initial_state_attention=initial_state_attention,
+                initial_state=encoded,
+                attention_states=memory,
+                cell=cell,
+                num_symbols=num_decoder_symbols,
+                embedding_size=embedding_size,
+                output_size=output_size,
+                output_projection=output_projection,
+                feed_previous=is_fed,
+                **arguments,
                 **more,
             )
 

@@ -222,13 +222,10 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         *,
         initial_val: Vector,
         loss_grad_func: _Function,
-        equality_funcs: list[_Function],
-        equality_grad_funcs: list[_Function],
-        inequality_funcs: list[_Function],
-        inequality_grad_funcs: list[_Function],
-        packed_bounds: list[tuple[float, float]] | None,
-        step_callback: Callable[[Vector], Any],
+        packed_bounds: Any,
+        step_callback: Any,
         optimizer_kwargs: Mapping[str, Any],
+        **limits: list[_Function],
     ) -> Vector:
         def loss(vector: Vector) -> tuple[float, Vector]:
             value, gradient = loss_grad_func(vector)
@@ -236,11 +233,10 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
 
         constraints = [
             {"type": kind, "fun": _first(value), "jac": _first(gradient)}
-            for kind, values, slopes in (
-                ("eq", equality_funcs, equality_grad_funcs),
-                ("ineq", inequality_funcs, inequality_grad_funcs),
+            for kind, name in (("eq", "equality"), ("ineq", "inequality"))
+            for value, gradient in zip(
+                limits[f"{name}_funcs"], limits[f"{name}_grad_funcs"], strict=True
             )
-            for value, gradient in zip(values, slopes, strict=True)
         ]
         ours = {
             "jac": True,

@@ -15,6 +15,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.nn.loss import sparse_softmax_cross_entropy_with_logits
+from daskvars.surface.signatures import with_arguments_in_order
 
 _TINY = 1e-12  # to avoid division by zero weights
 
@@ -117,27 +118,23 @@ def sequence_loss_by_example(
         return divide(total, add(add_n([convert_to_tensor(w) for w in weights]), _TINY))
 
 
+@with_arguments_in_order(
+    "logits targets weights average_across_timesteps average_across_batch softmax_loss_function "
+    "name",
+    sequence_loss_by_example,
+)
 def legacy_sequence_loss(
-    logits: Sequence[Any],
-    targets: Sequence[Any],
-    weights: Sequence[Any],
-    average_across_timesteps: bool = True,
-    average_across_batch: bool = True,
-    softmax_loss_function: Callable[..., Any] | None = None,
-    name: str | None = None,
+    targets: Sequence[Any], name: str | None, average_across_batch: bool = True, **arguments: Any
 ) -> Tensor:
     """Return the sum over a batch of `sequence_loss_by_example`, or the mean.
 
     Args:
       average_across_batch: whether it is the mean.
-      logits, targets, weights, average_across_timesteps, softmax_loss_function, name: see there.
+      name: name scope, by default "sequence_loss".
     """
-    with name_scope(name, "sequence_loss", [*logits, *targets, *weights]):
-        cost = reduce_sum(
-            sequence_loss_by_example(
-                logits, targets, weights, average_across_timesteps, softmax_loss_function
-            )
-        )
+    given = [*arguments["logits"], *targets, *arguments["weights"]]
+    with name_scope(name, "sequence_loss", given):
+        cost = reduce_sum(sequence_loss_by_example(targets=targets, **arguments))
         if not average_across_batch:
             return cost
         return divide(cost, cast(shape_of(targets[0])[0], cost.dtype))

@@ -17,6 +17,7 @@ from daskvars.ops.control.dependencies import no_op
 from daskvars.ops.math.comparison import equal, greater_equal
 from daskvars.ops.math.division import mod
 from daskvars.surface.accepted import accepts
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.train.training_step import get_or_create_global_step, global_step as value_of_step
 from daskvars.v1 import logging
 from daskvars.v1.graphs.saver import Saver
@@ -249,49 +250,28 @@ def _wait_for(session: Any, step: Any, number: int) -> None:
         time.sleep(_POLL_S)
 
 
-def train_monitored(
-    train_op: Any,
-    logdir: str | None,
-    master: str = "",
-    is_chief: bool = True,
-    scaffold: Scaffold | None = None,
-    hooks: Any = None,
-    chief_only_hooks: Any = None,
-    save_checkpoint_secs: float | None = 600,
-    save_summaries_steps: int | None = 100,
-    config: ConfigProto | None = None,
-    max_wait_secs: float = 7200,
-) -> Any:
+@with_arguments_in_order(
+    "train_op logdir master is_chief scaffold hooks chief_only_hooks save_checkpoint_secs=600 "
+    "save_summaries_steps=100 config max_wait_secs",
+    MonitoredTrainingSession,
+)
+def train_monitored(train_op: Any, logdir: str | None, **arguments: Any) -> Any:
     """Train until a hook asks to stop; return the last loss. ``tf.contrib.training.train``.
 
     Args:
       train_op: tensor whose value is the loss.
       logdir: directory of checkpoints and summaries.
-      master, is_chief, scaffold, hooks, chief_only_hooks, save_checkpoint_secs,
-        save_summaries_steps, config, max_wait_secs: see `MonitoredTrainingSession`.
+      save_checkpoint_secs: seconds between two checkpoints; None or 0 for none.
+      save_summaries_steps: steps between two summaries; None or 0 for none.
 
     Raises:
       ValueError: `logdir` is None, and checkpoints or summaries are wanted.
     """
-    for name, period in (
-        ("save_summaries_steps", save_summaries_steps),
-        ("save_checkpoint_secs", save_checkpoint_secs),
-    ):
-        if logdir is None and is_chief and period:
+    for name in ("save_summaries_steps", "save_checkpoint_secs"):
+        if logdir is None and arguments["is_chief"] and arguments[name]:
             raise ValueError(f"logdir cannot be None when {name} is not None")
     loss = None
-    with MonitoredTrainingSession(
-        master,
-        is_chief,
-        logdir,
-        scaffold,
-        hooks,
-        chief_only_hooks,
-        save_checkpoint_secs,
-        save_summaries_steps,
-        config=config,
-        max_wait_secs=max_wait_secs,
-    ) as session:
+    with MonitoredTrainingSession(checkpoint_dir=logdir, **arguments) as session:
         while not session.should_stop():
             loss = session.run(train_op)
     return loss

@@ -29,6 +29,7 @@ from daskvars.ops.math.comparison import less, where
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.transcendental import exp, log, sqrt
 from daskvars.ops.random.distributions import truncated_normal
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.train.optimizers.adaptive import AdagradOptimizer, AdamOptimizer, RMSPropOptimizer
 from daskvars.train.optimizers.moving_averages import assign_moving_average
 from daskvars.train.optimizers.optimizer import Optimizer
@@ -209,28 +210,22 @@ def _trained(variables: Sequence[Any] | None) -> Sequence[Any]:
     return found
 
 
+@with_arguments_in_order(
+    "total_loss optimizer global_step update_ops variables_to_train clip_gradient_norm "
+    "summarize_gradients gate_gradients aggregation_method colocate_gradients_with_ops "
+    "gradient_multipliers check_numerics",
+    create_train_op,
+)
 def create_slim_train_op(
-    total_loss: Tensor,
-    optimizer: Optimizer,
-    global_step: Any = _OF_THE_GRAPH,
-    update_ops: Iterable[Any] | None = None,
-    variables_to_train: Sequence[Any] | None = None,
     clip_gradient_norm: float = 0,
-    summarize_gradients: bool = False,
-    gate_gradients: int = Optimizer.GATE_OP,
-    aggregation_method: Any = None,
-    colocate_gradients_with_ops: bool = False,
     gradient_multipliers: Mapping[Any, Any] | None = None,
-    check_numerics: bool = True,
+    **arguments: Any,
 ) -> Tensor:
     """Return the loss such that computing it trains. ``slim.learning.create_train_op``.
 
     Args:
       clip_gradient_norm: greatest norm of each gradient; 0 clips nothing.
       gradient_multipliers: see `multiply_gradients`.
-      total_loss, optimizer, global_step, update_ops, variables_to_train, summarize_gradients,
-        gate_gradients, aggregation_method, colocate_gradients_with_ops, check_numerics: see
-        `training.create_train_op`.
 
     >>> slim = tf.contrib.slim
     >>> with tf.Graph().as_default():
@@ -251,19 +246,7 @@ def create_slim_train_op(
                 pairs = clip_gradient_norms(pairs, clip_gradient_norm)
         return pairs
 
-    return create_train_op(
-        total_loss,
-        optimizer,
-        global_step,
-        update_ops,
-        variables_to_train,
-        transformed,
-        summarize_gradients,
-        gate_gradients,
-        aggregation_method,
-        colocate_gradients_with_ops,
-        check_numerics,
-    )
+    return create_train_op(transform_grads_fn=transformed, **arguments)
 
 
 # -- optimize_loss -------------------------------------------------------------------------------
