@@ -1,13 +1,9 @@
 """The names of ``tf.random``. Made by tests/typed/stubs.py; a test compares them."""
 
-from daskvars.namespaces.random_names import categorical as categorical
-from daskvars.namespaces.random_names import gamma as gamma
-from daskvars.namespaces.random_names import get_seed as get_seed
-from daskvars.namespaces.random_names import multinomial as multinomial
-from daskvars.namespaces.random_names import normal as normal
-from daskvars.namespaces.random_names import poisson as poisson
-from daskvars.namespaces.random_names import set_random_seed as set_random_seed
-from daskvars.namespaces.random_names import shuffle as shuffle
+from daskvars.namespaces.random_names import categorical as categorical, gamma as gamma
+from daskvars.namespaces.random_names import get_seed as get_seed, multinomial as multinomial
+from daskvars.namespaces.random_names import normal as normal, poisson as poisson
+from daskvars.namespaces.random_names import set_random_seed as set_random_seed, shuffle as shuffle
 from daskvars.namespaces.random_names import stateless_categorical as stateless_categorical
 from daskvars.namespaces.random_names import stateless_multinomial as stateless_multinomial
 from daskvars.namespaces.random_names import stateless_normal as stateless_normal

@@ -1,4 +1,3 @@
 """The names of ``tf.raw_ops``. Made by tests/typed/stubs.py; a test compares them."""
 
-from daskvars.v1.names.namespaces.raw_ops import Merge as Merge
-from daskvars.v1.names.namespaces.raw_ops import Switch as Switch
+from daskvars.v1.names.namespaces.raw_ops import Merge as Merge, Switch as Switch

@@ -6,6 +6,7 @@ its signature, which is that of the function or class that it was made of.
 
 from __future__ import annotations
 
+import textwrap
 import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -33,7 +34,20 @@ def texts() -> dict[str, str]:
 
 
 def _stub(title: str, lines: Iterable[str]) -> str:
-    return "\n".join([f'"""{title} {MADE}"""', "", *lines, ""])
+    """Return the text of a stub, in which a line imports as many names of a module as it holds."""
+    others, names = [], dict[str, list[str]]()
+    for line in lines:
+        module, _, name = line.removeprefix("from ").partition(" import ")
+        names.setdefault(module, []).append(name) if name else others.append(line)
+    imports = [line for module, found in names.items() for line in _imported(module, found)]
+    return "\n".join([f'"""{title} {MADE}"""', "", *imports, *others, ""])
+
+
+def _imported(module: str, names: list[str]) -> list[str]:
+    tied = [name.replace(" as ", "=as=") for name in names]  # so that none is cut in two
+    start = f"from {module} import "
+    lines = textwrap.wrap(", ".join(tied), 100 - len(start), break_long_words=False)
+    return [start + line.removesuffix(",").replace("=as=", " as ") for line in lines]
 
 
 def namespaces() -> Iterator[tuple[str, tuple[types.ModuleType, ...]]]:
