@@ -11,16 +11,9 @@ from typing import Any
 from daskvars.kernels.example_protos import message_class
 
 __all__ = [
-    "BytesList",
-    "Example",
-    "Feature",
-    "FeatureList",
-    "FeatureLists",
-    "Features",
-    "FloatList",
-    "Int64List",
-    "SequenceExample",
-]
+    "BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList",
+    "Int64List", "SequenceExample",
+]  # fmt: skip
 
 
 class _Message(type):

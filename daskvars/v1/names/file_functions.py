@@ -14,20 +14,9 @@ from daskvars.v1 import gfile
 from daskvars.v1.gfile import GFile
 
 __all__ = [
-    "GFile",
-    "copy",
-    "exists",
-    "glob",
-    "isdir",
-    "listdir",
-    "makedirs",
-    "mkdir",
-    "remove",
-    "rename",
-    "rmtree",
-    "stat",
-    "walk",
-]
+    "GFile", "copy", "exists", "glob", "isdir", "listdir", "makedirs", "mkdir", "remove", "rename",
+    "rmtree", "stat", "walk",
+]  # fmt: skip
 
 
 def copy(src: PathName, dst: PathName, overwrite: bool = False) -> None:
