@@ -275,18 +275,20 @@ class Lines(OfFiles):
         return Format("lines")
 
 
-class _Lines(Elements):
+class _OfFile(Elements):
     def __init__(self, file: Any) -> None:
         self._file = file
 
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Lines(_OfFile):
     def __next__(self) -> Element:
         line = self._file.readline()
         if not line:
             raise StopIteration
         return text(line.removesuffix(b"\n").removesuffix(b"\r"))
-
-    def close(self) -> None:
-        self._file.close()
 
 
 class FixedLength(OfFiles):
@@ -317,9 +319,10 @@ class FixedLength(OfFiles):
         return _FixedLength(file, format.size, count)
 
 
-class _FixedLength(Elements):
+class _FixedLength(_OfFile):
     def __init__(self, file: Any, size: int, left: int) -> None:
-        self._file, self._size, self._left = file, size, left
+        super().__init__(file)
+        self._size, self._left = size, left
 
     def __next__(self) -> Element:
         if not self._left:
@@ -333,9 +336,6 @@ class _FixedLength(Elements):
         self._left -= done
         return done
 
-    def close(self) -> None:
-        self._file.close()
-
 
 class Records(OfFiles):
     """The records of TFRecord files."""
@@ -348,23 +348,17 @@ class Records(OfFiles):
         return Format("records")
 
 
-class _Records(Elements):
-    def __init__(self, reader: RecordReader) -> None:
-        self._reader = reader
-
+class _Records(_OfFile):
     def __next__(self) -> Element:
-        return text(next(self._reader))
+        return text(next(self._file))
 
     def skip(self, count: int) -> int:
         for done in range(count):
             try:
-                self._reader.pass_by()
+                self._file.pass_by()
             except StopIteration:
                 return done
         return count
-
-    def close(self) -> None:
-        self._reader.close()
 
 
 class Matching(Node):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 from daskvars import dtypes
@@ -192,7 +193,9 @@ class GroupedByReducer(Node):
         self._key = number_function(key, input.structure, f"{what}_key", "`key_func`")
         self._first = ElementFunction(first, number, f"{what}_init")
         self._reduce = StateFunction(reduce, self._first.structure, input.structure, what)
-        self._last = ElementFunction(_of_one(last), (self._reduce.state,), f"{what}_finalize")
+        # A state is one argument, however it is nested.
+        of_one = (self._reduce.state,)
+        self._last = ElementFunction(lambda state: last(state), of_one, f"{what}_finalize")
         self.structure = self._last.structure
         functions = (self._key, self._first, self._reduce, self._last)
         self.operands = [operand for each in functions for operand in each.operands]
@@ -204,8 +207,7 @@ class GroupedByReducer(Node):
         key, begin = self._key.elements_of(pass_), self._first.elements_of(pass_)
         reduce, last = self._reduce.elements_of(pass_), self._last.elements_of(pass_)
         states: dict[int, Element] = {}
-        source = elements_here(self.inputs[0], pass_)
-        try:
+        with closing(elements_here(self.inputs[0], pass_)) as source:
             for at, element in enumerate(source):
                 place = pass_.number(number + at)
                 found = key(element, place)
@@ -213,15 +215,8 @@ class GroupedByReducer(Node):
                 if state is None:
                     state = begin(found, place)
                 states[int(found[0])] = reduce((*state, *element), place)
-        finally:
-            source.close()
         for at, each in enumerate(sorted(states)):
             yield last(states[each], pass_.number(number + at))
-
-
-def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of a state, which is one argument however it is nested."""
-    return lambda state: function(state)
 
 
 class Reduced(Node):
@@ -249,10 +244,7 @@ class Reduced(Node):
     def _result(self, pass_: Pass, first: int) -> Iterator[Element]:
         call = self._function.numbered(pass_, first)
         state = tuple(pass_.value(operand) for operand in self._initial)
-        source = elements_here(self.inputs[0], pass_)
-        try:
+        with closing(elements_here(self.inputs[0], pass_)) as source:
             for at, element in enumerate(source):
                 state = call((*state, *element), at)
-        finally:
-            source.close()
         yield state

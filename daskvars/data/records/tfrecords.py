@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, ClassVar, Self
 
 from daskvars.errors import FailedPreconditionError
@@ -91,11 +92,8 @@ def tf_record_iterator(path: PathName, options: Any = None) -> Iterator[bytes]:
     >>> list(tf_record_iterator(path, TFRecordOptions("GZIP")))
     [b'one']
     """
-    reader = RecordReader(path, compression_of(options))
-    try:
+    with closing(RecordReader(path, compression_of(options))) as reader:
         yield from reader
-    finally:
-        reader.close()
 
 
 class TFRecordWriter:

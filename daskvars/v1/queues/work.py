@@ -7,6 +7,7 @@ import json
 import threading
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import islice
 
 from daskvars.errors import invalid
@@ -132,10 +133,8 @@ def of_equal_length(
 
 def tf_records(work: bytes, compression: str) -> Iterator[Record]:
     """Yield the records of a TFRecord file, by "file:offset"."""
-    reader, start = RecordReader(work, compression), 0
-    try:
+    start = 0
+    with closing(RecordReader(work, compression)) as reader:
         for record in reader:
             yield b"%s:%d" % (work, start), record
             start += 16 + len(record)
-    finally:
-        reader.close()

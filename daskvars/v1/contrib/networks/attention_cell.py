@@ -15,7 +15,7 @@ from daskvars.ops.math.transcendental import tanh
 from daskvars.ops.nn.convolution.functions import conv2d
 from daskvars.ops.nn.softmax import softmax
 from daskvars.surface.forwarding import forwards
-from daskvars.v1.contrib.networks.projected_cells import linear
+from daskvars.v1.contrib.networks.linear_maps import linear
 from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
 
 
@@ -87,10 +87,10 @@ class AttentionCellWrapper(RNNCell):
         state, attended, outputs = state
         outputs = reshape(outputs, [-1, self._length, self._size])
         size = self._input_size or inputs.get_shape().as_list()[1]
-        output, state = self._cell(linear([inputs, attended], size), state)
+        output, state = self._cell(linear([inputs, attended], size, True), state)
         attended = self._attended(concat(nest.flatten(state), 1), outputs)
         with variable_scope("attn_output_projection"):
-            output = linear([output, attended], self._size)
+            output = linear([output, attended], self._size, True)
         kept = concat([outputs[:, 1:], expand_dims(output, 1)], 1)
         parts = state, attended, reshape(kept, [-1, self._length * self._size])
         return output, parts if self._state_is_tuple else concat(list(parts), 1)
@@ -101,7 +101,7 @@ class AttentionCellWrapper(RNNCell):
             vector = get_variable("attn_v", [self._vec_size])
             hidden = reshape(outputs, [-1, self._length, 1, self._size])
             seen = conv2d(hidden, kernel, [1, 1, 1, 1], "SAME")
-            asked = reshape(linear(query, self._vec_size), [-1, 1, 1, self._vec_size])
+            asked = reshape(linear(query, self._vec_size, True), [-1, 1, 1, self._vec_size])
             weights = softmax(reduce_sum(multiply(vector, tanh(add(seen, asked))), [2, 3]))
             weighted = multiply(reshape(weights, [-1, self._length, 1, 1]), hidden)
             return reshape(reduce_sum(weighted, [1, 2]), [-1, self._size])

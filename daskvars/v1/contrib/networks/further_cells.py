@@ -26,7 +26,7 @@ from daskvars.ops.nn.normalization.moments import batch_normalization
 from daskvars.shapes import TensorShape
 from daskvars.surface.accepted import accepts
 from daskvars.surface.forwarding import forwards
-from daskvars.v1.contrib.networks.projected_cells import linear
+from daskvars.v1.contrib.networks.linear_maps import linear
 from daskvars.variables.initializers import Constant, InitializerLike, Zeros
 from daskvars.variables.scopes.scope_stack import get_variable_scope
 from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
@@ -285,7 +285,7 @@ class UGRNNCell(RNNCell):
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         """Return output and new state, which are the same."""
         with variable_scope(get_variable_scope(), initializer=self._initializer):
-            gate, new = split(linear([inputs, state], 2 * self._num_units), 2, 1)
+            gate, new = split(linear([inputs, state], 2 * self._num_units, True), 2, 1)
         gate = sigmoid(add(gate, self._forget_bias))
         function: Any = self._activation
         found = add(multiply(gate, state), multiply(subtract(1.0, gate), function(new)))

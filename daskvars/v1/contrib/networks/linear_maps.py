@@ -19,7 +19,8 @@ from daskvars.ops.linalg.products import matmul
 from daskvars.ops.nn.bias import bias_add
 from daskvars.shapes import TensorShape, as_shape
 from daskvars.variables.initializers import zeros_initializer
-from daskvars.variables.scopes.variable_scope import get_variable
+from daskvars.variables.scopes.scope_stack import get_variable_scope
+from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
 
 
 class LinearMap:
@@ -52,7 +53,9 @@ class LinearMap:
         dtype = inputs[0].dtype.base_dtype
         self._kernel = get_variable("kernel", [sum(sizes), output_size], dtype, kernel_initializer)
         first = zeros_initializer() if bias_initializer is None else bias_initializer
-        self._bias = get_variable("bias", [output_size], dtype, first) if build_bias else None
+        with variable_scope(get_variable_scope()) as scope:
+            scope.set_partitioner(None)
+            self._bias = get_variable("bias", [output_size], dtype, first) if build_bias else None
 
     def __call__(self, args: Any) -> Tensor:
         """Return the output [batch, output_size] of inputs."""

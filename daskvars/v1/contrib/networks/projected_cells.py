@@ -8,35 +8,14 @@ from typing import Any
 from daskvars.graph import nest
 from daskvars.layers.by_name import Activation, activation_of
 from daskvars.layers.recurrent.cell import RNNCell, check_is_cell
-from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape
-from daskvars.ops.linalg.products import matmul
-from daskvars.ops.nn.bias import bias_add
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.surface.accepted import accepts
 from daskvars.surface.forwarding import forwards
-from daskvars.variables.initializers import InitializerLike, RandomUniform, Zeros
+from daskvars.v1.contrib.networks.linear_maps import linear
+from daskvars.variables.initializers import InitializerLike, RandomUniform
 from daskvars.variables.scopes.scope_stack import get_variable_scope
-from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
-
-
-def linear(values: Any, output_size: int) -> Any:
-    """Return the product of [batch, size] tensors, joined, with "kernel", plus "bias".
-
-    Raises:
-      ValueError: a tensor is no matrix, or its second size not known.
-    """
-    values = values if isinstance(values, list) else [values]
-    shapes = [value.get_shape() for value in values]
-    if any(shape.ndims != 2 or shape.as_list()[1] is None for shape in shapes):
-        raise ValueError(f"linear is expecting 2D arguments of known size, got {shapes}")
-    size, dtype = sum(shape.as_list()[1] for shape in shapes), values[0].dtype.base_dtype
-    kernel = get_variable("kernel", [size, output_size], dtype)
-    with variable_scope(get_variable_scope()) as scope:
-        scope.set_partitioner(None)
-        bias = get_variable("bias", [output_size], dtype, Zeros())
-    joined = values[0] if len(values) == 1 else concat(values, 1)
-    return bias_add(matmul(joined, kernel), bias)
+from daskvars.variables.scopes.variable_scope import get_variable
 
 
 class _Around(RNNCell):
@@ -134,7 +113,7 @@ class InputProjectionWrapper(_Around):
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Return the output and the new state of the cell, for projected inputs."""
-        projected = linear(inputs, self._num_proj)
+        projected = linear(inputs, self._num_proj, True)
         if self._activation is not None:
             projected = self._activation(projected)
         return self._cell(projected, state)
@@ -176,5 +155,5 @@ class OutputProjectionWrapper(_Around):
     def call(self, inputs: Any, state: Any) -> Any:
         """Return the projected output and the new state of the cell."""
         output, state = self._cell(inputs, state)
-        projected = linear(output, self._output_size)
+        projected = linear(output, self._output_size, True)
         return projected if self._activation is None else self._activation(projected), state

@@ -24,11 +24,8 @@ from daskvars.ops.nn.convolution.functions import conv2d
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.ops.nn.softmax import softmax
 from daskvars.surface.signatures import with_arguments_in_order
-from daskvars.v1.contrib.networks.projected_cells import (
-    EmbeddingWrapper,
-    OutputProjectionWrapper,
-    linear,
-)
+from daskvars.v1.contrib.networks.linear_maps import linear
+from daskvars.v1.contrib.networks.projected_cells import EmbeddingWrapper, OutputProjectionWrapper
 from daskvars.v1.contrib.sequences.structures import size_of
 from daskvars.v1.contrib.trainings.sequence_losses import (
     legacy_sequence_loss,
@@ -348,7 +345,7 @@ def attention_decoder(
             query = parts[0] if len(parts) == 1 else concat(parts, 1)
             for head in range(num_heads):
                 with variable_scope(f"Attention_{head}"):
-                    y = reshape(linear(query, depth), [-1, 1, 1, depth])
+                    y = reshape(linear(query, depth, True), [-1, 1, 1, depth])
                     score = reduce_sum(weights[head] * tanh(features[head] + y), [2, 3])
                     shares = reshape(softmax(score), [-1, places, 1, 1])
                     found.append(reshape(reduce_sum(shares * memory, [1, 2]), [-1, depth]))
@@ -362,12 +359,12 @@ def attention_decoder(
             size = given.get_shape().with_rank(2).as_list()[1]
             if size is None:
                 raise ValueError(f"Could not infer input size from input: {given.name}")
-            output, state = cell(linear([given, *attentions], size), state)
+            output, state = cell(linear([given, *attentions], size, True), state)
             is_shared = True if number == 0 and initial_state_attention else None
             with variable_scope(get_variable_scope(), reuse=is_shared):
                 attentions = attend(state)
             with variable_scope("AttnOutputProjection"):
-                outputs.append(linear([output, *attentions], output_size or cell.output_size))
+                outputs.append(linear([output, *attentions], output_size or cell.output_size, True))
     return outputs, state
 
 
