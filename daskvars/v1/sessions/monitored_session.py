@@ -13,6 +13,7 @@ from daskvars.execution.config_proto import ConfigProto, RunMetadata, RunOptions
 from daskvars.execution.session import Session
 from daskvars.graph.interpreter import builder_for
 from daskvars.surface.one_line import ShownByArguments
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.sessions.checkpoint_hooks import CheckpointSaverHook
 from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.monitoring_hooks import StepCounterHook, SummarySaverHook
@@ -333,19 +334,14 @@ class SingularMonitoredSession(_Monitored):
     (3.0, True)
     """
 
-    def __init__(
-        self,
-        hooks: Sequence[SessionRunHook] | None = None,
-        scaffold: Scaffold | None = None,
-        master: str | PathLike[str] = "",
-        config: ConfigProto | None = None,
-        checkpoint_dir: str | PathLike[str] | None = None,
-        stop_grace_period_secs: float = 120,
-        checkpoint_filename_with_path: str | PathLike[str] | None = None,
-    ) -> None:
-        creator = ChiefSessionCreator(
-            scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
-        )
+    @with_arguments_in_order(
+        "hooks scaffold master config checkpoint_dir stop_grace_period_secs "
+        "checkpoint_filename_with_path",
+        MonitoredSession.__init__,
+        ChiefSessionCreator.__init__,
+    )
+    def __init__(self, hooks: Any, stop_grace_period_secs: float, **of_creator: Any) -> None:
+        creator = ChiefSessionCreator(**of_creator)
         super().__init__(creator, hooks, False, stop_grace_period_secs)
 
     def raw_session(self) -> Any:

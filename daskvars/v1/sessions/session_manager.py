@@ -14,8 +14,8 @@ from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.surface.one_line import ShownByArguments
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.train.checkpoints.checkpoint_state import get_checkpoint_state
-from daskvars.train.checkpoints.saver import Saver
 from daskvars.v1 import logging
 
 Readiness = tuple[bool, str | None]
@@ -100,11 +100,11 @@ class SessionManager(ShownByArguments):
           RuntimeError: the variables can be neither restored nor initialized.
           ValueError: both a directory and a checkpoint are given.
         """
-        path, waits = checkpoint_filename_with_path, wait_for_checkpoint
-        session, is_restored = self._restored(
-            master, saver, checkpoint_dir, path, waits, max_wait_secs, config
-        )
-        if not is_restored:
+        session = Session(master, graph=self._graph, config=config)
+        path = checkpoint_filename_with_path
+        if not self._restored(
+            session, saver, checkpoint_dir, path, wait_for_checkpoint, max_wait_secs
+        ):
             if init_op is None and init_fn is None and self._local_init_op is None:
                 raise RuntimeError(
                     "Model is not initialized and no init_op or init_fn or local_init_op was given"
@@ -127,23 +127,15 @@ class SessionManager(ShownByArguments):
             )
         return session
 
-    def recover_session(
-        self,
-        master: Any,
-        saver: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
-        wait_for_checkpoint: bool = False,
-        max_wait_secs: float = 7200,
-        config: Any = None,
-    ) -> tuple[Session, bool]:
-        """Return a new session and whether its variables could be restored and all is ready.
-
-        """
-        path, waits = checkpoint_filename_with_path, wait_for_checkpoint
-        session, is_restored = self._restored(
-            master, saver, checkpoint_dir, path, waits, max_wait_secs, config
-        )
+    @with_arguments_in_order(
+        "master saver checkpoint_dir checkpoint_filename_with_path wait_for_checkpoint "
+        "max_wait_secs config",
+        prepare_session,
+    )
+    def recover_session(self, master: Any, config: Any, **given: Any) -> tuple[Session, bool]:
+        """Return a new session and whether its variables could be restored and all is ready."""
+        session = Session(master, graph=self._graph, config=config)
+        is_restored = self._restored(session, **given)
         done, reason = self._initialize_locally(session)
         restoring = "Restoring model from %s did not make model ready for local init: %s"
         if done:
@@ -152,7 +144,8 @@ class SessionManager(ShownByArguments):
         if not is_restored:
             return session, False
         if not done:
-            logging.info(restoring, checkpoint_dir or checkpoint_filename_with_path, reason)
+            path = given["checkpoint_dir"] or given["checkpoint_filename_with_path"]
+            logging.info(restoring, path, reason)
         return session, done
 
     def wait_for_session(
@@ -192,35 +185,35 @@ class SessionManager(ShownByArguments):
 
     def _restored(
         self,
-        master: str | PathLike[str],
-        saver: Saver,
-        directory: Any,
-        path: Any,
-        wait: bool,
+        session: Session,
+        saver: Any,
+        checkpoint_dir: Any,
+        checkpoint_filename_with_path: Any,
+        wait_for_checkpoint: bool,
         max_wait_secs: float,
-        config: ConfigProto,
-    ) -> tuple[Session, bool]:
-        session = Session(master, graph=self._graph, config=config)
+    ) -> bool:
+        """Return whether the variables were restored."""
+        directory, path = checkpoint_dir, checkpoint_filename_with_path
         if directory and path:
             raise ValueError(
                 "Can not provide both checkpoint_dir and checkpoint_filename_with_path."
             )
         if not saver or not (directory or path):
-            return session, False
+            return False
         if path:
             saver.restore(session, path)
-            return session, True
+            return True
         end = time.monotonic() + max_wait_secs
         state = get_checkpoint_state(directory)
         while state is None or not state.model_checkpoint_path:
-            if not wait or end - time.monotonic() < self._wait_secs:
-                return session, False
+            if not wait_for_checkpoint or end - time.monotonic() < self._wait_secs:
+                return False
             logging.info("Waiting for checkpoint to be available.")
             time.sleep(self._wait_secs)
             state = get_checkpoint_state(directory)
         saver.restore(session, state.model_checkpoint_path)
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
-        return session, True
+        return True
 
     def _initialize_locally(self, session: Session) -> Readiness:
         if self._local_init_op is None:
