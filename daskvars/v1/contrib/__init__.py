@@ -6,8 +6,7 @@ counterpart.
 What is more than a name is here:
 
 - ``arg_scopes``: defaults of functions' arguments, for a block of code;
-- ``model_variables``: variables that are model variables too, found by name, given values;
-  ``restoring``: from checkpoints;
+- ``variables`` of models: found by name, given values, restored, counted;
 - ``nets``: whole networks for images; ``networks``: layers; ``sequences``: decoders, attention,
   beam search; ``trainings``: training steps, loops around them, losses, summaries;
 - ``random_fields``: likelihoods of sequences of tags; ``transformations`` of datasets;
@@ -20,7 +19,7 @@ What is more than a name is here:
 - ``known_predicates``: branches of which one is left out where the predicate is known;
 - ``projections``: what TensorBoard's projector is to show;
 - ``streaming_metrics``: correlations, and the best F1;
-- ``model_analyzer``: how large a model is; ``predictors``: a saved model as a function.
+- ``predictors``: a saved model as a function.
 
 `daskvars.v1` fills this package with namespaces such as ``tf.contrib.slim``, in graph mode.
 """

@@ -52,13 +52,10 @@ from daskvars.v1.contrib import (
     compiling,
     images,
     known_predicates,
-    model_analyzer,
-    model_variables,
     old_summaries,
     predictors,
     projections,
     random_fields,
-    restoring,
     sparse_probabilities,
     streaming_metrics,
     texts,
@@ -97,6 +94,7 @@ from daskvars.v1.contrib.trainings import (
     slim_queues,
     training_steps,
 )
+from daskvars.v1.contrib.variables import model_analyzer, model_variables, restoring
 from daskvars.v1.estimator import early_stopping, tpu as tpu_estimators
 from daskvars.v1.estimator.specs import ModeKeys
 from daskvars.v1.graphs import tensor_protos, tensor_spec

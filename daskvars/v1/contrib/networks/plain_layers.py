@@ -35,7 +35,6 @@ from daskvars.ops.nn.windows.pooling_by_rank import (
     pool as pool_windows,
 )
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
-from daskvars.v1.contrib.model_variables import model_variable
 from daskvars.v1.contrib.networks.collected import (
     collect_named_outputs,
     get_variable_collections,
@@ -44,6 +43,7 @@ from daskvars.v1.contrib.networks.collected import (
 )
 from daskvars.v1.contrib.networks.slim_layers import model_variable_getter, plain
 from daskvars.v1.contrib.networks.weighted_layers import check_format
+from daskvars.v1.contrib.variables.model_variables import model_variable
 from daskvars.variables.initializers import TRUNCATED_STDDEV, Constant, Ones, VarianceScaling
 from daskvars.variables.scopes.variable_scope import variable_scope
 

@@ -16,8 +16,8 @@ from daskvars.ops.math.reduce import reduce_mean
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
 from daskvars.surface.signatures import with_arguments_in_order
-from daskvars.v1.contrib.model_variables import model_variable
 from daskvars.v1.contrib.networks.plain_layers import dense_to_sparse_tensor
+from daskvars.v1.contrib.variables.model_variables import model_variable
 from daskvars.variables.initializers import RandomNormal
 from daskvars.variables.scopes.variable_scope import variable_scope
 

@@ -17,12 +17,12 @@ from daskvars.layers.convolution.separable import SeparableConvolution
 from daskvars.ops.nn.activation import relu
 from daskvars.surface.signatures import Argument, Family
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
-from daskvars.v1.contrib.model_variables import model_variable
 from daskvars.v1.contrib.networks.collected import (
     add_to_collections,
     collect_named_outputs,
     get_variable_collections,
 )
+from daskvars.v1.contrib.variables.model_variables import model_variable
 from daskvars.variables.initializers import VarianceScaling, Zeros
 from daskvars.variables.scopes.variable_scope import variable_scope
 

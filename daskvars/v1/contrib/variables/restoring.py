@@ -8,7 +8,7 @@ from typing import Any
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.train.checkpoints.reader import NewCheckpointReader
 from daskvars.v1 import logging
-from daskvars.v1.contrib.model_variables import assignment, get_variable_full_name
+from daskvars.v1.contrib.variables.model_variables import assignment, get_variable_full_name
 from daskvars.v1.graphs.saver import Saver
 
 
