@@ -67,16 +67,13 @@ class CsvDataset(Dataset):
         na_value: str = "",
         select_cols: Sequence[int] | None = None,
     ) -> None:
-        super().__init__(
-            _rows(
-                _lines(filenames, compression_type, header),
-                record_defaults,
-                field_delim,
-                use_quote_delim,
-                na_value,
-                select_cols,
-            ).node
-        )
+        read: dict[str, Any] = {"na_value": na_value, "select_cols": select_cols}
+
+        def parsed(line: Any) -> tuple[Any, ...]:
+            defaults = [constant([], d) if isinstance(d, DType) else d for d in record_defaults]
+            return tuple(decode_csv(line, defaults, field_delim, use_quote_delim, **read))
+
+        super().__init__(_lines(filenames, compression_type, header).map(parsed).node)
 
 
 def _lines(filenames: Any, compression: Any, header: bool) -> Dataset:
@@ -85,30 +82,6 @@ def _lines(filenames: Any, compression: Any, header: bool) -> Dataset:
         return TextLineDataset(filenames, compression)
     names = Dataset(file_names(filenames))
     return names.flat_map(lambda name: TextLineDataset(name, compression).skip(1))
-
-
-def _rows(
-    lines: Dataset,
-    record_defaults: Sequence[Any],
-    field_delim: str,
-    use_quote_delim: bool,
-    na_value: str,
-    select_cols: Sequence[int] | None,
-) -> Dataset:
-    def parsed(line: Any) -> tuple[Any, ...]:
-        defaults = [constant([], d) if isinstance(d, DType) else d for d in record_defaults]
-        return tuple(
-            decode_csv(
-                line,
-                defaults,
-                field_delim,
-                use_quote_delim,
-                na_value=na_value,
-                select_cols=select_cols,
-            )
-        )
-
-    return lines.map(parsed)
 
 
 @accepts("sloppy")

@@ -207,15 +207,10 @@ def embedding_column(
     ([[1.0, 1.0], [1.0, 1.0]], ['input_layer/day_embedding/embedding_weights:0'])
     """
     of = f" Embedding of column_name: {getattr(categorical_column, 'name', categorical_column)}"
+    of_file = ckpt_to_load_from, tensor_name_in_ckpt
+    made = _checked(dimension, initializer, *of_file, of)
     return EmbeddingColumn(
-        categorical_column,
-        dimension,
-        combiner,
-        _checked(dimension, initializer, ckpt_to_load_from, tensor_name_in_ckpt, of),
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        max_norm,
-        trainable,
+        categorical_column, dimension, combiner, made, *of_file, max_norm, trainable
     )
 
 

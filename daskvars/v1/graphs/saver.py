@@ -57,26 +57,20 @@ class Saver(saver.Saver):
     model-7 2.0 True
     """
 
+    @with_arguments_in_order(
+        "var_list reshape sharded max_to_keep keep_checkpoint_every_n_hours name "
+        "restore_sequentially saver_def builder defer_build allow_empty write_version "
+        "pad_step_number save_relative_paths filename async_save compressor shards",
+        saver.Saver.__init__,
+    )
     def __init__(
         self,
-        var_list: Any = None,
-        reshape: bool = False,
         sharded: bool = False,
-        max_to_keep: int | None = 5,
-        keep_checkpoint_every_n_hours: float = 10000.0,
-        name: str | None = None,
         restore_sequentially: bool = False,
         saver_def: SaverDef | None = None,
         builder: Any = None,
-        defer_build: bool = False,
-        allow_empty: bool = False,
         write_version: int | None = SaverDef.V2,
-        pad_step_number: bool = False,
-        save_relative_paths: bool = False,
-        filename: str | None = None,
-        async_save: bool = False,
-        compressor: str | None = None,
-        shards: int | None = None,
+        **arguments: Any,
     ) -> None:
         if builder is not None:
             raise ValueError(
@@ -86,25 +80,11 @@ class Saver(saver.Saver):
         self.saver_def = saver_def
         self._settings = SaverDef(
             sharded=sharded,
-            max_to_keep=operator.index(max_to_keep or 0),
-            keep_checkpoint_every_n_hours=float(keep_checkpoint_every_n_hours),
+            max_to_keep=operator.index(arguments["max_to_keep"] or 0),
+            keep_checkpoint_every_n_hours=float(arguments["keep_checkpoint_every_n_hours"]),
             version=write_version or SaverDef.V2,
         )
-        super().__init__(
-            var_list,
-            reshape,
-            max_to_keep,
-            keep_checkpoint_every_n_hours,
-            name,
-            defer_build,
-            allow_empty,
-            pad_step_number,
-            save_relative_paths,
-            filename,
-            async_save,
-            compressor,
-            shards,
-        )
+        super().__init__(**arguments)
 
     def _add_ops(self, recorder: Any) -> None:
         if self.saver_def is not None:
@@ -208,8 +188,8 @@ class Saver(saver.Saver):
         See `save_async` of `daskvars.train.Saver`.
         """
         write = self._graph_writer(sess, meta_graph_suffix, write_meta_graph)
-        beside = {"write_beside": write, "meta_graph_suffix": meta_graph_suffix}
-        return self._save(sess, later=True, **beside, **arguments)
+        arguments |= {"write_beside": write, "meta_graph_suffix": meta_graph_suffix}
+        return self._save(sess, later=True, **arguments)
 
     def _graph_writer(
         self, sess: SessionLike, suffix: str, wanted: bool

@@ -197,16 +197,8 @@ class TextFileStringTableInitializer(TextFileInitializer):
         delimiter: str = "\t",
         name: str | None = "text_file_string_table_init",
     ) -> None:
-        super().__init__(
-            filename,
-            int64,
-            key_column_index,
-            string,
-            value_column_index,
-            vocab_size,
-            delimiter,
-            name,
-        )
+        values = string, value_column_index
+        super().__init__(filename, int64, key_column_index, *values, vocab_size, delimiter, name)
 
 
 class TextFileIdTableInitializer(TextFileInitializer):
@@ -222,13 +214,7 @@ class TextFileIdTableInitializer(TextFileInitializer):
         name: str | None = "text_file_id_table_init",
         key_dtype: DTypeLike = string,
     ) -> None:
+        values = int64, value_column_index
         super().__init__(
-            filename,
-            key_dtype,
-            key_column_index,
-            int64,
-            value_column_index,
-            vocab_size,
-            delimiter,
-            name,
+            filename, key_dtype, key_column_index, *values, vocab_size, delimiter, name
         )

@@ -630,16 +630,9 @@ class RandomShuffleQueue(NamedQueue):
                 f"min_after_dequeue {min_after_dequeue} must be less than the capacity {capacity}"
             )
         seeds = get_seed(seed)
-        super().__init__(
-            dtypes,
-            shapes,
-            names,
-            shared_name,
-            name,
-            capacity=capacity,
-            min_after_dequeue=int(min_after_dequeue),
-            seed=None if seeds[0] is None else seeds,
-        )
+        kept = {"capacity": capacity, "min_after_dequeue": int(min_after_dequeue)}
+        chosen = None if seeds[0] is None else seeds
+        super().__init__(dtypes, shapes, names, shared_name, name, **kept, seed=chosen)
 
 
 class PriorityQueue(NamedQueue):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -85,14 +86,8 @@ def replica_device_setter(
 
 def _round_robin(num_tasks: int) -> Callable[[Operation], int]:
     """Return a strategy that takes the tasks in turn."""
-    turn = -1
-
-    def next_task(op: Operation) -> int:
-        nonlocal turn
-        turn = (turn + 1) % num_tasks
-        return turn
-
-    return next_task
+    turns = itertools.cycle(range(num_tasks))
+    return lambda op: next(turns)
 
 
 class GreedyLoadBalancingStrategy(ShownByArguments):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from daskvars.dtypes import DTypeLike, float32
+from daskvars.dtypes import float32
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
@@ -19,64 +19,40 @@ from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array.placeholders import placeholder
 from daskvars.ops.control.dependencies import group
-from daskvars.shapes import ShapeLike
 from daskvars.surface.one_line import ShownByArguments
-from daskvars.surface.signatures import with_arguments_of
+from daskvars.surface.signatures import with_arguments_in_order, with_arguments_of
 from daskvars.train.training_step import assert_global_step, get_global_step
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.variables.colocation import owner
 from daskvars.variables.partitions.partitioned_variable import full_name
 from daskvars.variables.scopes.scope_stack import VariableScope, get_variable_scope
 from daskvars.variables.scopes.variable_scope import get_variable
-from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
 from daskvars.variables.variable import Variable
 
 # -- making them ---------------------------------------------------------------------------------
 
 
 @add_arg_scope
+@with_arguments_in_order(
+    "name shape dtype initializer regularizer trainable=True collections caching_device device "
+    "partitioner custom_getter use_resource synchronization aggregation",
+    get_variable,
+)
 def variable(
-    name: str,
-    shape: ShapeLike = None,
-    dtype: DTypeLike | None = None,
-    initializer: Any = None,
-    regularizer: Callable[[Any], Any] | None = None,
-    trainable: bool = True,
-    collections: Iterable[str] | None = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Callable[..., Any] | None = None,
-    custom_getter: Callable[..., Any] | None = None,
-    use_resource: bool | None = None,
-    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
-    aggregation: VariableAggregation = VariableAggregation.NONE,
+    name: str, collections: Any, custom_getter: Any, device: Any = None, **arguments: Any
 ) -> Any:
     """Return a new or a shared variable; see `get_variable`.
 
     Args:
       device: device of a new one, or a function of the operation, as `VariableDeviceChooser` is.
       custom_getter: ``custom_getter(name, reuse=..., **arguments)``, in place of `get_variable`.
-      name, shape, dtype, initializer, regularizer, trainable, collections, caching_device,
-        partitioner, use_resource, synchronization, aggregation: see `get_variable`.
     """
     getter: Callable[..., Any] = get_variable
     if custom_getter is not None:
         getter = partial(custom_getter, reuse=get_variable_scope().reuse)
     with nullcontext() if device is None else device_scope(device):
-        return getter(
-            name,
-            shape=shape,
-            dtype=dtype,
-            initializer=initializer,
-            regularizer=regularizer,
-            trainable=trainable,
-            collections=_once(GraphKeys.GLOBAL_VARIABLES if collections is None else collections),
-            caching_device=caching_device,
-            partitioner=partitioner,
-            use_resource=use_resource,
-            synchronization=synchronization,
-            aggregation=aggregation,
-        )
+        keys = _once(GraphKeys.GLOBAL_VARIABLES if collections is None else collections)
+        return getter(name, collections=keys, **arguments)
 
 
 @add_arg_scope
