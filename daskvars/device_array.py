@@ -87,7 +87,7 @@ def brought_here(value: Any) -> Any:
     return value
 
 
-def as_given(array: numpy.ndarray) -> Any:
+def as_given(array: Any) -> Any:
     """Return an array as NumPy's functions give it: of rank 0 it is a scalar."""
     return array if array.ndim else array[()]
 

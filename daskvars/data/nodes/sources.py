@@ -33,12 +33,12 @@ from daskvars.data.rows.on_workers import (
     kept_of,
 )
 from daskvars.data.rows.sources import RowsHere, row_blocks
+from daskvars.device_array import as_given
 from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import invalid
 from daskvars.execution.engine.executors import active_client
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.sparse_tensor import SparseTensorValue
-from daskvars.kernels.control.flow import scalar_or_array
 from daskvars.remote.tasks.element_tasks import gathered_rows
 from daskvars.remote.tasks.row_tasks import Pick
 from daskvars.shapes import compatible, show
@@ -352,7 +352,7 @@ class Generated(Node):
         self.structure, self.operands, self._function = structure, operands, function
 
     def elements(self, pass_: Pass) -> Elements:
-        given = [scalar_or_array(pass_.value(operand)) for operand in self.operands]
+        given = [as_given(pass_.value(operand)) for operand in self.operands]
         return InTurn(map(self._component, iter(self._function(*given))))
 
     def _component(self, item: Any) -> Element:

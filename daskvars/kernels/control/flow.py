@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.device_array import host_kernel
+from daskvars.device_array import as_given, host_kernel
 from daskvars.dtypes import DType, check_unmasked
 from daskvars.errors import OpError, UnimplementedError, invalid, kind_of
 from daskvars.kernels.control.printing import summarized
@@ -212,7 +212,7 @@ def call_python(xp: ArrayModule, *args: Any, function: Callable, dtypes: Sequenc
       OpError: what the function raises, as the class that TensorFlow has for it.
     """
     try:
-        results = function(*[scalar_or_array(_own(xp, value)) for value in args])
+        results = function(*[as_given(_own(xp, value)) for value in args])
     except OpError:
         raise
     except Exception as error:
@@ -251,15 +251,6 @@ def finish_python(xp: ArrayModule, begun: Future, *others: Future) -> tuple:
 
 
 PYTHON_BESIDE = begin_python, finish_python
-
-
-def scalar_or_array(value: Any) -> Any:
-    """Return an array as Python functions of a graph are given it: one of no dimension as a scalar.
-
-    >>> scalar_or_array(numpy.array(b"text", object)), scalar_or_array(numpy.ones(2))
-    (b'text', array([1., 1.]))
-    """
-    return value if value.ndim else value[()]
 
 
 def _result(result: Any, dtype: DType) -> Array:

@@ -474,6 +474,11 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
         return apply(RANK, input, name=scope)
 
 
+def full_shape(x: Tensor) -> Any:
+    """Return the shape of `x`: numbers where all of them are known, else a tensor."""
+    return x.spec.shape if shapes.is_known(x.spec.shape) else shape(x)
+
+
 def size_along(tensor: Tensor, axis: int) -> Any:
     """Return the size of an axis: a number where it is known, else a scalar tensor."""
     known = tensor.spec.shape

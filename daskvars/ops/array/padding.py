@@ -89,8 +89,7 @@ def _pad_gradient(op: Operation, dy: Tensor) -> Tensor:
         begin = reshape(first, [-1])
     else:
         begin = [a for a, _ in paddings]
-    known = x.spec.shape
-    return slice(dy, begin, known if shapes.is_known(known) else constant.shape(x))
+    return slice(dy, begin, constant.full_shape(x))
 
 
 PAD = OpDef(

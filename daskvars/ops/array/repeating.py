@@ -56,14 +56,9 @@ BROADCAST_TO = OpDef(
     pattern=Movement(_broadcast_access, view=False),
     kernel=kernels.broadcast_to,
     same_if_same_shape=True,
-    gradient=lambda op, dy: sum_down(dy, _sizes(op.inputs[0])),
+    gradient=lambda op, dy: sum_down(dy, constant.full_shape(op.inputs[0])),
     **axes.shaped_by("shape"),
 )
-
-
-def _sizes(tensor: Tensor) -> Any:
-    known = tensor.spec.shape
-    return known if shapes.is_known(known) else constant.shape(tensor)
 
 
 def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:

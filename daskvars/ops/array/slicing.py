@@ -66,9 +66,7 @@ def _slice_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) ->
 
 def _slice_gradient(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
-    known = x.spec.shape
-    sizes = known if shapes.is_known(known) else constant.shape(x)
-    return slice_grad(dy, sizes, axes.operand_of(op, "begin"))
+    return slice_grad(dy, constant.full_shape(x), axes.operand_of(op, "begin"))
 
 
 SLICE = OpDef(
@@ -245,14 +243,13 @@ def _strided_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) 
 
 def _strided_gradient(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
-    known = x.spec.shape
     bounds = {name: axes.operand_of(op, name) for name in ("begin", "end", "strides")}
     return apply(
         STRIDED_SLICE_GRAD,
         dy,
         **bounds,
         **{mask: op.attrs[mask] for mask in MASKS},
-        shape=known if shapes.is_known(known) else constant.shape(x),
+        shape=constant.full_shape(x),
     )
 
 

@@ -151,13 +151,11 @@ def _put_back_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) ->
 
 def _picked_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     params, indices = op.inputs[:2]
-    known = params.spec.shape
-    shape = known if shapes.is_known(known) else constant.shape(params)
     dx = apply(
         GATHER_AXIS_GRAD,
         dy,
         indices,
-        shape=shape,
+        shape=constant.full_shape(params),
         axis=axes.operand_of(op, "axis"),
         batch_dims=op.attrs["batch_dims"],
     )
@@ -328,9 +326,7 @@ def _masked(inputs: Sequence[Spec], *, axis: Any) -> Spec:
 
 def _masked_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     x, mask = op.inputs
-    known = x.spec.shape
-    shape = known if shapes.is_known(known) else constant.shape(x)
-    return apply(BOOLEAN_MASK_GRAD, dy, mask, shape=shape, **op.attrs), None
+    return apply(BOOLEAN_MASK_GRAD, dy, mask, shape=constant.full_shape(x), **op.attrs), None
 
 
 BOOLEAN_MASK = OpDef(

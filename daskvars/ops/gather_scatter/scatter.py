@@ -61,18 +61,13 @@ def _named_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Ac
     return Access(((*own[:batch], *middle, *tail), (*own, None)), ((*own, *tail),))
 
 
-def _shape_of(tensor: Tensor) -> Any:
-    known = tensor.spec.shape
-    return known if shapes.is_known(known) else constant.shape(tensor)
-
-
 def _named_gradient(op: Operation, dy: Tensor) -> tuple[Any, None]:
     params, indices = op.inputs
     batch = op.attrs["batch_dims"]
     rows = indices.spec.shape
     if batch == 0 and rows is not None and len(rows) == 2 and rows[1] == 1:
         return IndexedSlices(dy, squeeze(indices, -1), constant.shape(params)), None
-    return apply(SCATTER_ND, indices, dy, shape=_shape_of(params), batch_dims=batch), None
+    return apply(SCATTER_ND, indices, dy, shape=constant.full_shape(params), batch_dims=batch), None
 
 
 GATHER_ND = OpDef(

@@ -20,9 +20,9 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.image import boxes as kernels
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import full_shape, shape as shape_of
 from daskvars.ops.array.padding import pad
-from daskvars.ops.nn.windows.arguments import full_shape, image_shape, of_batch
+from daskvars.ops.nn.windows.arguments import image_shape, of_batch
 from daskvars.ops.random.distributions import drawn_with
 from daskvars.ops.rules import axes
 from daskvars.shapes import RankedShape, Shape

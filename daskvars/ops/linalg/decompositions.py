@@ -269,12 +269,8 @@ def _q_and_r(inputs: Sequence[Spec], *, full_matrices: bool) -> tuple[Spec, ...]
     if shape is None:
         return Spec(dtype, None), Spec(dtype, None)
     *batch, rows, columns = shape
-    rank = rows if full_matrices else _least(rows, columns)
+    rank = rows if full_matrices else matrix_parts.least(rows, columns)
     return Spec(dtype, (*batch, rows, rank)), Spec(dtype, (*batch, rank, columns))
-
-
-def _least(m: int | None, n: int | None) -> int | None:
-    return None if m is None or n is None else min(m, n)
 
 
 def _adjoint(x: Tensor) -> Tensor:
@@ -330,7 +326,7 @@ def _singular(
     if shape is None:
         return (Spec(real, None), *[Spec(dtype, None)] * 2)[: 3 if compute_uv else 1]
     *batch, rows, columns = shape
-    rank = _least(rows, columns)
+    rank = matrix_parts.least(rows, columns)
     values = Spec(real, (*batch, rank))
     if not compute_uv:
         return (values,)

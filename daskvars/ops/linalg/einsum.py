@@ -69,7 +69,7 @@ def _like_input(dx: Tensor, x: Tensor, term: str, kept: str, stretched: str) -> 
     Labels that were summed alone are broadcast, labels that were broadcast are summed.
     """
     shape = x.spec.shape
-    sizes = shape if shapes.is_known(shape) else constant.shape(x)
+    sizes = constant.full_shape(x)
     if kept != term:
         for axis, label in enumerate(term):
             if label not in kept:

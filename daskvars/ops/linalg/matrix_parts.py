@@ -24,7 +24,8 @@ from daskvars.ops.rules.families import adjoint
 from daskvars.shapes import Shape
 
 
-def _least(m: int | None, n: int | None) -> int | None:
+def least(m: int | None, n: int | None) -> int | None:
+    """Return the smaller of two sizes, None if either is not known."""
     return None if m is None or n is None else min(m, n)
 
 
@@ -141,7 +142,7 @@ def _length(matrix: Tensor, k: int) -> int:
 
 def _diagonals(inputs: Sequence[Spec]) -> Spec:
     dtype, shape = inputs[0].dtype, _matrix_shape(inputs[0].shape)
-    return Spec(dtype, None if shape is None else (*shape[:-2], _least(*shape[-2:])))
+    return Spec(dtype, None if shape is None else (*shape[:-2], least(*shape[-2:])))
 
 
 def _diagonal_gradient(op: Operation, dy: Tensor) -> Tensor:
@@ -215,7 +216,7 @@ def _with_diagonal(inputs: Sequence[Spec]) -> Spec:
             "Shape must be at least rank 1 but is rank 0: the diagonal is a scalar"
             + _received(shape, diagonal)
         )
-    if shape is not None and not shapes.compatible((*shape[:-2], _least(*shape[-2:])), diagonal):
+    if shape is not None and not shapes.compatible((*shape[:-2], least(*shape[-2:])), diagonal):
         raise ValueError(
             f"a diagonal of shape {shapes.show(diagonal)} does not fit matrices of shape "
             f"{shapes.show(shape)}{_received(shape, diagonal)}"

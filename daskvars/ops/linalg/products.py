@@ -104,7 +104,7 @@ def _summed_batches(op: Operation, gradient: Tensor, index: int) -> Tensor:
     shape, across = x.spec.shape, other.spec.shape
     if shape is not None and across is not None and not may_broadcast(shape[:-2], [across[:-2]]):
         return gradient
-    return sum_to_shape(gradient, shape if shapes.is_known(shape) else constant.shape(x))
+    return sum_to_shape(gradient, constant.full_shape(x))
 
 
 def _define_product(type: str) -> OpDef:

@@ -83,12 +83,8 @@ def _broadcastable(op: Operation, value: Tensor) -> Tensor:
     return value
 
 
-def _shape_of(x: Tensor) -> Any:
-    return x.spec.shape if shapes.is_known(x.spec.shape) else constant.shape(x)
-
-
 def _sum_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return repeating.broadcast_to(_broadcastable(op, dy), _shape_of(op.inputs[0]))
+    return repeating.broadcast_to(_broadcastable(op, dy), constant.full_shape(op.inputs[0]))
 
 
 def _reduced_number(op: Operation, dtype: Any) -> Tensor:
@@ -104,7 +100,7 @@ def _reduced_number(op: Operation, dtype: Any) -> Tensor:
 
 def _mean_gradient(op: Operation, dy: Tensor) -> Tensor:
     share = realdiv(dy, _reduced_number(op, dy.dtype.base_dtype))
-    return repeating.broadcast_to(_broadcastable(op, share), _shape_of(op.inputs[0]))
+    return repeating.broadcast_to(_broadcastable(op, share), constant.full_shape(op.inputs[0]))
 
 
 def _extreme_gradient(op: Operation, dy: Tensor) -> Tensor:

@@ -13,11 +13,11 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import bias as kernels
+from daskvars.ops.array.constant import full_shape
 from daskvars.ops.array.repeating import broadcast_to
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.nn.activation import relu
-from daskvars.ops.nn.windows.arguments import full_shape
 from daskvars.ops.rules.families import elementwise
 from daskvars.surface.signatures import with_arguments_of
 

@@ -15,11 +15,10 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.nn import dropout as kernels
-from daskvars.ops.array.constant import sizes_filled
+from daskvars.ops.array.constant import full_shape, sizes_filled
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater_equal
-from daskvars.ops.nn.windows.arguments import full_shape
 from daskvars.ops.random.distributions import random_uniform
 from daskvars.ops.rules.axes import is_symbolic, operand_of
 from daskvars.ops.rules.families import elementwise

@@ -9,7 +9,7 @@ from daskvars.dtypes import int64
 from daskvars.errors import invalid
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant
 from daskvars.ops.array.joining import concat as dense_concat
@@ -31,16 +31,12 @@ from daskvars.ops.sparse.indices import (
     SparseLike,
     as_sparse,
     distinct,
+    is_sparse,
     known_rank,
     parts,
     picked,
 )
 from daskvars.surface.signatures import named
-
-
-def _is_sparse(value: Any) -> bool:
-    return isinstance(value, SparseTensor | SparseTensorValue)
-
 
 # -- two sparse tensors ------------------------------------------------------------------------
 
@@ -89,11 +85,11 @@ def add(
     >>> dv.sparse.to_dense(dv.sparse.add(a, b)).numpy().tolist()
     [2, 2, 2]
     """
-    if not _is_sparse(a) and not _is_sparse(b):
+    if not is_sparse(a) and not is_sparse(b):
         raise TypeError("At least one input should be SparseTensor; do you mean to use add()?")
     least = threshold if thresh is None else thresh
-    if not (_is_sparse(a) and _is_sparse(b)):
-        sp, dense = (a, b) if _is_sparse(a) else (b, a)
+    if not (is_sparse(a) and is_sparse(b)):
+        sp, dense = (a, b) if is_sparse(a) else (b, a)
         sparse = as_sparse(sp)
         with name_scope(None, "SparseTensorDenseAdd", parts(sparse)):
             other = convert_to_tensor(dense, sparse.values.dtype.base_dtype)

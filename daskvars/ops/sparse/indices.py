@@ -22,13 +22,18 @@ from daskvars.ops.math.casting import cast
 SparseLike = SparseTensor | SparseTensorValue
 
 
+def is_sparse(value: Any) -> bool:
+    """Return whether something is a sparse tensor, or the value of one."""
+    return isinstance(value, SparseTensor | SparseTensorValue)
+
+
 def as_sparse(value: Any) -> SparseTensor:
     """Return a sparse tensor as such.
 
     Raises:
       TypeError: it is none.
     """
-    if not isinstance(value, SparseTensor | SparseTensorValue):
+    if not is_sparse(value):
         raise TypeError(f"Input must be a SparseTensor, got {value!r} ({type(value).__name__})")
     return SparseTensor.from_value(value)
 

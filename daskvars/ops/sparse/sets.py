@@ -11,11 +11,11 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
-from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.sparse import sets as kernels
 from daskvars.ops.gather_scatter.spreading import inside
-from daskvars.ops.sparse.indices import SparseLike, as_sparse, parts
+from daskvars.ops.sparse.indices import SparseLike, as_sparse, is_sparse, parts
 
 
 def _rank(spec: Spec, form: str) -> int | None:
@@ -58,10 +58,6 @@ _TURNED = {"a-b": "b-a", "b-a": "a-b"}
 SetLike = TensorLike | SparseLike
 
 
-def _is_sparse(value: Any) -> bool:
-    return isinstance(value, SparseTensor | SparseTensorValue)
-
-
 def _checked_parts(value: SetLike, validate_indices: bool) -> list[Tensor]:
     """Return the tensors of a sparse tensor; a run fails where its places are not in order."""
     sp = as_sparse(value)
@@ -71,13 +67,13 @@ def _checked_parts(value: SetLike, validate_indices: bool) -> list[Tensor]:
 
 
 def _combined(a: SetLike, b: SetLike, operation: str, validate_indices: bool) -> SparseTensor:
-    if _is_sparse(a) and not _is_sparse(b):
+    if is_sparse(a) and not is_sparse(b):
         a, b, operation = b, a, _TURNED.get(operation, operation)
     tensors: list[Tensor] = []
     forms = []
     for value in (a, b):
-        forms.append("sparse" if _is_sparse(value) else "dense")
-        if _is_sparse(value):
+        forms.append("sparse" if is_sparse(value) else "dense")
+        if is_sparse(value):
             tensors += _checked_parts(value, validate_indices)
         else:
             tensors.append(convert_to_tensor(value))

@@ -31,9 +31,10 @@ from daskvars.remote.regions.chains.recomputation import recomputed
 from daskvars.remote.regions.codegen import defined, name, names, naming
 from daskvars.remote.regions.pieces import InPieces
 from daskvars.remote.regions.region_check import check_region
-from daskvars.remote.regions.region_program import Call, RegionProgram, is_known
+from daskvars.remote.regions.region_program import Call, RegionProgram
 from daskvars.remote.regions.result_check import checked
 from daskvars.remote.tracing import Labels, layer_of, scope_of
+from daskvars.shape_arithmetic import is_known
 
 Meter = Callable[[Labels, Sequence[float]], None]
 """``meter(labels, times)``: the calls that ran one after the other, and the clock (s) before the

@@ -12,6 +12,7 @@ import numpy
 
 from daskvars.remote.regions.pieces import Pieces
 from daskvars.remote.regions.result_check import Promise
+from daskvars.shape_arithmetic import is_known
 
 
 class Call(NamedTuple):
@@ -114,11 +115,6 @@ class RegionProgram:
             self.input_shapes,
             self.into,
         )
-
-
-def is_known(shape: Any) -> bool:
-    """Return whether all of a shape is known."""
-    return shape is not None and None not in shape
 
 
 def registers_after(calls: Sequence[Call]) -> Iterator[int]:

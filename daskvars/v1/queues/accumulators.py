@@ -17,8 +17,8 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.ops.math.casting import cast
 from daskvars.ops.rules.shapes import no_results
+from daskvars.ops.sparse.indices import as_int64
 from daskvars.shapes import Shape, ShapeLike, as_shape, as_tuple
 from daskvars.surface.forwarding import forwards
 from daskvars.v1.queues.accumulated import Accumulator, SparseAccumulator
@@ -167,17 +167,13 @@ class ConditionalAccumulatorBase:
           name: name of the operation.
         """
         with entered_for(self._accumulator_ref, f"a step of {self.name!r}"):
-            step = _step(new_global_step)
+            step = as_int64(new_global_step)
             name = name or f"{self._short}_SetGlobalStep"
             return apply_op(SET_STEP, self._accumulator_ref, step, name=name)
 
     @property
     def _short(self) -> str:
         return self.name.rpartition("/")[2]
-
-
-def _step(value: TensorLike) -> Tensor:
-    return cast(convert_to_tensor(value, dtype_hint=int64), int64)
 
 
 class _NamedAccumulator(ConditionalAccumulatorBase):
@@ -259,7 +255,7 @@ class ConditionalAccumulator(_NamedAccumulator):
         with entered_for(self._accumulator_ref, f"a gradient of {self.name!r}"):
             gradient = convert_to_tensor(grad, self._dtype)
             gradient.get_shape().assert_is_compatible_with(self._shape)
-            parts = (self._accumulator_ref, _step(local_step), gradient)
+            parts = (self._accumulator_ref, as_int64(local_step), gradient)
             return apply_op(APPLY, *parts, name=name)
 
     def take_grad(self, num_required: TensorLike, name: str | None = None) -> Tensor:
@@ -330,12 +326,12 @@ class SparseConditionalAccumulator(_NamedAccumulator):
         """
         with entered_for(self._accumulator_ref, f"a gradient of {self.name!r}"):
             values = convert_to_tensor(grad_values, self._dtype)
-            sizes = _step([] if grad_shape is None else grad_shape)
+            sizes = as_int64([] if grad_shape is None else grad_shape)
             return apply_op(
                 APPLY_SPARSE,
                 self._accumulator_ref,
-                _step(local_step),
-                _step(grad_indices),
+                as_int64(local_step),
+                as_int64(grad_indices),
                 values,
                 sizes,
                 name=name,

@@ -19,11 +19,11 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import convolution, convolution3d, depthwise
 from daskvars.kernels.nn.windows.sliding import channels, conv_shape, depthwise_conv2d_shape
+from daskvars.ops.array.constant import full_shape
 from daskvars.ops.nn.windows.arguments import (
     PaddingLike,
     PerAxis,
     check_equal,
-    full_shape,
     image_shape,
     image_sizes,
     of_batch,

@@ -13,11 +13,11 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import normalization as normalize
 from daskvars.ops.array.broadcasting import sum_to_shape
-from daskvars.ops.array.constant import ones_like
+from daskvars.ops.array.constant import full_shape, ones_like
 from daskvars.ops.math.arithmetic import add, multiply, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.reduce import reduce_mean
-from daskvars.ops.nn.windows.arguments import check_equal, full_shape
+from daskvars.ops.nn.windows.arguments import check_equal
 
 
 def _normalized(inputs: Sequence[Spec], *, epsilon: float) -> tuple[Spec, ...]:

@@ -118,11 +118,6 @@ def of_batch(dtype: DType, shape: shapes.RankedShape, batch: int | None) -> Spec
     return Spec(dtype, (batch if shape[0] is None else shape[0], *shape[1:]))
 
 
-def full_shape(x: Tensor) -> Any:
-    """Return the shape of `x`: numbers where all of them are known, else a tensor."""
-    return x.spec.shape if shapes.is_known(x.spec.shape) else shape_of(x)
-
-
 def check_equal(found: int | None, wanted: int | None, what: str) -> int | None:
     """Return the size known from two that must be equal. Raises ValueError when they differ."""
     if None not in (found, wanted) and found != wanted:
