@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
@@ -40,6 +40,8 @@ from daskvars.state.format.snapshot import (
 from daskvars.state.stores.addresses import archive_path, open_zarr_store
 from daskvars.state.stores.objects import exists, get, in_parallel, join
 from daskvars.state.stores.zarr_store import node_document, store_at
+
+Result = TypeVar("Result")
 
 NUM_ATTEMPTS = 5
 """How often a reader starts again because the checkpoint was overwritten under it."""
@@ -83,9 +85,12 @@ class OpenedCheckpoint:
 
     def whole(self, key: str) -> Any:
         """Return the value of a variable, a new array."""
-        record = self.records[key]
-        everything = tuple(slice(None) for _ in record.shape)
-        return assemble_selection(record, everything, self.load, partial(in_parallel, self.storage))
+        return self.part(key, tuple(slice(None) for _ in self.records[key].shape))
+
+    def part(self, key: str, selection: Selection) -> Any:
+        """Return a part of the value of a variable, a new array."""
+        run = partial(in_parallel, self.storage)
+        return assemble_selection(self.records[key], selection, self.load, run)
 
 
 def save(
@@ -172,15 +177,22 @@ def restore(
         CorruptChunkError: naming a variable and a chunk that is missing or damaged.
     """
     names = {key: (name_map or {}).get(key, key) for key in wanted}
-    for attempt in range(NUM_ATTEMPTS):
-        store, path = open_zarr_store(where, "r")  # anew: one file may have replaced another
-        source = open_checkpoint(store, path)
+
+    def read(source: OpenedCheckpoint) -> dict[str, dict[Index, np.ndarray]]:
         check_wanted(source, wanted, names, allow_unexpected)
         pairs = {key: (source.records[names[key]], wanted[key][2]) for key in wanted}
+        run = partial(in_parallel, source.storage, doing="restore")
+        return read_pairs(pairs, offsets or {}, source.load, run)
+
+    return read_at(where, read)
+
+
+def read_at(where: Any, read: Callable[[OpenedCheckpoint], Result]) -> Result:
+    """Return what `read` makes of the checkpoint at a place, which may be overwritten meanwhile."""
+    for attempt in range(NUM_ATTEMPTS):
+        source = open_checkpoint(*open_zarr_store(where, "r"))  # anew: another file may be there
         try:
-            return read_pairs(
-                pairs, offsets or {}, source.load, partial(in_parallel, store, doing="restore")
-            )
+            return read(source)
         except CorruptChunkError:
             if attempt == NUM_ATTEMPTS - 1 or token_at(where) == source.token:
                 raise
@@ -371,8 +383,11 @@ def load_variable(where: Any, key: str) -> np.ndarray:
 
     OpenedCheckpoint: `tf.train.load_variable`.
     """
-    store, path = open_zarr_store(where, "r")
-    source = open_checkpoint(store, path)
-    if key not in source.records:
-        raise restore_error([key], [], [], [], list(source.records), source.location)
-    return source.whole(key)
+
+    def read(source: OpenedCheckpoint) -> np.ndarray:
+        if key not in source.records:
+            raise restore_error([key], [], [], [], list(source.records), source.location)
+        value: np.ndarray = source.whole(key)
+        return value
+
+    return read_at(where, read)

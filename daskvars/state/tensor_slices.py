@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,9 @@ from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import invalid
 from daskvars.shapes import whole
-from daskvars.state.checkpoint import check_wanted, open_checkpoint, save
-from daskvars.state.format.assembly import assemble_selection
+from daskvars.state.checkpoint import OpenedCheckpoint, check_wanted, read_at, save
 from daskvars.state.format.grids import Selection
 from daskvars.state.format.manifest import VariableRecord
-from daskvars.state.stores.addresses import open_zarr_store
-from daskvars.state.stores.objects import in_parallel
 
 
 def parse_slice(text: str) -> tuple[tuple[int, ...], Selection] | None:
@@ -110,26 +106,25 @@ def restore_tensors(
     Raises:
         RestoreError: listing every name that is missing, or of another shape or dtype.
     """
-    store, path = open_zarr_store(text_of(prefix), "r")
-    source = open_checkpoint(store, path)
     slices = [parse_slice(text) for text in shape_and_slices]
-    wanted, names = {}, {}
-    for number, (name, found, dtype, shape) in enumerate(
-        zip(tensor_names, slices, dtypes, shapes, strict=True)
-    ):
-        if found is not None:
-            shape = found[0]
-        elif shape is None and name in source.records:
-            shape = source.records[name].shape
-        label = name if name not in wanted else f"{name} ({number})"
-        wanted[label], names[label] = (dtype, shape or (), ()), name
-    check_wanted(source, wanted, names, allow_unexpected=True)
-    read = partial(assemble_selection, load=source.load, run=partial(in_parallel, store))
-    return tuple(
-        [
-            read(record, (slice(None),) * len(record.shape) if found is None else found[1])
-            for record, found in zip(
-                map(source.records.__getitem__, tensor_names), slices, strict=True
-            )
-        ]
-    )
+
+    def read(source: OpenedCheckpoint) -> tuple[np.ndarray, ...]:
+        wanted, names = {}, {}
+        for number, (name, found, dtype, shape) in enumerate(
+            zip(tensor_names, slices, dtypes, shapes, strict=True)
+        ):
+            if found is not None:
+                shape = found[0]
+            elif shape is None and name in source.records:
+                shape = source.records[name].shape
+            label = name if name not in wanted else f"{name} ({number})"
+            wanted[label], names[label] = (dtype, shape or (), ()), name
+        check_wanted(source, wanted, names, allow_unexpected=True)
+        return tuple(
+            [
+                source.whole(name) if found is None else source.part(name, found[1])
+                for name, found in zip(tensor_names, slices, strict=True)
+            ]
+        )
+
+    return read_at(text_of(prefix), read)

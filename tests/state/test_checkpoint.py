@@ -11,6 +11,7 @@ import zarr
 from hypothesis import HealthCheck, given, settings, strategies as st
 from zarr.storage import LocalStore, MemoryStore as ZarrMemoryStore, StorePath
 
+import daskvars.v1 as tf
 from daskvars.dtypes import as_dtype
 from daskvars.errors import CorruptChunkError, NotFoundError, RestoreError, StoreError
 from daskvars.state import (
@@ -22,6 +23,7 @@ from daskvars.state import (
     restore,
     save,
 )
+from daskvars.state.tensor_slices import restore_tensors
 from tests.state.samples import DTYPES, LAYOUTS, assert_same, cut, joined, sample, variable
 
 
@@ -227,9 +229,23 @@ def test_a_reader_whose_checkpoint_is_overwritten_reads_the_new_one(tmp_path, mo
             overwritten.append(save({"w": variable("w", np.ones(4))}, tmp_path))
         return original(*arguments)
 
+    layout = {"w": ("float64", (4,), ((4,),))}
+    as_op = {
+        "tensor_names": ["w"],
+        "shape_and_slices": [""],
+        "dtypes": ["float64"],
+        "shapes": [(4,)],
+    }
     monkeypatch.setattr(checkpoint, "read_chunk", read_chunk)
-    found = restore(tmp_path, {"w": ("float64", (4,), ((4,),))})
-    assert found["w"][0,].tolist() == [1, 1, 1, 1]
+    for read in (
+        lambda: restore(tmp_path, layout)["w"][0,],
+        lambda: load_variable(tmp_path, "w"),
+        lambda: tf.train.load_variable(tmp_path, "w"),
+        lambda: restore_tensors(np, str(tmp_path), **as_op)[0],
+    ):
+        overwritten.clear()
+        assert read().tolist() == [1, 1, 1, 1]
+        assert overwritten
 
 
 def test_a_record_keeps_what_a_variable_is(tmp_path) -> None:

@@ -12,7 +12,7 @@ from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import CorruptChunkError, NotFoundError, did_you_mean
 from daskvars.state import open_zarr_store
 from daskvars.state.checkpoint import open_checkpoint
-from daskvars.state.failures import conflict
+from daskvars.state.failures import ConflictError, conflict
 from daskvars.state.stores.files import read_file
 from daskvars.surface.notebooks import ShownInNotebooks
 from daskvars.surface.one_line import counted
@@ -213,7 +213,11 @@ def load_variable(ckpt_dir_or_file: str, name: str) -> numpy.ndarray:
     [1.0, 2.0]
     >>> place.cleanup()
     """
-    return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
+    name = name.removesuffix(":0")
+    try:
+        return load_checkpoint(ckpt_dir_or_file).get_tensor(name)
+    except ConflictError:  # another has taken its place since
+        return load_checkpoint(ckpt_dir_or_file).get_tensor(name)
 
 
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
