@@ -55,6 +55,7 @@ from daskvars.v1.python.framework import ops, dtypes; ops.convert_to_tensor, ops
 from daskvars.v1.python.ops import array_ops, math_ops, variable_scope; array_ops.concat
 from daskvars.v1.python.ops.array_ops import shape
 from daskvars.v1.python.ops.rnn_cell_impl import RNNCell, LSTMStateTuple
+from daskvars.v1.python.ops.rnn_cell import *; RNNCell, GRUCell, assert_like_rnncell
 from daskvars.v1.python.ops.gradients import gradients
 from daskvars.v1.python.platform import flags, gfile, tf_logging; gfile.FastGFile, flags.FLAGS
 from daskvars.v1.python.training import moving_averages; moving_averages.ExponentialMovingAverage

@@ -20,7 +20,6 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
-from daskvars.ops.array.constant import constant
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.array.slicing import size_along
 from daskvars.ops.rules import axes
@@ -326,7 +325,7 @@ def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
     """Return tensors as the slices of one, along a new dimension.
 
     Args:
-      values: a list of [...] tensors of one dtype and shape.
+      values: a list of [...] tensors of one dtype and shape, or for axis 0 a tensor as it is.
       axis: where the new dimension is; negative counts from the end.
       name: name of the operation, by default "stack".
 
@@ -339,8 +338,8 @@ def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
     >>> stack([[1, 4], [2, 5]], axis=1).numpy().tolist()
     [[1, 2], [4, 5]]
     """
-    if axis == 0 and not axes.is_symbolic(values):
-        return constant(values, name=name)
+    if axis == 0 and (isinstance(values, Tensor) or not axes.is_symbolic(values)):
+        return convert_to_tensor(values, name=name)
     return apply(STACK, *values, name=name, axis=int(axis))
 
 

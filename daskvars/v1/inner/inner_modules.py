@@ -339,6 +339,10 @@ UNLISTED: dict[str, dict[str, Any]] = {
 }
 
 
+def _names(namespace: types.ModuleType) -> Iterable[str]:
+    return getattr(namespace, "__all__", vars(namespace))
+
+
 class InnerModule(types.ModuleType):
     """A module whose names are those of namespaces.
 
@@ -353,10 +357,16 @@ class InnerModule(types.ModuleType):
         self.__dict__.update(UNLISTED.get(path, {}))
         self._places = tuple(places)
 
+    @property
+    def __all__(self) -> list[str]:
+        """What ``import *`` gives: the names that are the module's own, none of the top's."""
+        own = _names(self._places[0]) if self._places[0].__name__ != "daskvars.v1" else ()
+        return [name for name in (*own, *vars(self)) if name[0] != "_"]
+
     def __getattr__(self, name: str) -> Any:
         """Return what has a name."""
         for place in self._places if name[:2] != "__" else ():
-            if name in getattr(place, "__all__", vars(place)):
+            if name in _names(place):
                 return getattr(place, name)
         raise AttributeError(
             f"{self.__name__} has no {name!r} here: use a public name, if it has one"

@@ -50,6 +50,7 @@ def open_input(*shape):
         (lambda x: joining.concat([x, x], 1), (None, 3), [None, 6]),
         (lambda x: joining.concat([x, tf.zeros([2, 2])], 1), (None, None), [2, None]),
         (lambda x: joining.stack([x, x], axis=-1), (None, 3), [None, 3, 2]),
+        (lambda x: joining.stack(x), (None, 3), [None, 3]),
         (lambda x: joining.split(x, 3, axis=1)[2], (None, 6), [None, 2]),
         (lambda x: joining.split(x, [1, -1], axis=1)[1], (None, 6), [None, 5]),
         (lambda x: joining.unstack(x, axis=1)[0], (None, 6), [None]),
