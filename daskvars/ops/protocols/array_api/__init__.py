@@ -27,112 +27,46 @@ from __future__ import annotations
 
 from typing import Any
 
+# fmt: off
 from numpy import e as e, inf as inf, nan as nan, newaxis as newaxis, pi as pi
 
 from daskvars.dtypes import (
-    DType,
-    bool as bool,
-    complex64 as complex64,
-    complex128 as complex128,
-    float32 as float32,
-    float64 as float64,
-    int8 as int8,
-    int16 as int16,
-    int32 as int32,
-    int64 as int64,
-    uint8 as uint8,
-    uint16 as uint16,
-    uint32 as uint32,
-    uint64 as uint64,
+    DType, bool as bool, complex64 as complex64, complex128 as complex128, float32 as float32,
+    float64 as float64, int8 as int8, int16 as int16, int32 as int32, int64 as int64,
+    uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64,
 )
 from daskvars.ops.protocols.array_api import fft as fft, linalg as linalg
 from daskvars.ops.protocols.array_api.creation import (
-    arange as arange,
-    asarray as asarray,
-    empty as empty,
-    empty_like as empty_like,
-    eye as eye,
-    from_dlpack as from_dlpack,
-    full as full,
-    full_like as full_like,
-    linspace as linspace,
-    meshgrid as meshgrid,
-    ones as ones,
-    ones_like as ones_like,
-    tril as tril,
-    triu as triu,
-    zeros as zeros,
-    zeros_like as zeros_like,
+    arange as arange, asarray as asarray, empty as empty, empty_like as empty_like, eye as eye,
+    from_dlpack as from_dlpack, full as full, full_like as full_like, linspace as linspace,
+    meshgrid as meshgrid, ones as ones, ones_like as ones_like, tril as tril, triu as triu,
+    zeros as zeros, zeros_like as zeros_like,
 )
 from daskvars.ops.protocols.array_api.elementwise import (
-    FUNCTIONS,
-    clip as clip,
-    copysign as copysign,
-    hypot as hypot,
-    logaddexp as logaddexp,
-    nextafter as nextafter,
-    signbit as signbit,
-    trunc as trunc,
-    where as where,
+    FUNCTIONS, clip as clip, copysign as copysign, hypot as hypot, logaddexp as logaddexp,
+    nextafter as nextafter, signbit as signbit, trunc as trunc, where as where,
 )
-from daskvars.ops.protocols.array_api.linalg import (
-    tensordot as tensordot,
-    vecdot as vecdot,
-)
+from daskvars.ops.protocols.array_api.linalg import tensordot as tensordot, vecdot as vecdot
 from daskvars.ops.protocols.array_api.movement import (
-    broadcast_arrays as broadcast_arrays,
-    broadcast_to as broadcast_to,
-    concat as concat,
-    expand_dims as expand_dims,
-    flip as flip,
-    matrix_transpose as matrix_transpose,
-    moveaxis as moveaxis,
-    permute_dims as permute_dims,
-    repeat as repeat,
-    reshape as reshape,
-    roll as roll,
-    squeeze as squeeze,
-    stack as stack,
-    take as take,
-    take_along_axis as take_along_axis,
-    tile as tile,
-    unstack as unstack,
+    broadcast_arrays as broadcast_arrays, broadcast_to as broadcast_to, concat as concat,
+    expand_dims as expand_dims, flip as flip, matrix_transpose as matrix_transpose,
+    moveaxis as moveaxis, permute_dims as permute_dims, repeat as repeat, reshape as reshape,
+    roll as roll, squeeze as squeeze, stack as stack, take as take,
+    take_along_axis as take_along_axis, tile as tile, unstack as unstack,
 )
 from daskvars.ops.protocols.array_api.promotion import (
-    DEVICE,
-    astype as astype,
-    can_cast as can_cast,
-    check_device,
-    finfo as finfo,
-    iinfo as iinfo,
-    isdtype as isdtype,
-    result_type as result_type,
+    DEVICE, astype as astype, can_cast as can_cast, check_device, finfo as finfo, iinfo as iinfo,
+    isdtype as isdtype, result_type as result_type,
 )
 from daskvars.ops.protocols.array_api.statistics import (
-    all as all,
-    any as any,
-    argmax as argmax,
-    argmin as argmin,
-    argsort as argsort,
-    count_nonzero as count_nonzero,
-    cumulative_prod as cumulative_prod,
-    cumulative_sum as cumulative_sum,
-    diff as diff,
-    max as max,
-    mean as mean,
-    min as min,
-    nonzero as nonzero,
-    prod as prod,
-    searchsorted as searchsorted,
-    sort as sort,
-    std as std,
-    sum as sum,
-    unique_all as unique_all,
-    unique_counts as unique_counts,
-    unique_inverse as unique_inverse,
-    unique_values as unique_values,
-    var as var,
+    all as all, any as any, argmax as argmax, argmin as argmin, argsort as argsort,
+    count_nonzero as count_nonzero, cumulative_prod as cumulative_prod,
+    cumulative_sum as cumulative_sum, diff as diff, max as max, mean as mean, min as min,
+    nonzero as nonzero, prod as prod, searchsorted as searchsorted, sort as sort, std as std,
+    sum as sum, unique_all as unique_all, unique_counts as unique_counts,
+    unique_inverse as unique_inverse, unique_values as unique_values, var as var,
 )
+# fmt: on
 
 __array_api_version__ = "2024.12"
 
