@@ -38,6 +38,7 @@ from daskvars.execution.eager_records import (
     EagerOperation,
     Record,
     before_failure,
+    calls_python,
     needed_alone,
     no_value,
     record_of,
@@ -146,6 +147,11 @@ class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
             return EAGER_CONTEXT.variable_as_dask(self)
         return EAGER_CONTEXT.tensor_as_dask(self)
 
+    def __dask_tokenize__(self) -> str:
+        if self.spec.dtype.is_ref:
+            return super().__dask_tokenize__()
+        return _token(self)  # computes nothing: Dask asks for it where nothing can be waited for
+
     @accepts("feed_dict", "session")
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Return the value, as `numpy`."""
@@ -231,6 +237,11 @@ class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
 
 def _unpickled(value: Any, dtype: DType) -> EagerTensor:
     return EAGER_CONTEXT.constant(value, dtype)
+
+
+def _token(tensor: EagerTensor) -> str:
+    """Return a text that no tensor of another value has."""
+    return array_name(tensor.op.name, _ENTROPY, tensor.op.id, tensor.index)
 
 
 def computed(tensor: EagerTensor) -> Any:
@@ -421,7 +432,10 @@ class EagerContext(Graph):
             return op  # a variable's handle
         record = here.record
         given = _large_values(inputs)
-        if (
+        is_python = calls_python(op)
+        if record is not None and is_python:
+            self._finish(record, as_futures=True)  # the function may look at any tensor
+        elif (
             record is not None
             and (record.ends_before(op.created_at) or (given and record.is_filled_by(given)))
             and not here.depth
@@ -435,7 +449,7 @@ class EagerContext(Graph):
         record = self._recorded(op, here)
         if given:
             record.take(given)
-        if len(record.ops) >= config.get().eager_limit:
+        if (is_python and has_effect(op)) or len(record.ops) >= config.get().eager_limit:
             self._finish(record, as_futures=True)
         return op
 
@@ -523,8 +537,7 @@ class EagerContext(Graph):
         found = tensor.kept_value
         if type(found) is ValueOnWorkers:
             return found.array
-        name = array_name(tensor.op.name, _ENTROPY, tensor.op.id, tensor.index)
-        return cut_array(name, tensor.spec.dtype.np, found)
+        return cut_array(_token(tensor), tensor.spec.dtype.np, found)
 
     def _raise_pending_error(self) -> None:
         """Raise what came of operations of this thread that another had to run."""

@@ -327,6 +327,17 @@ def _is_repeatable(op: Operation) -> bool:
     return is_fine and all(_is_repeatable(o) for b in bodies for o in b.get_operations())
 
 
+def calls_python(op: Operation) -> bool:
+    """Return whether an operation, or one in its branches, calls a function of the program's."""
+    pattern = op.opdef.pattern
+    if not isinstance(pattern, Opaque):
+        return False
+    bodies = op.attrs["branches"] if pattern.branches else ()
+    return pattern.beside is not None or any(
+        calls_python(o) for body in bodies for o in body.get_operations()
+    )
+
+
 def touched(op: EagerOperation) -> Iterator[tuple[str, bool]]:
     """Yield the key of each variable that an operation uses, and whether it may write it."""
     pattern = op.opdef.pattern

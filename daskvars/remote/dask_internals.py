@@ -53,6 +53,8 @@ from distributed.worker_state_machine import (
     TaskState as WorkerTask,
 )
 
+from daskvars.errors import UnimplementedError
+
 logger = logging.getLogger("daskvars")
 T = TypeVar("T")
 
@@ -117,6 +119,22 @@ def current_client() -> Client | None:
     if not _global_clients and _current_client.get() is None:
         return None
     return _get_global_client()
+
+
+def check_may_wait(client: Client) -> None:
+    """Raise UnimplementedError where to wait for a client's event loop would be to wait for ever.
+
+    That is in the loop itself, where asynchronous clients are used, and where Dask sends what is
+    scattered or put into a queue; and within `Client.submit` and its like, which pickle under a
+    lock that the loop takes.
+    """
+    lock: Any = client._refcount_lock
+    if client.asynchronous or lock._is_owned():
+        raise UnimplementedError.saying(
+            "runs wait for the cluster: they need a synchronous Dask client (asynchronous=False), "
+            "and are not made while that sends a value. Look at the value before, with numpy(), or "
+            "give Dask what to_dask() returns"
+        )
 
 
 class NamedPlugin(WorkerPlugin):

@@ -372,6 +372,15 @@ def test_python_functions_are_called_in_the_order_of_the_code(wrap):
     assert len(threads) == 1
 
 
+def test_a_python_function_is_called_at_once_and_sees_what_was_recorded_before():
+    seen, before = [], dv.Variable(3.0) * 2.0
+    body = lambda x: dv.numpy_function(lambda v: v + before.numpy(), [x], dv.float32)  # noqa: E731
+    dv.numpy_function(lambda v: seen.append(v + before.numpy()), [dv.Variable(1.0) * 1.0], [])
+    assert seen == [7.0]
+    before = before + 1.0
+    assert dv.map_fn(body, dv.Variable([1.0, 2.0]) * 1.0).numpy().tolist() == [8.0, 9.0]
+
+
 def test_eager_tensors_forget_so_a_tape_is_asked_for():
     w = dv.Variable(3.0)
     y = w * w

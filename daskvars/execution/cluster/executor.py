@@ -85,6 +85,7 @@ from daskvars.remote.dask_internals import (
     Task,
     TaskRef,
     call_handler,
+    check_may_wait,
     futures_of,
     pickle,
     register_on_workers,
@@ -356,6 +357,7 @@ class ClusterExecutor:
         first = wanted or next(iter(ready), None)
         if first is None:
             return
+        check_may_wait(self.client)
         found = dict(self.in_flight.fetch(first.run, [results.run for results in ready]))
         for results in [first, *ready]:
             if results.run in found:

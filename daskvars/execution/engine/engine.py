@@ -51,6 +51,7 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import STATE, concrete
+from daskvars.remote.dask_internals import check_may_wait
 from daskvars.state import Values, ZarrStore, forget_values, known_values
 from daskvars.state.format.grids import Blocks, layout_shape
 from daskvars.state.format.keypath import check_key
@@ -170,9 +171,12 @@ class Engine:
 
     def follow_client(self) -> None:
         """Move to the active Dask client, if there is one now and the values are here."""
-        if isinstance(self._executor, LocalExecutor) and self._client() is not None:
+        executor = self._executor
+        if isinstance(executor, ClusterExecutor):
+            check_may_wait(executor.client)
+        elif self._client() is not None and executor is not None:
             with self._lock:
-                self._executor.close()
+                executor.close()
                 self._executor = None
 
     @property

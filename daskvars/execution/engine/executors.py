@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from distributed import Client
 
-from daskvars.errors import UnimplementedError
 from daskvars.execution.engine.interrupts import before_threads_end
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.planner.place import Places
@@ -108,15 +107,12 @@ def active_client() -> Client | None:
     """Return the Dask client that collections would compute on, if one can be reached.
 
     Raises:
-      UnimplementedError: it is an asynchronous one.
+      UnimplementedError: it is an asynchronous one, or is sending something just now.
     """
     client = dask_internals.current_client()
     if client is None or client.status != "running":
         return None  # what was on its cluster is lost, and its engine says so
-    if client.asynchronous:
-        raise UnimplementedError.saying(
-            "runs need a synchronous Dask client: make it with asynchronous=False"
-        )
+    dask_internals.check_may_wait(client)
     return client
 
 

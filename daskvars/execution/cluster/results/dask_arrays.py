@@ -19,7 +19,7 @@ from daskvars.errors import UnavailableError
 from daskvars.execution.cluster.errors import GONE
 from daskvars.execution.cluster.results.remote_blocks import Reference
 from daskvars.execution.engine.values.dask_arrays import dask_array, read_only
-from daskvars.remote.dask_internals import DataNode, RunGraph, Task, TaskRef
+from daskvars.remote.dask_internals import DataNode, RunGraph, Task, TaskRef, check_may_wait
 from daskvars.remote.tasks.stage_tasks import dask_block
 from daskvars.state.format.grids import Index
 
@@ -86,6 +86,7 @@ class ValueOnWorkers(NamedTuple):
         client = next(iter(self.array.dask.values())).client
         lost = f"its client is {client.status}"
         if client.status == "running":
+            check_may_wait(client)
             try:
                 with client.as_current():
                     return numpy.asarray(self.array.compute())

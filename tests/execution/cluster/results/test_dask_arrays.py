@@ -74,6 +74,18 @@ def test_a_tensor_is_computed_there_and_feeds_what_follows_from_there(cluster):
     assert type(tensor.kept_value) is np.ndarray
 
 
+def test_a_value_that_dask_asks_for_while_it_sends_it_is_refused_and_not_waited_for(cluster):
+    variable = dv.Variable(np.ones(4), name="sent")
+    tensor = variable.assign_add(np.ones(4)) * 2.0
+    for send in (cluster.scatter, lambda value: cluster.map(sum, [value])):
+        with pytest.raises(TypeError, match="Could not serialize"):  # the cause is in Dask's log
+            send(tensor)
+    with pytest.raises(dv.errors.UnimplementedError, match=r"Look at the value before, with num"):
+        distributed.Queue("sent", cluster).put(tensor)
+    assert variable.numpy().tolist() == [2.0] * 4 and tensor.numpy().tolist() == [4.0] * 4
+    assert cluster.submit(sum, tensor).result() == 16.0
+
+
 def test_results_stay_there(cluster):
     x = da.ones((4, 4), chunks=2)
     weights = dv.Variable(np.ones((4, 4)), name="weights")
