@@ -5,6 +5,7 @@ for stores, ``dashboard`` for clusters."""
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import webbrowser
 from collections.abc import Iterable, Sequence
@@ -44,11 +45,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
       0; 1 where `verify` or `history` finds damage or `diff` a difference; 2 where the state cannot
-      be read as asked, the reason being on stderr.
+      be read as asked, the reason being on stderr, or nobody reads what is printed.
     """
     options = parser().parse_args(arguments)
     try:
-        return options.run(options)
+        status: int = options.run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads has enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return TROUBLE
     except (OpError, ValueError, ImportError) as error:
         print(f"daskvars: {error}", file=sys.stderr)
         return TROUBLE

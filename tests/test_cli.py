@@ -313,6 +313,7 @@ def test_diff_compares_values_not_chunks(tmp_path, capsys):
         (["verify", "nosuch"], "no directory"),
         (["diff", "m", "nosuch"], "no directory"),
         (["inspect", "file"], "file"),
+        (["import", "m.npz", ""], "a path is empty"),
         (["dashboard", "http://127.0.0.1:1/status"], "does not answer"),
         (["dashboard", "nowhere://x"], "is no address: it has no port"),
         (["dashboard", "scheduler"], "is no address: it has no port"),
@@ -325,10 +326,21 @@ def test_trouble_is_told_on_stderr(tmp_path, capsys, monkeypatch, arguments, mes
     save("m", weights=1.0)
     os.remove("checkpoint")
     (tmp_path / "file").write_text("")
+    np.savez("m.npz", w=1.0)
     status, lines, err = run(capsys, *arguments)
     assert (status, lines) == (2, [])
     assert err.startswith("daskvars: ")
     assert message in err
+
+
+def test_whoever_reads_may_have_enough(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save("m", weights=1.0)
+    reads, writes = os.pipe()
+    os.close(reads)
+    with open(writes, "w") as broken:
+        monkeypatch.setattr(sys, "stdout", broken)
+        assert main(["inspect", "m"]) == 2
 
 
 @pytest.mark.slow

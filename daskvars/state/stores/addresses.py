@@ -161,6 +161,8 @@ def local_path(address: str) -> str:
     address = without_file_scheme(address)
     if "://" in address:
         return address
+    if not address:
+        raise invalid("a path is empty; '.' is the folder of the process")
     if "\0" in address:
         raise invalid(f"{address!r} is no path: it has a null character; leave that out")
     if _ONE_SLASH.match(address):
