@@ -18,7 +18,12 @@ from daskvars.kernels.math.row_sums import as_matrix
 from daskvars.kernels.nn.windows.convolving import by_filter, convolved
 from daskvars.kernels.nn.windows.patches import block_bytes, image_blocks, patch_blocks
 from daskvars.kernels.nn.windows.phases import PixelPhases
-from daskvars.kernels.nn.windows.sliding import WindowOptions, Windows, turned
+from daskvars.kernels.nn.windows.sliding import (
+    WindowOptions,
+    Windows,
+    pixels_as_channels,
+    turned,
+)
 from daskvars.kernels.nn.windows.strips import can_sum, rows_at_once, strip_blocks
 
 FEW_CHANNELS = 8  # fewer make a product of few columns, which is slow
@@ -85,8 +90,10 @@ def correlate(
     """Return the windows' products with ``w``, computed in the ``work`` dtype."""
     outputs = w.shape[3]
     matrix = as_matrix(w.astype(work, copy=False))
+    windows, pixels = pixels_as_channels(windows)
+    x = x.reshape(len(x), *windows.image, pixels * x.shape[3])
     y = xp.empty((len(x), *windows.count, outputs), work)
-    at_once = rows_at_once(windows, w.shape[2], outputs) if xp is numpy else 0
+    at_once = rows_at_once(windows, x.shape[3], outputs) if xp is numpy else 0
     if at_once:
         sum_strips(xp, x, matrix, windows, at_once, y)
         return y
@@ -115,7 +122,16 @@ def images_gradient(
     xp: ArrayModule, dy: Array, w: Array, windows: Windows, work: numpy.dtype[Any]
 ) -> Array:
     """Return the gradient by the images, computed in the ``work`` dtype."""
-    w = w.astype(work, copy=False)
+    shape = (len(dy), *windows.image, w.shape[2])
+    windows, pixels = pixels_as_channels(windows)
+    w = w.astype(work, copy=False).reshape(*windows.size, pixels * w.shape[2], w.shape[3])
+    return whole_gradient(xp, dy, w, windows, work).reshape(shape)
+
+
+def whole_gradient(
+    xp: ArrayModule, dy: Array, w: Array, windows: Windows, work: numpy.dtype[Any]
+) -> Array:
+    """Return the same of windows that do not see all pixels along their last axis."""
     backwards = turned(windows)
     if backwards is not None and prefers_turned(windows, w.shape[2], w.shape[3]):
         return correlate(xp, dy, w[::-1, ::-1].transpose(0, 1, 3, 2), backwards, work)
@@ -127,7 +143,9 @@ def filter_gradient(
 ) -> Array:
     """Return the gradient by the filter, of its ``shape``, computed in the ``work`` dtype."""
     dw = xp.zeros((math.prod(shape[:3]), shape[3]), work)
-    if xp is numpy and can_sum(windows, shape[2], shape[3]):
+    windows, pixels = pixels_as_channels(windows)
+    x = x.reshape(len(x), *windows.image, pixels * x.shape[3])
+    if xp is numpy and can_sum(windows, x.shape[3], shape[3]):
         add_strip_gradients(xp, x, dy, windows, dw)
         return dw.reshape(shape)
     part = xp.empty_like(dw)

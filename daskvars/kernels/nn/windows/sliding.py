@@ -192,6 +192,11 @@ class Windows:
             self.count[1] * self.size[1],
         )
 
+    def sees_all(self, axis: int) -> bool:
+        """Whether there is one window along an axis, which sees the whole image and no padding."""
+        is_alone = self.count[axis] == 1 and not self.before[axis] and not self.after[axis]
+        return is_alone and 0 < self.size[axis] == self.image[axis]
+
     def tap(self, row: int, column: int) -> tuple[slice, slice, slice]:
         """Index of the pixels that each window sees at its (row, column), in a padded batch."""
         top, left = row * self.dilation[0], column * self.dilation[1]
@@ -274,6 +279,26 @@ def turned(windows: Windows) -> Windows | None:
     if min(*before, *after) < 0:
         return None
     return replace(windows, image=windows.count, before=before, after=after, count=windows.image)
+
+
+def pixels_as_channels(windows: Windows) -> tuple[Windows, int]:
+    """Return windows over images of fewer pixels of more channels, and how many become one.
+
+    To a window as wide as the image (of words, their vectors' components as columns) the pixels of
+    a row are one pixel, and the convolution is one along the height alone; to a window as large as
+    the image all of them are, and it is one product. So there are few taps, of long runs.
+    """
+    pixels = 1
+    for axis in (1, 0):
+        if not windows.sees_all(axis):
+            break
+        pixels *= windows.image[axis]
+        alone = {
+            name: tuple(1 if i == axis else n for i, n in enumerate(getattr(windows, name)))
+            for name in ("image", "size", "stride", "dilation")
+        }
+        windows = replace(windows, **alone)
+    return windows, pixels
 
 
 def conv_shape(input_shape: tuple, filter_shape: tuple, **options: Unpack[WindowOptions]) -> tuple:
