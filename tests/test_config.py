@@ -32,7 +32,7 @@ def test_defaults():
     assert (knobs.eager_limit, knobs.plan_cache_size, knobs.retrace_warning) == (2000, 256, 8)
     assert (knobs.seal_every_s, knobs.max_in_flight) == (10.0, 16)
     assert (knobs.feed_scatter_bytes, knobs.graph_growth_warning) == (2**20, 5000)
-    assert knobs.keep_freed_memory is True and knobs.batch_parts_min_flops == 1e9
+    assert knobs.keep_freed_memory is True and knobs.batch_parts_min_flops == 5e8
     assert (knobs.recovery_attempts, knobs.recovery_first_pause_s) == (12, 0.1)
     assert knobs.recovery_longest_pause_s == 30.0
 

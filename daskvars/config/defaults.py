@@ -21,9 +21,9 @@ class Config:
         batch_parts: how many parts the work of a step is cut into, along the dimension of what is
             fed that shares most of it. None decides per program: it pays only when the parts are
             worth their tasks.
-        batch_parts_min_flops: work per step from which splitting pays: 1 GFLOP is tens of ms on a
-            core, a task about one. What is pinned to a GPU does not count: it would be launched
-            in parts, and take longer.
+        batch_parts_min_flops: work per step from which splitting may pay: 0.5 GFLOP are tens of ms
+            on a core, a task about one. What is pinned to a GPU does not count: it would be
+            launched in parts, and take longer.
         num_threads: threads that run tasks in this process. None is every CPU this process may
             use, which in a container is fewer than the machine has.
         chunk_bytes: most bytes of a block of chunks="auto". Four times Dask's default: a variable
@@ -99,7 +99,7 @@ class Config:
     """
 
     batch_parts: int | None = None
-    batch_parts_min_flops: float = 1e9
+    batch_parts_min_flops: float = 5e8
     num_threads: int | None = None
     chunk_bytes: int = 512 * MIB
     inline_constant_bytes: int = 64 * KIB

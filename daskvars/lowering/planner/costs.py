@@ -12,6 +12,9 @@ FLOPS_PER_S = 4e10
 MEMORY_BYTES_PER_S = 8e9
 CALL_S = 3e-6
 THREAD_CALL_S = 8e-6  # of each of several threads of one process, which wait for one another
+# Of what one thread does of a kernel that is called for pieces, how much each further one does: it
+# begins later, and what pieces give is put together.
+PIECES_GAIN = 0.5
 TASK_S = 3e-4  # beside what is computed in it
 # Of workers: what one exchange holds all of them up, and what the scheduler takes for a task.
 EXCHANGE_S = 3e-3

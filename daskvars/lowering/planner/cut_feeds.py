@@ -47,12 +47,14 @@ from daskvars.lowering.planner.costs import (
     MEMORY_BYTES_PER_S,
     MIN_GAIN,
     NEAR_IDEAL,
+    PIECES_GAIN,
     SCHEDULING_S,
     TASK_S,
     THREAD_CALL_S,
     moved_bytes,
 )
 from daskvars.lowering.planner.fuse import Group, fuse, moved_values
+from daskvars.lowering.planner.piecewise import may_be_in_pieces
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.propagate import full_access, is_cut, propagate
 from daskvars.lowering.planner.sharding_report import Sharding, movement
@@ -346,7 +348,9 @@ def _work_seconds(program: Program, machine: Machine) -> float:
         work = node.flops / FLOPS_PER_S
         if not isinstance(node.pattern, Contraction):
             work += moved_bytes(node) / MEMORY_BYTES_PER_S
-        shared = machine.parts if _is_tiled(node) else min(blocks, machine.parts)
+        shared: float = machine.parts if _is_tiled(node) else min(blocks, machine.parts)
+        if not machine.has_workers and may_be_in_pieces(node):
+            shared = max(shared, 1 + PIECES_GAIN * (machine.parts - 1))
         seconds += work / shared + _call_seconds(node, machine)
         if is_laid_out:
             moves = [movement(node, i) for i in range(len(node.inputs))]

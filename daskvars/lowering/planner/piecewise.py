@@ -13,13 +13,18 @@ def pieces_of(node: Node) -> Pieces | None:
 
     None for those of which it is known that they are small.
     """
+    return may_be_in_pieces(node) if node.layouts else None
+
+
+def may_be_in_pieces(node: Node) -> Pieces | None:
+    """Return the same of a node that may not be laid out yet."""
     pattern, access = node.pattern, node.access
     is_cut = any(count > 1 for count in node.grid)
     if is_cut or not isinstance(pattern, Contraction) or node.operands or node.multiple:
         return None
     shapes = [ref.spec.shape for ref in node.inputs]
     result = node.specs[0].shape
-    if result is None or None in shapes or not access.outputs or not node.layouts:
+    if result is None or None in shapes or not access.outputs:
         return None
     assert node.opdef is not None
     has_block_attrs = node.opdef.block is not None

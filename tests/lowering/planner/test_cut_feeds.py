@@ -75,14 +75,19 @@ def test_little_work_stays_one_call():
 
 
 def test_what_does_not_pay_is_not_cut():
-    """Elementwise work is shared by all threads in any case."""
+    """Elementwise work is shared by all threads in any case, large products by pieces."""
 
     def doubled():
         x = tf.placeholder(tf.float32, [16, 4])
         return x, tf.reduce_mean(dense(x, 1))
 
-    _, plan = trained(doubled, (16, 4), num_threads=4, batch_parts_min_flops=1.0)
-    assert plan.is_single and plan.sharding.chosen.dims == ()
+    def perceptron():
+        x = tf.placeholder(tf.float32, [256, 512])
+        return x, tf.reduce_mean(dense(x, 1024))
+
+    for model, shape in ((doubled, (16, 4)), (perceptron, (256, 512))):
+        _, plan = trained(model, shape, num_threads=2, batch_parts_min_flops=1.0)
+        assert plan.is_single and plan.sharding.chosen.dims == ()
 
 
 @pytest.mark.parametrize("shards", [1, 4, 16])
