@@ -272,6 +272,7 @@ class _ThreadState:
     Attributes:
       record: its operations that have not begun to run, None where there are none.
       num_variables: how many variables it made.
+      made: weak references to those that a function makes which is traced for the first time.
       depth: how many Python functions that a run has called it is in.
       failure: the error of operations of its own that another thread had to run.
       thread: the thread.
@@ -280,6 +281,7 @@ class _ThreadState:
     def __init__(self) -> None:
         self.record: Record | None = None
         self.num_variables = 0
+        self.made: dict[str, weakref.ref[Any]] | None = None
         self.depth = 0
         self.failure: Exception | None = None
         self.thread = threading.current_thread()
@@ -386,6 +388,8 @@ class EagerContext(Graph):
         with self._lock:
             item = weakref.ref(value) if hasattr(value, "handle") else value
             super().add_to_collections(names, item)
+        if self.here.made is not None and item is not value:
+            self.here.made[value.name] = item
 
     def get_collection_ref(self, name: Any) -> list[Any]:
         """Return the items of a collection that still live."""

@@ -68,6 +68,10 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
         self._num_draws: dict[str, int] = {}
         self._lock = threading.RLock()  # held while it is traced
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Copy or pickle the Python function; the copy is traced by itself."""
+        return Function, (self.python_function, self.name, self.as_dask)
+
     def __repr__(self) -> str:
         return f"<daskvars.function {self.name!r}, {self.num_traces} traces>"
 
@@ -134,8 +138,21 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
                 "as arrays or tensors, and batches in one shape.",
                 stacklevel=4,
             )
-        trace = _Trace(self, args, kwargs, tensors)
-        if not first and EAGER_CONTEXT.here.num_variables != before:
+        here = EAGER_CONTEXT.here
+        here.made = {}
+        try:
+            trace = _Trace(self, args, kwargs, tensors)
+            lost = [name for name, variable in here.made.items() if variable() is None]
+        finally:
+            here.made = None
+        if lost and first:
+            raise ValueError(
+                f"function {self.name!r} makes variables that nobody has once it is traced: "
+                f"{', '.join(lost)}. Each call would go on with their values, where eager code "
+                "makes new ones. Make them outside of the function, keep them when they are made "
+                "(in an attribute or a list), or use get_variable."
+            )
+        if not first and here.num_variables != before:
             raise ValueError(
                 f"function {self.name!r} made variables when it was traced again. Make variables "
                 "once: outside the function, or only on its first call."
@@ -371,7 +388,7 @@ def function(
       func: takes tensors, arrays and Python values (nested); arrays and tensors become inputs of
         the plan, sparse tensors with any number of elements; Python values are part of the
         signature. It may read and assign variables, in
-        program order; variables may be made on the first call only.
+        program order; variables may be made on the first call only, to be kept.
       name: name of the function, for messages.
       as_dask: whether results are dask arrays, which stay on the workers that computed them: for
         what is too large for this process. Their shapes must be known before they are computed.
@@ -383,6 +400,8 @@ def function(
       InvalidArgumentError: when called with ``as_dask=True``, and a result has a shape that only
         the run knows; nothing has run.
       TypeError: when called with ``as_dask=True`` under a `GradientTape`.
+      ValueError: when called, and it makes variables that nobody has afterwards, or not in the
+        first trace.
 
     >>> @dv.function
     ... def norm(x):

@@ -394,6 +394,19 @@ class Operation:
         """Where the user's code made it, "file:line"."""
         return f"{self.created_at[0]}:{self.created_at[1]}" if self.created_at else "unknown line"
 
+    def __copy__(self) -> Operation:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Operation:
+        return self  # what is kept by it, as an optimizer's slots by variables', is so in a copy
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError(
+            f"the operation {self.name!r} cannot be pickled, nor what is kept by it, as an "
+            "optimizer's slots by variables': it has a meaning only in its program. Make them "
+            "anew, and take values along in a checkpoint (train.Saver, train.Checkpoint)"
+        )
+
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run the operation in `session`, by default the default session.
 

@@ -46,11 +46,20 @@ def test_makes_variables_on_the_first_trace_only():
 
     @dv.function
     def bad(x):
-        return dv.Variable(0.0) + x
+        made.append(dv.Variable(0.0))
+        return made[-1] + x
 
     bad(np.float32(1))
     with pytest.raises(ValueError, match="traced again"):
         bad(np.zeros(2, "f4"))
+
+    @dv.function
+    def forgets(x):
+        total = dv.Variable(0.0, name="total")
+        return total.assign_add(x)  # would add up over calls
+
+    with pytest.raises(ValueError, match=r"that nobody has once it is traced: total:0\. Each call"):
+        forgets(np.float32(1))
 
 
 def test_effects_follow_program_order_without_control_dependencies():

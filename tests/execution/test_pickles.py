@@ -1,5 +1,6 @@
 """What is a value can be pickled; what has a meaning only in its program says so, by its name."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -81,3 +82,35 @@ def test_a_graph_says_what_is_data():
     with pytest.raises(TypeError, match=r"1 operation.* cannot be pickled.*as_graph_def"):
         pickle.dumps(graph)
     assert again(graph.as_graph_def()).node[0].name == "one"
+
+
+def test_an_optimizer_that_has_slots_is_copied_with_them_and_says_that_it_is_not_pickled():
+    v, optimizer = dv.Variable([1.0, 2.0], name="trained"), dv.train.MomentumOptimizer(0.5, 0.9)
+    assert again(optimizer).variables() == []
+    optimizer.apply_gradients([(dv.ones([2]), v)])
+    with pytest.raises(TypeError, match=r"'trained' cannot be pickled, nor .* slots .* checkpoint"):
+        pickle.dumps(optimizer)
+    copied = copy.deepcopy(optimizer)
+    optimizer.apply_gradients([(dv.ones([2]), v)])
+    assert copied.get_slot(v, "momentum").numpy().tolist() == [1.0, 1.0]
+    v.assign([0.0, 0.0])
+    copied.apply_gradients([(dv.ones([2]), v)])
+    np.testing.assert_allclose(v.numpy(), [-0.95, -0.95])
+    assert optimizer.get_slot(v, "momentum").numpy().tolist() == pytest.approx([1.9, 1.9])
+
+
+def test_a_function_is_copied_with_what_it_is_bound_to():
+    class Model:
+        def __init__(self):
+            self.w = dv.Variable(2.0)
+            self.call = dv.function(self.product, name="call")
+
+        def product(self, x):
+            return self.w * x
+
+    model = Model()
+    assert float(model.call(dv.constant(3.0))) == 6.0
+    copied = copy.deepcopy(model)
+    model.w.assign(0.0)
+    assert float(copied.call(dv.constant(3.0))) == 6.0 and copied.call.name == "call"
+    assert again(dv.function(dv.square)).python_function is dv.square
