@@ -7,6 +7,7 @@
 - ``workers``: what workers there are, which of them a device names, and which has what.
 - ``saving``: versions and checkpoints, written and read by the workers that have them.
 - ``results``: values that are on workers: results, blocks, arrays of Dask.
+- ``transfers``: blocks on their way between this process and workers.
 - ``errors``, ``reports``: what failures and losses mean to the program; ``traces``: what workers
   do, as events of this process.
 

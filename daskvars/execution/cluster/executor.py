@@ -58,17 +58,16 @@ from daskvars.execution.cluster.results.futures import RunResults
 from daskvars.execution.cluster.results.remote_blocks import (
     Reference,
     RemoteBlock,
-    own,
     remote_blocks,
 )
 from daskvars.execution.cluster.runs.bound_plan import BoundPlan
 from daskvars.execution.cluster.runs.in_flight import InFlight
-from daskvars.execution.cluster.runs.sent_feeds import MAX_GRAPH_BYTES, scattered
 from daskvars.execution.cluster.runs.sent_run import SentRun
 from daskvars.execution.cluster.saving import checkpoints as cluster_checkpoints
 from daskvars.execution.cluster.saving.seals import Sealer
 from daskvars.execution.cluster.traces import traces_of
-from daskvars.execution.cluster.workers.placement import ClusterPlacement, by_annotation
+from daskvars.execution.cluster.transfers import Transfers
+from daskvars.execution.cluster.workers.placement import ClusterPlacement
 from daskvars.execution.cluster.workers.worker_info import workers_of
 from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import Bound, before_close, forget_executor, registered
@@ -79,11 +78,7 @@ from daskvars.execution.local.executor import LocalExecutor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import Plan
 from daskvars.remote.dask_internals import (
-    DataNode,
     LineagePlugin,
-    RunGraph,
-    Task,
-    TaskRef,
     call_handler,
     check_may_wait,
     futures_of,
@@ -93,8 +88,7 @@ from daskvars.remote.dask_internals import (
     unsubscribe,
 )
 from daskvars.remote.exchange import Exchanges
-from daskvars.remote.task_keys import new_token, outputs_key, read_key
-from daskvars.remote.tasks.stage_tasks import as_outputs, fetched
+from daskvars.remote.task_keys import new_token
 from daskvars.remote.told_results import ToldResults
 from daskvars.remote.versions.commit_order import (
     BlockLocation,
@@ -136,6 +130,7 @@ class ClusterExecutor:
       placement: where tasks run and variables live.
       scheduler: the scheduler's id.
       session_index: how many sessions were on the cluster's states before this one.
+      transfers: what moves blocks between this process and workers.
       in_flight: the runs in flight.
       lost_runs: what sends them again where data is lost.
       sealer: what makes them durable.
@@ -151,6 +146,7 @@ class ClusterExecutor:
         self.is_private = not name
         self.name = name or f"session-{self.token}"
         self.placement = ClusterPlacement(workers_of(client), self.values.__contains__)
+        self.transfers = Transfers(client, self.placement, self.new_stamp)
         self.sealer = Sealer(self, store)
         self.in_flight = InFlight(self)
         self.lost_runs = self.in_flight.lost_runs
@@ -200,6 +196,10 @@ class ClusterExecutor:
     def next_number(self) -> int:
         """Return a number that this executor has not used for anything."""
         return next(self._numbers)
+
+    def new_stamp(self) -> str:
+        """Return a text for keys that no other graph has."""
+        return f"{self.token}-{self.next_number()}"
 
     # -- the connection -------------------------------------------------------------------------
 
@@ -430,7 +430,7 @@ class ClusterExecutor:
         version = [(index, where.future.key, where.position) for index, where in references.items()]
         name = array_name(key, self.scheduler, version)
         part = Part(name, as_dtype(record.dtype).np, record.chunks, references)
-        return on_workers(self.client, f"{self.token}-{self.next_number()}", [part])[0]
+        return on_workers(self.client, self.new_stamp(), [part])[0]
 
     def dask_results(self, run: SentRun, names: Sequence[str]) -> list[dask.array.Array]:
         """Wait until a run is finished, and return its outputs as dask arrays.
@@ -439,7 +439,7 @@ class ClusterExecutor:
           OpError: it failed, or one before it; the variables are as before that run.
         """
         dispatch = self.in_flight.settled(run)
-        stamp = f"{self.token}-{self.next_number()}"
+        stamp = self.new_stamp()
         parts = [
             Part(array_name(name, stamp, number), dtype, chunks, blocks)
             for number, (name, (dtype, chunks, blocks)) in enumerate(
@@ -492,7 +492,7 @@ class ClusterExecutor:
         first: bool = False,
         durable: VersionId = NO_VERSION,
     ) -> None:
-        blocks = {**new, **self.moved(new)}
+        blocks = {**new, **self.transfers.moved(new)}
         distributed.wait([b.reference.future for b in remote_blocks(blocks.values())])
         variables = {key: (records[key], block_locations(found)) for key, found in blocks.items()}
         keys = {h.key for _, found in variables.values() for h in found.values()}
@@ -534,77 +534,10 @@ class ClusterExecutor:
         return self._restored(where, wanted, {}, {})
 
     def _restored(self, where: Any, wanted: Any, names: Any, offsets: Any) -> dict[str, Any]:
-        stamp = f"{self.token}.{self.next_number()}"
+        stamp = self.new_stamp()
         return cluster_checkpoints.restore(
             self.client, stamp, self.placement, where, wanted, names, offsets
         )
-
-    def put_data(
-        self, data: Mapping[str, Any], annotations_of: Mapping[str, dict[str, Any]] | None = None
-    ) -> dict[str, Future]:
-        """Put plain data under keys: small data as tasks, which Dask can repeat, else scattered.
-
-        Args:
-          data: key -> array or packed stage.
-          annotations_of: key -> Dask annotations, where it matters on which worker it is.
-        """
-        annotations_of = annotations_of or {}
-        limit = min(config.get().feed_scatter_bytes, MAX_GRAPH_BYTES)
-        small, large, room = {}, {}, MAX_GRAPH_BYTES
-        for key, value in data.items():
-            if value.nbytes <= min(limit, room):
-                small[key] = value
-                room -= value.nbytes
-            else:
-                large[key] = value
-        found = {}
-        if large:
-            workers = {
-                key: annotations["workers"][0]
-                for key, annotations in annotations_of.items()
-                if annotations
-            }
-            found = scattered(self.client, large, self.placement.addresses, workers)
-        if small:
-            graph = {key: DataNode(key, value) for key, value in small.items()}
-            stamp = f"{self.token}-{self.next_number()}"
-            annotations = by_annotation({key: annotations_of.get(key, {}) for key in graph})
-            futures = self.client.get(RunGraph(graph, annotations, stamp), list(graph), sync=False)
-            found.update(zip(graph, futures, strict=True))
-        return found
-
-    def moved(self, state: Mapping[str, Blocks]) -> dict[str, Blocks]:
-        """Return those variables that are not all on this cluster, once they are."""
-        local: dict[str, Any] = {}
-        annotations_of: dict[str, dict[str, Any]] = {}
-        where: dict[str, tuple[str, Any]] = {}
-        for key, blocks in state.items():
-            for number, (index, block) in enumerate(blocks.items()):
-                if not isinstance(block, RemoteBlock):
-                    name = f"value-{self.token}-{self.next_number()}"
-                    local[name], where[name] = block, (key, index)
-                    annotations_of[name] = self.placement.variable_annotations(
-                        key, number, len(blocks)
-                    )
-        if not local:
-            return {}
-        futures = self._adopted(self.put_data(local, annotations_of), annotations_of)
-        new: dict[str, Any] = {key: dict(state[key]) for key, _ in where.values()}
-        for name, (key, index) in where.items():
-            new[key][index] = RemoteBlock(Reference(futures[name], 0))
-        return new
-
-    def _adopted(
-        self, data: Mapping[str, Future], annotations_of: Mapping[str, dict[str, Any]]
-    ) -> dict[str, Future]:
-        """Make values that were put what a stage gives, each where it is."""
-        stamp = f"{self.token}.{self.next_number()}"
-        keys = {name: outputs_key("value", stamp, number) for number, name in enumerate(data)}
-        graph = {key: Task(key, as_outputs, TaskRef(name)) for name, key in keys.items()}
-        annotations = by_annotation({keys[name]: annotations_of[name] for name in data})
-        found = self.client.get(RunGraph(graph, annotations, stamp), list(graph), sync=False)
-        distributed.wait([*data.values(), *found])
-        return dict(zip(keys, found, strict=True))
 
     # -- checkpoints ----------------------------------------------------------------------------
 
@@ -630,7 +563,7 @@ class ClusterExecutor:
         global_step: int | None,
         in_flight: list[Future] | None = None,
     ) -> None:
-        stamp = f"{self.token}.{self.next_number()}"
+        stamp = self.new_stamp()
         try:
             cluster_checkpoints.save(self.client, stamp, values, where, global_step, in_flight)
         except GONE as error:
@@ -815,30 +748,8 @@ class ClusterExecutor:
                 f"{nbytes:,} bytes of variables do not fit into this process, which has"
                 f" {room:,} free; version {self.sealer.version} of them is durable"
             )
-        self.local.put(dict(zip(keys, self._brought(self.read(keys)), strict=True)), records)
-
-    def _brought(self, variables: Sequence[Blocks]) -> list[Blocks]:
-        """Return the blocks of variables as arrays of this process."""
-        positions: dict[Any, dict[int, int]] = {}
-        for block in remote_blocks(variables):
-            key, position = block.location
-            found = positions.setdefault(key, {})
-            found.setdefault(position, len(found))
-        stamp = f"{self.token}-{self.next_number()}"
-        keys = {key: read_key(stamp, number) for number, key in enumerate(positions)}
-        graph = {
-            key: Task(key, fetched, tuple(positions[name]), TaskRef(name))
-            for name, key in keys.items()
-        }
-        data = dict(
-            zip(keys, self.client.get(RunGraph(graph, {}, stamp), list(graph)), strict=True)
-        )
-
-        def brought(block: Any) -> Any:
-            key, position = block.location
-            return own(data[key][positions[key][position]])
-
-        return [{i: brought(block) for i, block in blocks.items()} for blocks in variables]
+        blocks = self.transfers.brought(self.read(keys))
+        self.local.put(dict(zip(keys, blocks, strict=True)), records)
 
     def close(self) -> None:
         """Finish the runs in flight, and let go of the state; one with a name stays there.

@@ -6,11 +6,11 @@ a protocol of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
-from distributed import Client, Future
+from distributed import Client
 
+from daskvars.execution.cluster.transfers import Transfers
 from daskvars.execution.cluster.workers.placement import ClusterPlacement
 from daskvars.state import Values
 
@@ -22,6 +22,7 @@ class StateClient(Protocol):
       client: the cluster.
       values: records of the variables; their blocks are on workers.
       placement: where tasks run and variables live.
+      transfers: what moves blocks between this process and workers.
       name: the state's.
       token: a text that no other executor has, for keys.
       scheduler: the scheduler's id.
@@ -31,6 +32,7 @@ class StateClient(Protocol):
     client: Client
     values: Values
     placement: ClusterPlacement
+    transfers: Transfers
     name: str
     token: str
     scheduler: str
@@ -54,8 +56,3 @@ class StateClient(Protocol):
 
     def sync(self) -> None:
         """Wait for all runs in flight."""
-
-    def put_data(
-        self, data: Mapping[str, Any], annotations_of: Mapping[str, dict[str, Any]] | None = None
-    ) -> dict[str, Future]:
-        """Put plain data under keys."""

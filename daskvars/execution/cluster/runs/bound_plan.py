@@ -233,7 +233,7 @@ class BoundPlan:
             packed[stage.key] = stage
             if "workers" in found:  # elsewhere, Dask would copy it there in every run
                 where[stage.key] = {"workers": found["workers"], "allow_other_workers": True}
-        programs = self.executor.put_data(packed, where)
+        programs = self.executor.transfers.put(packed, where)
         constants, annotations_of = {}, {}
         by_block = self._constant_annotations()
         for block_id in leaf_block_ids(self.template):
@@ -243,7 +243,7 @@ class BoundPlan:
                 self.constant_keys[block_id] = key
                 constants[key] = cut(leaf.what, leaf.layout, block_id.block)
                 annotations_of[key] = by_block.get(block_id, {})
-        blocks = self.executor.put_data(constants, annotations_of) if constants else {}
+        blocks = self.executor.transfers.put(constants, annotations_of)
         self.programs, self.constants = programs, blocks  # where Ctrl-C came, all is sent again
 
     def _constant_annotations(self) -> dict[BlockId, dict[str, Any]]:
