@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars.execution.engine.saving.pending_saves import PendingSave
@@ -13,7 +13,6 @@ from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.state.checkpoints import SAVE
 from daskvars.surface.accepted import accepts
-from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.train.checkpoints import saver
 from daskvars.train.checkpoints.checkpoint_state import meta_graph_filename
 from daskvars.train.checkpoints.kept_checkpoints import KeptCheckpoints
@@ -57,20 +56,26 @@ class Saver(saver.Saver):
     model-7 2.0 True
     """
 
-    @with_arguments_in_order(
-        "var_list reshape sharded max_to_keep keep_checkpoint_every_n_hours name "
-        "restore_sequentially saver_def builder defer_build allow_empty write_version "
-        "pad_step_number save_relative_paths filename async_save compressor shards",
-        saver.Saver.__init__,
-    )
     def __init__(
         self,
+        var_list: Any = None,
+        reshape: bool = False,
         sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
         restore_sequentially: bool = False,
         saver_def: SaverDef | None = None,
         builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
         write_version: int | None = SaverDef.V2,
-        **arguments: Any,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+        async_save: bool = False,
+        compressor: str | None = None,
+        shards: int | None = None,
     ) -> None:
         if builder is not None:
             raise ValueError(
@@ -80,11 +85,25 @@ class Saver(saver.Saver):
         self.saver_def = saver_def
         self._settings = SaverDef(
             sharded=sharded,
-            max_to_keep=operator.index(arguments["max_to_keep"] or 0),
-            keep_checkpoint_every_n_hours=float(arguments["keep_checkpoint_every_n_hours"]),
+            max_to_keep=operator.index(max_to_keep or 0),
+            keep_checkpoint_every_n_hours=float(keep_checkpoint_every_n_hours),
             version=write_version or SaverDef.V2,
         )
-        super().__init__(**arguments)
+        super().__init__(
+            var_list,
+            reshape,
+            max_to_keep,
+            keep_checkpoint_every_n_hours,
+            name,
+            defer_build,
+            allow_empty,
+            pad_step_number,
+            save_relative_paths,
+            filename,
+            async_save,
+            compressor,
+            shards,
+        )
 
     def _add_ops(self, recorder: Any) -> None:
         if self.saver_def is not None:
@@ -127,18 +146,31 @@ class Saver(saver.Saver):
         return Saver(saver_def=saver_def, name=import_scope)
 
     @accepts("as_text", "strip_default_attrs", "save_debug_info")
-    @with_arguments_in_order(
-        "filename collection_list as_text export_scope clear_devices clear_extraneous_savers "
-        "strip_default_attrs save_debug_info",
-        export_scoped_meta_graph,
-    )
-    def export_meta_graph(self, **arguments: Any) -> MetaGraphDef:
+    def export_meta_graph(
+        self,
+        filename: str | None = None,
+        collection_list: Sequence[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> MetaGraphDef:
         """Return the graph with its collections and this saver as data, and write it to a file.
 
         See `export_meta_graph` of this package for the arguments.
         """
-        graph = scopes.current_builder() or self._graph
-        return export_scoped_meta_graph(saver_def=self.saver_def, graph=graph, **arguments)[0]
+        found, _ = export_scoped_meta_graph(
+            filename=filename,
+            saver_def=self.saver_def,
+            collection_list=collection_list,
+            graph=scopes.current_builder() or self._graph,
+            export_scope=export_scope,
+            clear_devices=clear_devices,
+            clear_extraneous_savers=clear_extraneous_savers,
+        )
+        return found
 
     @accepts("strip_default_attrs", "save_debug_info")
     def save(
@@ -176,20 +208,23 @@ class Saver(saver.Saver):
         )
         return found.path if isinstance(found, PendingSave) else found
 
-    @with_arguments_in_order(
-        "sess save_path global_step latest_filename meta_graph_suffix write_meta_graph write_state",
-        save,
-    )
     def save_async(
-        self, sess: Any, meta_graph_suffix: str, write_meta_graph: bool, **arguments: Any
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
     ) -> PendingSave | None:
         """Begin to save as `save` does, and return while it is written.
 
         See `save_async` of `daskvars.train.Saver`.
         """
         write = self._graph_writer(sess, meta_graph_suffix, write_meta_graph)
-        arguments |= {"write_beside": write, "meta_graph_suffix": meta_graph_suffix}
-        return self._save(sess, later=True, **arguments)
+        at = (sess, save_path, global_step, latest_filename, write_state)
+        return self._save(*at, True, write, meta_graph_suffix)
 
     def _graph_writer(
         self, sess: SessionLike, suffix: str, wanted: bool

@@ -17,7 +17,6 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.state.stores.files import read_file, write_file
 from daskvars.surface.accepted import accepts
 from daskvars.surface.one_line import ShownByArguments
-from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
 from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.graphs.signatures import AssetFileDef, SignatureDef
@@ -103,10 +102,16 @@ class SavedModelBuilder(ShownByArguments):
                 "Graph state including variables and assets has already been saved. Please invoke "
                 "`add_meta_graph()` instead."
             )
-        init = _one_of(main_op, legacy_init_op)
-        meta_graph, used = self._exported(
-            sess.graph, tags, signature_def_map, assets_collection, init, clear_devices, saver
+        found = self._exported(
+            sess.graph,
+            tags,
+            signature_def_map,
+            assets_collection,
+            _one_of(main_op, legacy_init_op),
+            clear_devices,
+            saver,
         )
+        meta_graph, used = found
         folder = os.path.join(self._export_dir, constants.VARIABLES_DIRECTORY)
         used.save(
             sess,
@@ -117,13 +122,20 @@ class SavedModelBuilder(ShownByArguments):
         self._meta_graphs.append(meta_graph)
 
     @accepts("strip_default_attrs")
-    @with_arguments_in_order(
-        "tags signature_def_map assets_collection legacy_init_op clear_devices main_op "
-        "strip_default_attrs saver",
-        add_meta_graph_and_variables,
-    )
-    def add_meta_graph(self, **given: Any) -> None:
+    def add_meta_graph(
+        self,
+        tags: Sequence[str],
+        signature_def_map: Mapping[str, SignatureDef] | None = None,
+        assets_collection: Sequence[Tensor] | None = None,
+        legacy_init_op: Operation | None = None,
+        clear_devices: bool = False,
+        main_op: Operation | None = None,
+        strip_default_attrs: bool = False,
+        saver: Saver | None = None,
+    ) -> None:
         """Note the default graph, which shares the values that were written.
+
+        Args: see `add_meta_graph_and_variables`.
 
         Raises:
           AssertionError: no values were written yet.
@@ -134,10 +146,14 @@ class SavedModelBuilder(ShownByArguments):
                 "Graph state including variables and assets has not been saved yet. Please invoke "
                 "`add_meta_graph_and_variables()` first."
             )
-        files, init = given["assets_collection"], _one_of(given["main_op"], given["legacy_init_op"])
-        described = given["tags"], given["signature_def_map"], files, init
         meta_graph, _ = self._exported(
-            get_default_graph(), *described, given["clear_devices"], given["saver"]
+            get_default_graph(),
+            tags,
+            signature_def_map,
+            assets_collection,
+            _one_of(main_op, legacy_init_op),
+            clear_devices,
+            saver,
         )
         self._meta_graphs.append(meta_graph)
 
