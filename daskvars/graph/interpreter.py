@@ -113,7 +113,19 @@ def _applied(
                 error, full_name, opdef, [t.spec.shape for t in tensors], changed_key(tensors)
             )
         ) from None
+    if opdef.operands:
+        _check_sizes(opdef, specs, full_name)
     return builder.create(opdef, tensors, attrs, specs, full_name)
+
+
+def _check_sizes(opdef: OpDef, specs: Spec | Sequence[Spec], name: str) -> None:
+    """Refuse sizes with a fraction: no kernel takes them, be it 0 as in ``6 / 2`` of Python 3."""
+    for spec in (specs,) if isinstance(specs, Spec) else specs:
+        if any(type(size) is float for size in spec.shape or ()):
+            raise TypeError(
+                f"Sizes must be int32 or int64, but are {in_brackets(spec.shape)} for {name!r} "
+                f"(op: {opdef.type!r}). Divide them with // in Python 3."
+            )
 
 
 def given_specs(opdef: OpDef, tensors: Sequence[Tensor]) -> tuple[Spec, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -275,6 +276,8 @@ def sequence_mask(
                 lengths = cast(ceil(lengths), dtypes.int64)
             return apply(SEQUENCE_MASK_LONGEST, lengths, name=scope, dtype=dtype)
         maxlen = axes.as_operand(maxlen)
+        if isinstance(maxlen, float):  # as many as range(maxlen) has
+            maxlen = math.ceil(maxlen)
         if lengths.spec.dtype.is_floating:  # as TensorFlow, of the dtype of maxlen
             lengths = cast(lengths, dtypes.int64)
         return apply(SEQUENCE_MASK, lengths, name=scope, maxlen=maxlen, dtype=dtype)

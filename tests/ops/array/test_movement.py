@@ -134,6 +134,21 @@ def test_shapes_that_do_not_fit(call, words):
         call(tf.zeros([2, 3]))
 
 
+def test_sizes_with_a_fraction_are_refused_where_they_are_given(graph):
+    """As what ``6 / 2`` gives in Python 3, in programs that were written for Python 2."""
+    x = tf.placeholder(tf.float32, [None, 6])
+    for call in (
+        lambda: reshaping.reshape(x, [-1, 6 / 2]),
+        lambda: repeating.tile(x, [1, 4 / 2]),
+        lambda: slicing.slice(x, [0, 0], [-1, 6 / 2]),
+        lambda: padding.pad(x, [[0, 0], [1, 2 / 2]]),
+        lambda: tf.nn.top_k(x, 4 / 2),
+    ):
+        with pytest.raises(TypeError, match=r"int32 or int64, but are \[\?,\d+\.0\] .* // in"):
+            call()
+    assert tf.sequence_mask([1, 2], 6 / 2).shape == [2, 3]  # that takes it, as TensorFlow's does
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
