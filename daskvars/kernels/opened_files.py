@@ -90,7 +90,7 @@ class _Inflated(io.RawIOBase):
     """What a zlib stream holds."""
 
     def __init__(self, file: Any) -> None:
-        self._file, self._stream = file, zlib.decompressobj()
+        self._file, self._stream, self._is_begun = file, zlib.decompressobj(), False
 
     def readable(self) -> bool:
         return True
@@ -100,7 +100,10 @@ class _Inflated(io.RawIOBase):
         while not found:
             given = self._stream.unconsumed_tail or self._file.read(1 << 16)
             if not given:
+                if self._is_begun and not self._stream.eof:
+                    raise EOFError("Compressed file ended before the end-of-stream marker")
                 return 0
+            self._is_begun = True
             found = self._stream.decompress(given, len(buffer))
         buffer[: len(found)] = found
         return len(found)

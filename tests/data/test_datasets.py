@@ -152,6 +152,12 @@ def test_records_come_back(tmp_path, compression):
     writer.write(b"and not closed")
     del writer
     assert list(tf_record_iterator(path, compression)) == [b"and not closed"]
+    if compression:
+        path.write_bytes(path.read_bytes()[:-1])
+        with pytest.raises(DataLossError, match="ended before the end-of-stream marker"):
+            list(tf_record_iterator(path, compression))
+    path.write_bytes(b"")
+    assert not list(tf_record_iterator(path, compression))
 
 
 def test_every_damaged_byte_of_a_record_is_found(tmp_path):

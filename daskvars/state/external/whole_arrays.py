@@ -23,6 +23,8 @@ def record_of_array(place: str, name: str, dtype: Any, shape: tuple[int, ...]) -
     """
     try:
         check_key(name)
+        if np.dtype(dtype).kind in "SU":
+            raise TypeError("strings of a variable have no common length; leave them out")
         return VariableRecord(name, as_dtype(dtype).name, shape, whole(shape))
     except (OpError, TypeError) as error:
         raise invalid(f"{place!r}, array {name!r} of {dtype}: {error}") from None
