@@ -131,6 +131,11 @@ def where(condition: TensorLike, x: Any = None, y: Any = None, name: str | None 
     with name_scope(name, "Select", [condition, x, y]) as scope:
         condition = convert_to_tensor(condition, dtypes.bool, name="condition")
         x, y = same_dtype(x, y, scope)
+        if not shapes.compatible(x.spec.shape, y.spec.shape):
+            raise ValueError(
+                f"Shapes must be equal: x of shape {shapes.show(x.spec.shape)}, y of shape "
+                f"{shapes.show(y.spec.shape)}. where_v2 broadcasts."
+            )
         found, wanted = condition.spec.shape, shapes.merge(x.spec.shape, y.spec.shape)
         if found is None or wanted is None:
             condition = _aligned_when_run(condition, x)
