@@ -173,7 +173,7 @@ def position_blocks(
     """Yield patches in blocks; where a window is one pixel, the pixels themselves at once."""
     if windows.size != (1, 1) or windows.pads:
         yield from patch_blocks(xp, x, windows, work)
-    elif x.size:
+    else:
         pixels = x[windows.tap(0, 0)].astype(work, copy=False)
         yield slice(None), slice(None), as_matrix(pixels)
 

@@ -113,6 +113,19 @@ def test_forward_and_both_gradients(kernels, product, shape, case, data_format):
     np.testing.assert_allclose((u * dw).sum(), (reference(x, u, windows, product) * dy).sum())
 
 
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (4, 4)])
+def test_products_of_no_channels_are_zeros(size):
+    x, w = np.empty((2, 4, 4, 0)), np.empty((*size, 0, 3))
+    attrs = {"strides": (1, 1, 1, 1), "padding": "VALID"}
+    shape = convolution.conv2d(np, x, w, **attrs).shape
+    np.full(shape, 7.0)  # what is in the memory that the next result takes
+    y = convolution.conv2d(np, x, w, **attrs)
+    assert not y.any()
+    dx = convolution.conv2d_backprop_input(np, w, y, input_shape=x.shape, **attrs)
+    dw = convolution.conv2d_backprop_filter(np, x, y, filter_shape=w.shape, **attrs)
+    assert (dx.shape, dw.shape) == (x.shape, w.shape)
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_gradients_are_numerical_ones(stride):
     attrs = {"strides": (1, stride, stride, 1), "padding": "SAME"}
