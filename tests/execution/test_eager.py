@@ -379,6 +379,10 @@ def test_a_python_function_is_called_at_once_and_sees_what_was_recorded_before()
     assert seen == [7.0]
     before = before + 1.0
     assert dv.map_fn(body, dv.Variable([1.0, 2.0]) * 1.0).numpy().tolist() == [8.0, 9.0]
+    around = dv.numpy_function(
+        lambda v: body(v).numpy(), [before * 1.0], dv.float32, stateful=False
+    )
+    assert around.numpy() == 14.0
 
 
 def test_eager_tensors_forget_so_a_tape_is_asked_for():
