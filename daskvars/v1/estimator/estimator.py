@@ -41,7 +41,6 @@ from daskvars.v1.sessions.monitored_session import (
     MonitoredTrainingSession,
 )
 from daskvars.v1.sessions.monitoring_hooks import LoggingTensorHook, NanTensorHook
-from daskvars.v1.sessions.scaffold import Scaffold
 from daskvars.v1.sessions.session_run_hook import SessionRunContext, SessionRunHook
 from daskvars.v1.summary_writers import FileWriterCache
 
@@ -187,7 +186,7 @@ class Estimator(ShownByArguments):
         return self
 
     def _train(self, spec: EstimatorSpec, hooks: list[Any], listeners: Any) -> None:
-        config, scaffold = self._config, spec.scaffold or Scaffold()
+        config, scaffold = self._config, spec.scaffold
         if scaffold.saver is None and not builder_for(()).get_collection(GraphKeys.SAVERS):
             saver = Saver(
                 sharded=True,
@@ -393,7 +392,7 @@ class Estimator(ShownByArguments):
 
     def _session(self, spec: EstimatorSpec, path: str, hooks: list[Any]) -> MonitoredSession:
         creator = ChiefSessionCreator(
-            spec.scaffold or Scaffold(),
+            spec.scaffold,
             config=self._config.session_config,
             checkpoint_filename_with_path=path,
         )

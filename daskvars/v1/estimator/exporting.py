@@ -18,7 +18,6 @@ from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.saved_model.builder import SavedModelBuilder
 from daskvars.v1.saved_model.main_op import main_op as saved_main_op
 from daskvars.v1.saved_model.tag_constants import SERVING
-from daskvars.v1.sessions.scaffold import Scaffold
 
 EXTRA = "assets.extra"
 
@@ -47,12 +46,11 @@ def export_built(
     outputs = export_outputs_of(spec.export_outputs, spec.predictions)
     signatures = signatures_for(received, outputs)
     graph = builder_for(())
-    scaffold = spec.scaffold or Scaffold()
     final = timestamped(export_dir_base)
     partial = os.path.join(os.path.dirname(final), f"temp-{os.path.basename(final)}")
     try:
         with Session(graph=graph, config=session_config) as session:
-            saver = scaffold.saver or Saver(sharded=True, allow_empty=True)
+            saver = spec.scaffold.saver or Saver(sharded=True, allow_empty=True)
             saver.restore(session, checkpoint_path)
             builder = SavedModelBuilder(partial)
             builder.add_meta_graph_and_variables(
@@ -60,7 +58,7 @@ def export_built(
                 [SERVING],
                 signatures,
                 assets_collection=graph.get_collection(GraphKeys.ASSET_FILEPATHS),
-                main_op=scaffold.local_init_op or saved_main_op(),
+                main_op=spec.scaffold.local_init_op or saved_main_op(),
                 saver=saver,
             )
             builder.save()

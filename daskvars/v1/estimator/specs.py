@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from daskvars.v1.sessions.scaffold import Scaffold
+
 
 class ModeKeys:
     """What a model is built for.
@@ -84,6 +86,8 @@ class EstimatorSpec:
     prediction_hooks: Any = ()
 
     def __post_init__(self) -> None:
+        if self.scaffold is None:
+            object.__setattr__(self, "scaffold", Scaffold())
         if self.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
             raise ValueError(f"mode is one of tf.estimator.ModeKeys, got {self.mode!r}")
         for name, modes in (

@@ -39,6 +39,7 @@ def input_layer(
     weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
     cols_to_vars: dict[Any, Any] | None = None,
+    cols_to_output_tensors: dict[Any, Any] | None = None,
 ) -> Tensor:
     """Return dense columns beside each other, in the order of their names.
 
@@ -49,6 +50,7 @@ def input_layer(
         model's.
       trainable: whether new variables are trained.
       cols_to_vars: a dict that column -> its variables is added to.
+      cols_to_output_tensors: a dict that column -> its part of the result is added to.
 
     Returns:
       [batch, ...] float32.
@@ -81,6 +83,8 @@ def input_layer(
                 if cols_to_vars is not None:
                     cols_to_vars[column] = global_variables(f"{get_variable_scope().name}/")
         _check_batches(tensors, in_order)
+        if cols_to_output_tensors is not None:
+            cols_to_output_tensors.update(zip(in_order, tensors, strict=True))
         return concat(tensors, 1)
 
 

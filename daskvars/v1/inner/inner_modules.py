@@ -58,7 +58,7 @@ OF_PYTHON = {
     "data.ops": "dataset_ops:data iterator_ops:data readers:data",
     "eager": "context",
     "estimator": "estimator:estimator exporter:estimator model_fn:estimator run_config:estimator "
-    "training:estimator",
+    "training:estimator util:estimator",
     "feature_column": "feature_column:feature_column feature_column_lib:feature_column",
     "framework": "constant_op device dtypes errors:errors errors_impl:errors function "
     "graph_util:graph_util graph_util_impl:graph_util importer ops random_seed "
@@ -282,6 +282,7 @@ UNLISTED: dict[str, dict[str, Any]] = {
             categorical.WeightedCategoricalColumn,
         )
     },
+    "python.estimator.util": {"fn_args": function_utils.fn_args},
     "python.framework.function": {"Defun": defun.Defun},
     "python.framework.ops": {"uid": _uid},
     "python.framework.tensor_util": {

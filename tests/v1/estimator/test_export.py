@@ -248,3 +248,12 @@ def test_an_estimator_on_a_cluster(tmp_path):
     for name in here.get_variable_names():
         values = [e.get_variable_value(name) for e in (here, estimator)]
         np.testing.assert_allclose(*values, rtol=1e-5, atol=1e-7, err_msg=name)
+
+
+def test_a_model_has_a_scaffold_of_its_own():
+    spec = tf.estimator.EstimatorSpec(tf.estimator.ModeKeys.PREDICT, tf.constant([1.0]))
+    spec.scaffold.finalize()  # as tests of a model's heads do, to run what it begins with
+    assert (
+        spec._replace(predictions=None, loss=tf.constant(1.0), mode="eval").scaffold
+        is spec.scaffold
+    )

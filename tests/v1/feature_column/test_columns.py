@@ -93,8 +93,9 @@ def test_columns_without_variables(sess, column, wanted):
 )
 def test_rows_of_tables_are_combined(sess, combiner, wanted, linear):
     column = fc.embedding_column(WEIGHTED, 2, combiner=combiner)
-    vars_of = {}
-    made = fc.input_layer(features(), column, cols_to_vars=vars_of)
+    vars_of, parts = {}, {}
+    made = fc.input_layer(features(), column, cols_to_vars=vars_of, cols_to_output_tensors=parts)
+    assert parts[column].shape.as_list() == made.shape.as_list()
     name = "input_layer/ids_weighted_by_w_embedding/embedding_weights:0"
     assert [v.name for v in vars_of[column]] == [v.name for v in tf.model_variables()] == [name]
     np.testing.assert_allclose(run(made, sess), wanted, rtol=1e-5)
