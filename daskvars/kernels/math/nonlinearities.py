@@ -15,7 +15,7 @@ from daskvars.backend import Array, ArrayModule, fusible
 from daskvars.kernels.math.bounds import at_least, at_most
 from daskvars.kernels.math.special import fill_erf, filled, horner
 
-# exp of this is finite in every float dtype computed in here; a sigmoid below is 0 or subnormal.
+# exp of this is finite: of complex numbers, one over infinity is NaN.
 EXP_LIMIT = {4: 88.0, 8: 709.0}
 # log(1 + e) = 2 s (1 + s^2/3 + s^4/5 + ...) with s = e / (2 + e); highest power first.
 LOG1P_SERIES = (1 / 13, 1 / 11, 1 / 9, 1 / 7, 1 / 5, 1 / 3, 1.0)
@@ -27,7 +27,7 @@ SELU_SCALE_ALPHA = SELU_SCALE * 1.6732632423543772848170429916717
 
 @fusible
 def sigmoid(xp: ArrayModule, x: Array) -> Array:
-    """Return 1 / (1 + exp(-x)), without overflow.
+    """Return 1 / (1 + exp(-x)), exactly 0 and 1 far from zero.
 
     Args:
         x: [...] float or complex.
@@ -45,9 +45,10 @@ def sigmoid(xp: ArrayModule, x: Array) -> Array:
 def fill_sigmoid(xp: ArrayModule, out: Array | None, x: Array) -> Array:
     """Fill ``out``, or an array of its own, with the sigmoid."""
     out = xp.negative(x, out=out)
-    size = out.real if out.dtype.kind == "c" else out
-    at_most(xp, size, EXP_LIMIT[size.dtype.itemsize], out=size)
-    xp.exp(out, out=out)
+    if out.dtype.kind == "c":
+        at_most(xp, out.real, EXP_LIMIT[out.real.dtype.itemsize], out=out.real)
+    with numpy.errstate(over="ignore"):  # one over infinity is zero
+        xp.exp(out, out=out)
     out += out.dtype.type(1)
     return xp.reciprocal(out, out=out)
 
