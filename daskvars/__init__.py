@@ -1,8 +1,7 @@
 """daskvars: TensorFlow's variables, scopes, sessions and savers as a dataflow engine on Dask.
 
 Eager code (``import daskvars as dv``) and TensorFlow-1 graphs (``import daskvars.v1 as tf``) are
-two ways into one engine; examples take both for imported (``conftest``). The layers, lowest first;
-a module imports only from those below it:
+two ways into one engine. The layers, lowest first; a module imports only from those below it:
 
 - foundation: ``errors``, ``config`` (every knob, with its default and the reason), ``surface`` (how
   functions, records and names are declared), ``dtypes``, ``shape_arithmetic``, ``chunk_grid``,
@@ -51,6 +50,9 @@ Words, beside TensorFlow's *graph*, *operation*, *tensor*, *variable* (a handle:
 Each package's docstring is its design note. A module is loaded when it is named (``dv.train``), the
 functions and classes of ``names`` with the first of them; what only TensorFlow-1 programs call, by
 importing ``v1``. So a worker, which sees tasks alone, loads what they need.
+
+Examples in docstrings take ``import daskvars as dv``, ``import daskvars.v1 as tf`` and
+``import numpy as np`` for done.
 """
 
 import typing
