@@ -361,7 +361,8 @@ class InnerModule(types.ModuleType):
     @property
     def __all__(self) -> list[str]:
         """What ``import *`` gives: the names that are the module's own, none of the top's."""
-        own = _names(self._places[0]) if self._places[0].__name__ != "daskvars.v1" else ()
+        first = [place for place in self._places[:1] if place.__name__ != "daskvars.v1"]
+        own = [name for place in first for name in _names(place)]  # a folder may have no place
         return [name for name in (*own, *vars(self)) if name[0] != "_"]
 
     def __getattr__(self, name: str) -> Any:
