@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,7 +18,7 @@ from daskvars.graph.convert import register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.device import DeviceLike
 from daskvars.graph.scopes.stacks import SessionLike
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.protocols.array_protocols import ArrayProtocols
 from daskvars.ops.protocols.dask_collection import DaskCollection
 from daskvars.ops.protocols.operators import override_operators
@@ -45,6 +47,26 @@ from daskvars.variables.synchronization import (
 )
 from daskvars.variables.updates import VariableUpdates
 from daskvars.variables.variable_def import SaveSliceInfoDef, VariableDef
+
+
+def _augmented(symbol: str, operate: Callable[[Any, Any], Tensor]) -> Any:
+    """Return the method of an augmented assignment, which makes a tensor and changes no variable.
+
+    As in TensorFlow that is an error, but for graphs, where programs of old have it.
+    """
+
+    def augmented(self: Variable, other: TensorLike) -> Tensor:
+        said = (
+            f"`variable {symbol}= value` does not change the variable {self.name!r}: "
+            "`variable.assign_add(value)` and its like do. For a new tensor write "
+            f"`tensor = variable {symbol} value`"
+        )
+        if self.graph is None:
+            raise RuntimeError(said)
+        warnings.warn(said, stacklevel=2)
+        return operate(self, other)
+
+    return augmented
 
 
 @accepts("use_resource")
@@ -469,6 +491,15 @@ class Variable(
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self.value().__array__(*args, **kwargs)
+
+    __iadd__ = _augmented("+", operator.add)
+    __isub__ = _augmented("-", operator.sub)
+    __imul__ = _augmented("*", operator.mul)
+    __itruediv__ = _augmented("/", operator.truediv)
+    __ifloordiv__ = _augmented("//", operator.floordiv)
+    __imod__ = _augmented("%", operator.mod)
+    __ipow__ = _augmented("**", operator.pow)
+    __imatmul__ = _augmented("@", operator.matmul)
 
     def __repr__(self) -> str:
         text = f"<tf.Variable '{self._name}' shape={self.shape} dtype={self.dtype.name}"

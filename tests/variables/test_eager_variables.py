@@ -1,6 +1,7 @@
 """Variables of the eager program: set when made, read anew each time."""
 
 import itertools
+import operator
 
 import numpy
 import pytest
@@ -110,3 +111,13 @@ def test_not_in_a_graph(name):
         v.read_value()
     with Graph().as_default():
         assert Variable(1.0, name=name).key == name
+
+
+@pytest.mark.parametrize("operate", [operator.iadd, operator.isub, operator.imul, operator.imod])
+def test_augmented_assignment_does_not_make_a_tensor_of_the_name_unseen(name, operate):
+    with pytest.raises(RuntimeError, match=r"does not change the variable .*assign_add"):
+        operate(Variable(3.0, name=name), 2.0)
+    with Graph().as_default():
+        v = Variable(3.0)
+        with pytest.warns(UserWarning, match="does not change the variable 'Variable:0'"):
+            assert not isinstance(operate(v, 2.0), Variable)
