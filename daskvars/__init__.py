@@ -52,7 +52,7 @@ functions and classes of ``names`` with the first of them; what only TensorFlow-
 importing ``v1``. So a worker, which sees tasks alone, loads what they need.
 
 Examples in docstrings take ``import daskvars as dv``, ``import daskvars.v1 as tf`` and
-``import numpy as np`` for done.
+``import numpy as np`` for done (``conftest``).
 """
 
 import typing

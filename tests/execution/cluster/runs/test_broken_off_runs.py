@@ -20,16 +20,16 @@ def test_what_ctrl_c_kept_from_the_workers_is_sent_with_the_next_run(monkeypatch
         v = tf.get_variable("v", initializer=[1.0, 2.0])
         drawn = tf.get_variable("drawn", initializer=tf.random_uniform([2]))
         begin = tf.group(v.initializer, drawn.initializer)
-        executor, calls = sess.engine.acquire(), []
-        put_data = executor.put_data
+        transfers, calls = sess.engine.acquire().transfers, []
+        put = transfers.put
 
         def broken_off(data, annotations_of):
             calls.append(data)
             if len(calls) == 2:  # the programs are there, the constants are not
                 raise KeyboardInterrupt
-            return put_data(data, annotations_of)
+            return put(data, annotations_of)
 
-        monkeypatch.setattr(executor, "put_data", broken_off)
+        monkeypatch.setattr(transfers, "put", broken_off)
         with pytest.raises(KeyboardInterrupt):
             sess.run(begin)
         sess.run(begin)
