@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
@@ -138,13 +139,13 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
                 "as arrays or tensors, and batches in one shape.",
                 stacklevel=4,
             )
-        here = EAGER_CONTEXT.here
-        here.made = {}
+        here, made = EAGER_CONTEXT.here, dict[str, weakref.ref[Any]]()
+        outer, here.made = here.made, made
         try:
             trace = _Trace(self, args, kwargs, tensors)
-            lost = [name for name, variable in here.made.items() if variable() is None]
         finally:
-            here.made = None
+            here.made = outer
+        lost = [name for name, variable in made.items() if variable() is None]
         if lost and first:
             raise ValueError(
                 f"function {self.name!r} makes variables that nobody has once it is traced: "

@@ -62,6 +62,18 @@ def test_makes_variables_on_the_first_trace_only():
         forgets(np.float32(1))
 
 
+def test_a_function_is_traced_while_another_is():
+    doubled = dv.function(lambda x: 2 * x)
+
+    @dv.function
+    def outer(x):
+        with dv.init_scope():
+            there = float(doubled(dv.constant(2.0)))
+        return x + there
+
+    assert float(outer(dv.constant(1.0))) == 5.0
+
+
 def test_effects_follow_program_order_without_control_dependencies():
     v = dv.Variable(1.0)
 
