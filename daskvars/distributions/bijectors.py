@@ -26,9 +26,17 @@ from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.math.transcendental import exp, expm1, log, log1p, sigmoid, softplus, tanh
 
 __all__ = [
-    "Affine", "AffineScalar", "Bijector", "Chain", "Exp", "Identity", "Invert", "Sigmoid",
-    "Softplus", "Tanh",
-]  # fmt: skip
+    "Affine",
+    "AffineScalar",
+    "Bijector",
+    "Chain",
+    "Exp",
+    "Identity",
+    "Invert",
+    "Sigmoid",
+    "Softplus",
+    "Tanh",
+]
 
 
 class Bijector:

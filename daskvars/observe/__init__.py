@@ -18,6 +18,12 @@ from daskvars.observe.record import Record, profile, recorded
 from daskvars.observe.variable_bytes import variable_bytes
 
 __all__ = [
-    "Drawing", "Record", "draw", "html_of", "profile", "progress_line", "recorded",
+    "Drawing",
+    "Record",
+    "draw",
+    "html_of",
+    "profile",
+    "progress_line",
+    "recorded",
     "variable_bytes",
-]  # fmt: skip
+]

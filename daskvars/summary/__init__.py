@@ -34,9 +34,20 @@ from daskvars.summary.summary_ops import (
 from daskvars.surface.names_of_v1 import refuses as _refuses
 
 __all__ = [
-    "Event", "FileWriter", "SessionLog", "Summary", "audio", "histogram", "image", "merge",
-    "merge_all", "projector", "scalar", "tensor_summary", "text",
-]  # fmt: skip
+    "Event",
+    "FileWriter",
+    "SessionLog",
+    "Summary",
+    "audio",
+    "histogram",
+    "image",
+    "merge",
+    "merge_all",
+    "projector",
+    "scalar",
+    "tensor_summary",
+    "text",
+]
 
 if not typing.TYPE_CHECKING:
     __getattr__ = _refuses(__name__, __all__)

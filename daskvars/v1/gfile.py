@@ -32,9 +32,22 @@ from daskvars.state.stores.addresses import without_file_scheme
 from daskvars.surface.one_line import ShownByArguments
 
 __all__ = [
-    "Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory",
-    "ListDirectory", "MakeDirs", "MkDir", "Open", "Remove", "Rename", "Stat", "Walk",
-]  # fmt: skip
+    "Copy",
+    "DeleteRecursively",
+    "Exists",
+    "FastGFile",
+    "GFile",
+    "Glob",
+    "IsDirectory",
+    "ListDirectory",
+    "MakeDirs",
+    "MkDir",
+    "Open",
+    "Remove",
+    "Rename",
+    "Stat",
+    "Walk",
+]
 
 
 class FileStatistics(NamedTuple):

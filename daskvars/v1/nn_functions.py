@@ -41,10 +41,16 @@ from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import with_arguments_of
 
 __all__ = [
-    "avg_pool_v2", "collapse_repeated", "compute_average_loss", "conv_transpose",
-    "ctc_beam_search_decoder_v2", "ctc_loss_v2", "ctc_unique_labels", "max_pool_v2",
+    "avg_pool_v2",
+    "collapse_repeated",
+    "compute_average_loss",
+    "conv_transpose",
+    "ctc_beam_search_decoder_v2",
+    "ctc_loss_v2",
+    "ctc_unique_labels",
+    "max_pool_v2",
     "scale_regularization_loss",
-]  # fmt: skip
+]
 
 FORMATS = {3: "NWC", 4: "NHWC", 5: "NDHWC"}
 

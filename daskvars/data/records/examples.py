@@ -11,9 +11,16 @@ from typing import Any
 from daskvars.kernels.example_protos import message_class
 
 __all__ = [
-    "BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList",
-    "Int64List", "SequenceExample",
-]  # fmt: skip
+    "BytesList",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
+    "Int64List",
+    "SequenceExample",
+]
 
 
 class _Message(type):

@@ -22,10 +22,15 @@ from daskvars.v1.saved_model.signature_def_utils import (
 )
 
 __all__ = [
-    "ClassificationOutput", "ExportOutput", "PredictOutput", "RegressionOutput",
-    "ServingInputReceiver", "TensorServingInputReceiver", "build_parsing_serving_input_receiver_fn",
+    "ClassificationOutput",
+    "ExportOutput",
+    "PredictOutput",
+    "RegressionOutput",
+    "ServingInputReceiver",
+    "TensorServingInputReceiver",
+    "build_parsing_serving_input_receiver_fn",
     "build_raw_serving_input_receiver_fn",
-]  # fmt: skip
+]
 
 
 # -- what it is fed -------------------------------------------------------------------------------

@@ -30,9 +30,18 @@ from daskvars.v1.feature_column.models import input_layer, linear_model, make_pa
 from daskvars.v1.feature_column.numeric import bucketized_column, numeric_column
 
 __all__ = [
-    "bucketized_column", "categorical_column_with_hash_bucket", "categorical_column_with_identity",
-    "categorical_column_with_vocabulary_file", "categorical_column_with_vocabulary_list",
-    "crossed_column", "embedding_column", "indicator_column", "input_layer", "linear_model",
-    "make_parse_example_spec", "numeric_column", "shared_embedding_columns",
+    "bucketized_column",
+    "categorical_column_with_hash_bucket",
+    "categorical_column_with_identity",
+    "categorical_column_with_vocabulary_file",
+    "categorical_column_with_vocabulary_list",
+    "crossed_column",
+    "embedding_column",
+    "indicator_column",
+    "input_layer",
+    "linear_model",
+    "make_parse_example_spec",
+    "numeric_column",
+    "shared_embedding_columns",
     "weighted_categorical_column",
-]  # fmt: skip
+]

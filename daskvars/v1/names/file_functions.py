@@ -14,9 +14,20 @@ from daskvars.v1 import gfile
 from daskvars.v1.gfile import GFile
 
 __all__ = [
-    "GFile", "copy", "exists", "glob", "isdir", "listdir", "makedirs", "mkdir", "remove", "rename",
-    "rmtree", "stat", "walk",
-]  # fmt: skip
+    "GFile",
+    "copy",
+    "exists",
+    "glob",
+    "isdir",
+    "listdir",
+    "makedirs",
+    "mkdir",
+    "remove",
+    "rename",
+    "rmtree",
+    "stat",
+    "walk",
+]
 
 
 def copy(src: PathName, dst: PathName, overwrite: bool = False) -> None:

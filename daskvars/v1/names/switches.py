@@ -9,12 +9,22 @@ from __future__ import annotations
 from daskvars.shapes import TensorShape
 
 __all__ = [
-    "control_flow_v2_enabled", "disable_control_flow_v2", "disable_eager_execution",
-    "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior",
-    "disable_v2_tensorshape", "enable_control_flow_v2", "enable_eager_execution",
-    "enable_resource_variables", "enable_tensor_equality", "enable_v2_behavior",
-    "enable_v2_tensorshape", "executing_eagerly", "resource_variables_enabled",
-]  # fmt: skip
+    "control_flow_v2_enabled",
+    "disable_control_flow_v2",
+    "disable_eager_execution",
+    "disable_resource_variables",
+    "disable_tensor_equality",
+    "disable_v2_behavior",
+    "disable_v2_tensorshape",
+    "enable_control_flow_v2",
+    "enable_eager_execution",
+    "enable_resource_variables",
+    "enable_tensor_equality",
+    "enable_v2_behavior",
+    "enable_v2_tensorshape",
+    "executing_eagerly",
+    "resource_variables_enabled",
+]
 
 
 def disable_v2_behavior() -> None:

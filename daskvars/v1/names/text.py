@@ -9,9 +9,16 @@ from typing import Any
 import numpy
 
 __all__ = [
-    "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types",
-    "integral_types", "path_to_str", "real_types",
-]  # fmt: skip
+    "as_bytes",
+    "as_str",
+    "as_str_any",
+    "as_text",
+    "bytes_or_text_types",
+    "complex_types",
+    "integral_types",
+    "path_to_str",
+    "real_types",
+]
 
 integral_types = (numbers.Integral, numpy.integer)
 real_types = (numbers.Real, numpy.integer, numpy.floating)

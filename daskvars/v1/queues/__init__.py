@@ -40,8 +40,19 @@ from daskvars.v1.queues.readers import (
 )
 
 __all__ = [
-    "ConditionalAccumulator", "ConditionalAccumulatorBase", "FIFOQueue", "FixedLengthRecordReader",
-    "IdentityReader", "LMDBReader", "PaddingFIFOQueue", "PriorityQueue", "QueueBase",
-    "RandomShuffleQueue", "ReaderBase", "SparseConditionalAccumulator", "TFRecordReader",
-    "TextLineReader", "WholeFileReader",
-]  # fmt: skip
+    "ConditionalAccumulator",
+    "ConditionalAccumulatorBase",
+    "FIFOQueue",
+    "FixedLengthRecordReader",
+    "IdentityReader",
+    "LMDBReader",
+    "PaddingFIFOQueue",
+    "PriorityQueue",
+    "QueueBase",
+    "RandomShuffleQueue",
+    "ReaderBase",
+    "SparseConditionalAccumulator",
+    "TFRecordReader",
+    "TextLineReader",
+    "WholeFileReader",
+]

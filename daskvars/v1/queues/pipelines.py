@@ -20,7 +20,18 @@ from daskvars.v1.queues.producers import (
 )
 
 __all__ = [
-    "batch", "batch_join", "input_producer", "limit_epochs", "match_filenames_once", "maybe_batch",
-    "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join", "range_input_producer",
-    "shuffle_batch", "shuffle_batch_join", "slice_input_producer", "string_input_producer",
-]  # fmt: skip
+    "batch",
+    "batch_join",
+    "input_producer",
+    "limit_epochs",
+    "match_filenames_once",
+    "maybe_batch",
+    "maybe_batch_join",
+    "maybe_shuffle_batch",
+    "maybe_shuffle_batch_join",
+    "range_input_producer",
+    "shuffle_batch",
+    "shuffle_batch_join",
+    "slice_input_producer",
+    "string_input_producer",
+]

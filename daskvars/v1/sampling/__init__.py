@@ -26,7 +26,12 @@ from daskvars.v1.sampling.learned_candidates import learned_unigram_candidate_sa
 from daskvars.v1.sampling.sampled_loss import nce_loss, sampled_softmax_loss
 
 __all__ = [
-    "all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler",
-    "learned_unigram_candidate_sampler", "log_uniform_candidate_sampler", "nce_loss",
-    "sampled_softmax_loss", "uniform_candidate_sampler",
-]  # fmt: skip
+    "all_candidate_sampler",
+    "compute_accidental_hits",
+    "fixed_unigram_candidate_sampler",
+    "learned_unigram_candidate_sampler",
+    "log_uniform_candidate_sampler",
+    "nce_loss",
+    "sampled_softmax_loss",
+    "uniform_candidate_sampler",
+]

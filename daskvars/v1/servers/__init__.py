@@ -22,6 +22,12 @@ from daskvars.v1.servers.device_setter import (
 from daskvars.v1.servers.server import Server, ServerDef
 
 __all__ = [
-    "ClusterDef", "ClusterSpec", "GreedyLoadBalancingStrategy", "JobDef", "Server", "ServerDef",
-    "byte_size_load_fn", "replica_device_setter",
-]  # fmt: skip
+    "ClusterDef",
+    "ClusterSpec",
+    "GreedyLoadBalancingStrategy",
+    "JobDef",
+    "Server",
+    "ServerDef",
+    "byte_size_load_fn",
+    "replica_device_setter",
+]

@@ -39,9 +39,16 @@ from daskvars.variables.synchronization import (
 from daskvars.variables.variable import Variable
 
 __all__ = [
-    "AUTO_REUSE", "ReuseMode", "VariableScope", "create_partitioned_variables",
-    "get_local_variable", "get_variable", "get_variable_scope", "no_regularizer", "variable_scope",
-]  # fmt: skip
+    "AUTO_REUSE",
+    "ReuseMode",
+    "VariableScope",
+    "create_partitioned_variables",
+    "get_local_variable",
+    "get_variable",
+    "get_variable_scope",
+    "no_regularizer",
+    "variable_scope",
+]
 
 
 # A custom getter is called with the getter and name first, and all other arguments by name.
