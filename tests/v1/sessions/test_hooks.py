@@ -12,7 +12,7 @@ from daskvars.v1.sessions.wrapped_sessions import HookedSession
 
 
 @pytest.fixture(autouse=True)
-def graph():
+def graph(tmp_path):  # the folder is gone after this, so that its writers are closed before
     with tf.Graph().as_default() as graph:
         yield graph
     tf.summary.FileWriterCache.clear()
