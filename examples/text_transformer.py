@@ -9,10 +9,10 @@ causal attention, trained by Adam with a rate that rises and falls.
 from __future__ import annotations
 
 import argparse
+import builtins
 import codecs
 import contextlib
 import io
-import site
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def text() -> str:
     """Return what is learned."""
     with contextlib.redirect_stdout(io.StringIO()):
         import this  # noqa: PLC0415  # it prints itself when it is imported
-    return codecs.decode(this.s, "rot13") + "\n" + str(site.builtins.license)
+    return codecs.decode(this.s, "rot13") + "\n" + str(builtins.license)
 
 
 def attention(x):
