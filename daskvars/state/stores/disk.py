@@ -139,13 +139,8 @@ def put_in_place(target: str) -> Iterator[str]:
         except OSError as error:
             raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
     finally:
-        remove_if_there(beside)
-
-
-def remove_if_there(path: str) -> None:
-    """Remove a file, if it is there."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        os.unlink(path)
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
 
 
 def get_file_range(path: str, start: int, stop: int) -> np.ndarray | None:

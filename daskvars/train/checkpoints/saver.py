@@ -263,10 +263,12 @@ class Saver:
             if parts and pending is None and not engine.save(parts, path, step, codec):
                 self._warn_uncompressed(path)
                 self._run(sess, "save", path)
-            if write_beside is not None and self._graph is not None:
-                write_beside(path)
-            if pending is None and parts:
-                note()
+            try:
+                if write_beside is not None and self._graph is not None:
+                    write_beside(path)
+            finally:  # the checkpoint is there, and counts, whatever became of the graph
+                if pending is None and parts:
+                    note()
         if later and parts:
             return pending or saved_already(path)
         return path if parts else None

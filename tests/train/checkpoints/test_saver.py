@@ -310,6 +310,18 @@ def test_old_checkpoints_go_with_their_graphs(tmp_path, monkeypatch):
     assert not tf.train.checkpoint_exists(str(tmp_path / "m-1"))
 
 
+def test_a_checkpoint_counts_whose_graph_could_not_be_written(tmp_path):
+    tf.Variable(1.0)
+    saver = tf.train.Saver(max_to_keep=1)
+    (tmp_path / "m-2.meta").mkdir()
+    with session() as sess:
+        saver.save(sess, str(tmp_path / "m"), 1)
+        with pytest.raises(StoreError, match=r"m-2\.meta"):
+            saver.save(sess, str(tmp_path / "m"), 2)
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "m-2")
+    assert not tf.train.checkpoint_exists(str(tmp_path / "m-1"))
+
+
 def test_checkpoints_known_from_before_a_restart_are_kept_count_of(tmp_path):
     tf.Variable(1.0)
     with session() as sess:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import google_crc32c
 import numpy as np
+from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.dtypes import as_dtype
 from daskvars.errors import StoreError, invalid
@@ -32,7 +33,8 @@ from daskvars.state.format.encoding import encode
 from daskvars.state.format.grids import Grid
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.stores.addresses import INDEX_SUFFIX, open_directory
-from daskvars.state.stores.disk import put_in_place, remove_if_there
+from daskvars.state.stores.disk import put_in_place
+from daskvars.state.stores.objects import delete
 
 DTYPES = frozenset(
     {
@@ -47,7 +49,8 @@ def write_tensorflow(prefix: str, records: Mapping[str, VariableRecord], load: L
     """Write a checkpoint of TensorFlow.
 
     Args:
-        prefix: path that its files' names begin with, on a disk; one that is there is replaced.
+        prefix: path that its files' names begin with, on a disk. One that is there is replaced by
+            replacing its index: the data is in files of other names until then.
         records: the variables, by name.
         load: gives a chunk of one.
 
@@ -59,26 +62,30 @@ def write_tensorflow(prefix: str, records: Mapping[str, VariableRecord], load: L
     if names and names[0].startswith("\0"):
         raise invalid(f"{names[0]!r} cannot be a name in a checkpoint of TensorFlow")
     directory, name = os.path.split(os.path.abspath(prefix))
-    data = os.path.join(directory, data_name(name, 0, 1))
-    index = os.path.join(directory, f"{name}{INDEX_SUFFIX}")
-    with ExitStack() as stack:
-        beside_index = stack.enter_context(put_in_place(index))  # the last one to be in place
-        beside_data = stack.enter_context(put_in_place(data))
+    store = open_directory(directory, "a")
+    old = files_of(store, name)
+    shards = 2 if data_name(name, 0, 1) in old else 1  # the index chooses between old and new
+    new = [f"{name}{INDEX_SUFFIX}", *(data_name(name, shard, shards) for shard in range(shards))]
+    with ExitStack() as stack:  # the index is the last one to be in place
+        beside_index, beside_data, *empty = [
+            stack.enter_context(put_in_place(os.path.join(directory, file))) for file in new
+        ]
         with open(beside_data, "wb") as file:
-            pairs = [(b"", Header(num_shards=1).serialized())]
+            pairs = [(b"", Header(num_shards=shards).serialized())]
             for key in names:
                 entry = write_tensor(file, records[key], load)
                 pairs.append((key.encode(), entry.serialized()))
+        for path in empty:
+            open(path, "wb").close()
         with open(beside_index, "wb") as file:
             file.write(written_table(pairs))
-        for old in files_of(directory, name):
-            remove_if_there(os.path.join(directory, old))
+    delete(store, [file for file in old if file not in new])
 
 
-def files_of(directory: str, name: str) -> list[str]:
+def files_of(store: ZarrStorage, name: str) -> list[str]:
     """Give the files of the checkpoint that is there, its index first."""
     with contextlib.suppress(StoreError):  # what a damaged index would have named is not known
-        return object_names_of(open_directory(directory, "r"), name)
+        return object_names_of(store, name)
     return []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from functools import partial
 
 import google_crc32c
 import numpy as np
@@ -15,7 +16,7 @@ import daskvars.v1 as tf
 from daskvars.errors import CorruptChunkError, NotFoundError, OpError, StoreError
 from daskvars.state import VariableRecord, load_variable, open_zarr_store
 from daskvars.state.checkpoint import open_checkpoint
-from daskvars.state.external.tensorflow import reading, tables
+from daskvars.state.external.tensorflow import reading, tables, writing
 from daskvars.state.external.tensorflow.messages import (
     Entry,
     Header,
@@ -200,6 +201,26 @@ def test_another_one_is_replaced_whole(tmp_path):
     assert len(os.listdir(tmp_path)) == 2
 
 
+@pytest.mark.parametrize("step", range(4))
+def test_a_kill_leaves_the_old_one_or_the_new(tmp_path, monkeypatch, step):
+    write(tmp_path / "m", {"w": np.zeros(2)})
+    steps = iter(range(4))
+
+    def reached(call, *arguments):
+        if next(steps, 4) >= step:
+            raise KeyboardInterrupt
+        return call(*arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(os, "replace", partial(reached, os.replace))
+        patch.setattr(writing, "delete", partial(reached, writing.delete))
+        write(tmp_path / "m", {"w": np.ones(2)})
+    same(load_variable(str(tmp_path / "m"), "w"), np.ones(2) if step == 3 else np.zeros(2))
+    for value in (2, 3):
+        write(tmp_path / "m", {"w": np.full(2, value)})
+        same(load_variable(str(tmp_path / "m"), "w"), np.full(2, value))
+
+
 READS = """
 import sys
 import numpy as np
@@ -228,6 +249,7 @@ print("read")
 
 @pytest.mark.slow
 def test_tensorflow_reads_what_is_written(tmp_path):
+    write(tmp_path / "m", {"w": np.zeros(2)})  # which that is written over
     write(tmp_path / "m", by_dtype() | partitioned(), chunk=2)
     assert printed_by_tensorflow(READS, tmp_path / "m") == "read"
 
