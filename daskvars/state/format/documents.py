@@ -98,8 +98,12 @@ def put_document(
     store: Store, path: str, document: Mapping[str, Any] | str, synced: bool = False
 ) -> None:
     """Write the metadata document of the node at a path, data or text; see `objects.put`."""
-    text = document if isinstance(document, str) else ENCODER.encode(document)
-    put(store, join(path, DOCUMENT), [text.encode()], synced)
+    put(store, join(path, DOCUMENT), [document_text(document).encode()], synced)
+
+
+def document_text(document: Mapping[str, Any] | str) -> str:
+    """Give a metadata document as text, which it may be already."""
+    return document if isinstance(document, str) else ENCODER.encode(document)
 
 
 def get_document(store: Store, path: str) -> dict[str, Any] | None:

@@ -2,7 +2,9 @@
 
 The manifest is JSON in the attributes of the snapshot's Zarr group. It is data: reading it makes
 numbers, strings, tuples and the two dataclasses below, each field checked first, so a damaged or
-hostile one is a `StoreError` that names what is wrong before anything is allocated.
+hostile one is a `StoreError` that names what is wrong before anything is allocated. What a single
+flipped bit makes another sound manifest of, a step or an ``uint8`` that becomes a ``qint8``, its
+checksum tells, which is written with it (`snapshot`).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from daskvars.state.format.documents import (
 from daskvars.state.format.encoding import CHECKSUM_BYTES, Checksum, encoded_bytes
 from daskvars.state.format.grids import Index
 from daskvars.state.format.manifest import Manifest, VariableRecord
-from daskvars.state.format.snapshot import ATTRIBUTE, manifest_document, named_objects
+from daskvars.state.format.snapshot import ATTRIBUTE, manifest_text, named_objects
 from daskvars.state.stores.archive import ArchiveStore, ArchiveWriter
 from daskvars.state.stores.objects import get, in_threads, join
 from daskvars.state.stores.store import Writer, to_write
@@ -88,7 +88,7 @@ class OneFileWriter(Writer):
         texts = {record.path: array_text(record) for record in self.records.values()}
         group = ENCODER.encode(group_document({}))
         texts |= dict.fromkeys(sorted(group_paths(texts)), group)
-        texts[""] = ENCODER.encode(manifest_document(manifest))
+        texts[""] = manifest_text(manifest)
         for path, text in texts.items():
             self.file.add(join(path, DOCUMENT), [text.encode()])
         self.file.finish()

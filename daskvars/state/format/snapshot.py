@@ -33,6 +33,7 @@ from daskvars.state.failures import already_exists, conflict, not_found, store_f
 from daskvars.state.format.chunks import write_chunk
 from daskvars.state.format.documents import (
     DOCUMENT,
+    ENCODER,
     array_text,
     chunk_object,
     get_document,
@@ -40,13 +41,17 @@ from daskvars.state.format.documents import (
     group_paths,
     put_document,
 )
+from daskvars.state.format.encoding import checksum
 from daskvars.state.format.grids import Index
-from daskvars.state.format.manifest import NAMINGS, Fields, Manifest, VariableRecord
+from daskvars.state.format.manifest import NAMINGS, Fields, Manifest, VariableRecord, shorten
 from daskvars.state.stores.objects import child_names, delete, in_parallel, join, object_names
 from daskvars.state.stores.store import Writer, to_write
 
 ATTRIBUTE = "daskvars_snapshot"
 """Attribute of a snapshot's group that holds its manifest."""
+
+CHECKSUM = "crc32c"
+"""The manifest's last field: of the text of all others, as `ENCODER` writes it."""
 
 OWN_OBJECT = re.compile(r"(zarr\.json|c(\.\d+)*|\d+(\.\d+)*)(\.[0-9a-f]{32}\.partial)?")
 """Names of the objects that a snapshot puts under an array; no other is ever deleted."""
@@ -173,12 +178,19 @@ def location(store: ZarrStorage, path: str) -> str:
 
 def put_manifest(store: ZarrStorage, path: str, manifest: Manifest, synced: bool = False) -> None:
     """Write a manifest into its group's document, in one write."""
-    put_document(store, path, manifest_document(manifest), synced)
+    put_document(store, path, manifest_text(manifest), synced)
 
 
-def manifest_document(manifest: Manifest) -> dict[str, Any]:
-    """Give the document of a snapshot's group."""
-    return group_document({ATTRIBUTE: manifest.to_json()})
+def manifest_text(manifest: Manifest) -> str:
+    """Give the document of a snapshot's group: the manifest, with its own checksum behind it."""
+    text = ENCODER.encode(manifest.to_json())
+    sealed = f'{text[:-1]},"{CHECKSUM}":{text_checksum(text)}}}'
+    return ENCODER.encode(group_document({ATTRIBUTE: None})).replace("null", sealed)
+
+
+def text_checksum(text: str) -> int:
+    """Compute the crc32c of a text."""
+    return checksum(np.frombuffer(text.encode(), np.uint8))
 
 
 def put_documents(store: ZarrStorage, path: str, records: Iterable[VariableRecord]) -> None:
@@ -232,7 +244,22 @@ def parse_manifest(document: Mapping[str, Any], where: str) -> Manifest | None:
     attributes = document.get("attributes", {})
     if ATTRIBUTE not in attributes:
         return None
-    return Manifest.from_json(Fields(attributes[ATTRIBUTE], where, ATTRIBUTE).data, where)
+    fields = dict(Fields(attributes[ATTRIBUTE], where, ATTRIBUTE).data)
+    if CHECKSUM in fields:  # there are manifests from before it
+        check_sum(fields, fields.pop(CHECKSUM), where)
+    return Manifest.from_json(fields, where)
+
+
+def check_sum(fields: Mapping[str, Any], claimed: object, where: str) -> None:
+    """Refuse a manifest of another checksum than it claims, however its document is laid out."""
+    try:
+        found = text_checksum(ENCODER.encode(fields))
+    except (ValueError, RecursionError) as error:
+        raise store_failure(f"{where}: {error}") from None
+    if found != claimed:
+        raise store_failure(
+            f"{where}: the manifest has checksum {found}, not {shorten(claimed)}: it is damaged"
+        )
 
 
 def read_manifest(store: ZarrStorage, path: str) -> Manifest:

@@ -16,7 +16,7 @@ from zarr.abc.store import Store
 from zarr.storage import ObjectStore
 
 from daskvars.state.failures import conflict, store_failure
-from daskvars.state.format.documents import DOCUMENT, ENCODER, parse_document
+from daskvars.state.format.documents import DOCUMENT, document_text, parse_document
 from daskvars.state.stores.objects import failed, join
 
 try:
@@ -56,13 +56,13 @@ def get_tagged(store: Any, path: str) -> tuple[dict[str, Any], str] | None:
     return parse_document(data, f"{store}/{path}"), _tag(found.meta["e_tag"], store)
 
 
-def put_tagged(store: Any, path: str, document: Mapping[str, Any], tag: str | None) -> str:
+def put_tagged(store: Any, path: str, document: Mapping[str, Any] | str, tag: str | None) -> str:
     """Write the metadata document of a node, if it is what it was.
 
     Args:
         store: one that `is_conditional`.
         path: the node's path.
-        document: what is written.
+        document: what is written, data or text.
         tag: the tag of what may be replaced; None where there must be nothing.
 
     Returns:
@@ -77,7 +77,7 @@ def put_tagged(store: Any, path: str, document: Mapping[str, Any], tag: str | No
     mode: Any = "create" if tag is None else {"e_tag": tag}
     name = join(path, DOCUMENT)
     try:
-        found = obstore.put(store.store, name, ENCODER.encode(document).encode(), mode=mode)
+        found = obstore.put(store.store, name, document_text(document).encode(), mode=mode)
     except (AlreadyExistsError, NotFoundError, PreconditionError, FileNotFoundError):
         raise conflict(f"{store}/{path}: another writer was faster; read it again") from None
     except BaseError as error:

@@ -73,7 +73,7 @@ from daskvars.state.format.snapshot import (
     SnapshotWriter,
     find_manifest,
     location,
-    manifest_document,
+    manifest_text,
     named_objects,
     parse_manifest,
     put_documents,
@@ -282,7 +282,7 @@ class ZarrStore(Store):
                 continue
             announcement = replace(manifest, writer="")
             try:
-                put_tagged(self.storage, place, manifest_document(announcement), found[1])
+                put_tagged(self.storage, place, manifest_text(announcement), found[1])
             except ConflictError:
                 continue  # it has just committed, given up, or been fenced by another
             fenced.append(version)
@@ -499,14 +499,14 @@ class VersionWriter(SnapshotWriter):
         if not is_conditional(self.store):
             super().announce(announcement)
             return
-        self.tag = put_tagged(self.store, self.path, manifest_document(announcement), None)
+        self.tag = put_tagged(self.store, self.path, manifest_text(announcement), None)
 
     def replace_announcement(self, manifest: Manifest) -> None:
         """Commit without a lock: nobody else who is announced will, and nobody has."""
         fenced = self.owner.fence(self.version)
         self.owner.check_base(self.base, self.owner.head())
         try:
-            put_tagged(self.store, self.path, manifest_document(manifest), self.tag)
+            put_tagged(self.store, self.path, manifest_text(manifest), self.tag)
         except ConflictError:
             found = find_manifest(self.store, self.path)
             if found is None or not found.complete:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from daskvars.errors import enumerated
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
@@ -43,6 +45,9 @@ def warm_start(
       ValueError: `vars_to_warm_start` is something else, a name or vocabulary is given for a
         variable that is none of them, or names, shapes, dtypes or vocabularies do not fit.
       NotFoundError: there is no checkpoint.
+
+    Warns:
+      UserWarning: no variable's name begins with one of `vars_to_warm_start`.
 
     Source: TensorFlow 1.15, ``tf.train.warm_start``.
 
@@ -93,10 +98,9 @@ def _check_used(argument: str, given: Iterable[str], found: Iterable[str]) -> No
 
 def _chosen(which: Any) -> list[Any]:
     if isinstance(which, str):
-        return owner().get_collection(GraphKeys.TRAINABLE_VARIABLES, which)
+        return _named(GraphKeys.TRAINABLE_VARIABLES, [which])
     if isinstance(which, list) and all(isinstance(item, str) for item in which):
-        names = GraphKeys.GLOBAL_VARIABLES
-        return [v for scope in which for v in owner().get_collection(names, scope)]
+        return _named(GraphKeys.GLOBAL_VARIABLES, which)
     if isinstance(which, list) and all(
         isinstance(item, Variable | PartitionedVariable) for item in which
     ):
@@ -105,6 +109,18 @@ def _chosen(which: Any) -> list[Any]:
         "vars_to_warm_start must be a regular expression, or a list of them or of variables; got "
         f"{which!r}"
     )
+
+
+def _named(collection: str, beginnings: Iterable[str]) -> list[Any]:
+    chosen = {beginning: owner().get_collection(collection, beginning) for beginning in beginnings}
+    unused = [repr(beginning) for beginning, found in chosen.items() if not found]
+    if unused:
+        warnings.warn(
+            f"vars_to_warm_start: no name in {collection!r} begins with {enumerated(unused)}: "
+            "nothing is warm-started by it",
+            stacklevel=4,
+        )
+    return [variable for found in chosen.values() for variable in found]
 
 
 def _by_name(variables: Iterable[Any]) -> dict[str, list[Variable]]:

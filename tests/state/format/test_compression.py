@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import google_crc32c
 import numcodecs
@@ -113,6 +114,7 @@ def test_a_chunk_of_another_size_is_refused_before_it_is_made(tmp_path, codec, c
     digest = google_crc32c.value(data)
     (tmp_path / "w" / "c.0").write_bytes(data + digest.to_bytes(4, "little"))
     document = json.loads((tmp_path / "zarr.json").read_text())
+    del document["attributes"]["daskvars_snapshot"]["crc32c"]
     record = document["attributes"]["daskvars_snapshot"]["variables"]["w"]
     assert record["codec"] == codec
     record["digests"] = [digest]
@@ -124,9 +126,13 @@ def test_a_chunk_of_another_size_is_refused_before_it_is_made(tmp_path, codec, c
         restore(tmp_path, {"w": ("float64", (1000,), ((1000,),))})
 
 
+def without_checksum(place):
+    return re.sub(r',"crc32c":\d+', "", (place / "zarr.json").read_text())
+
+
 def test_an_unknown_codec_in_a_manifest_is_refused(tmp_path):
     save({"w": compressed("w", np.arange(10.0), "zstd")}, tmp_path)
-    text = (tmp_path / "zarr.json").read_text()
+    text = without_checksum(tmp_path)
     for codec, match in (
         ('"pickle"', "codec 'pickle' is none of"),
         ("7", "'codec' is 7; wanted str"),
@@ -138,7 +144,7 @@ def test_an_unknown_codec_in_a_manifest_is_refused(tmp_path):
 
 def test_a_manifest_from_before_there_were_codecs_is_read(tmp_path):
     save({"w": variable("w", np.arange(10.0))}, tmp_path)
-    text = (tmp_path / "zarr.json").read_text()
+    text = without_checksum(tmp_path)
     assert ',"codec":""' in text
     (tmp_path / "zarr.json").write_text(text.replace(',"codec":""', ""))
     found = restore(tmp_path, {"w": ("float64", (10,), ((10,),))})

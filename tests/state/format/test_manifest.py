@@ -13,7 +13,7 @@ from zarr.storage import MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import CorruptChunkError, InvalidArgumentError, StoreError
 from daskvars.state import Manifest, VariableRecord, list_variables, load_variable, save
-from daskvars.state.format.snapshot import ATTRIBUTE
+from daskvars.state.format.snapshot import ATTRIBUTE, CHECKSUM, manifest_text, parse_manifest
 from tests.state.samples import variable
 
 
@@ -30,6 +30,27 @@ def good() -> dict:
 def test_json_is_reversible() -> None:
     text = json.dumps(good())
     assert Manifest.from_json(json.loads(text)).to_json() == good()
+
+
+def test_any_flipped_bit_is_noticed() -> None:
+    manifest = Manifest.from_json(good())
+    text = manifest_text(manifest).encode()
+    for position in range(text.index(b"format", 20), len(text)):
+        damaged = bytearray(text)
+        damaged[position] ^= 1 << position % 7
+        try:
+            found = parse_manifest(json.loads(damaged), "here")
+        except (StoreError, ValueError):
+            continue
+        assert found == manifest, damaged
+
+
+def test_a_manifest_may_be_laid_out_otherwise_or_be_from_before_it_had_a_checksum() -> None:
+    manifest = Manifest.from_json(good())
+    document = json.loads(json.dumps(json.loads(manifest_text(manifest)), indent=2))
+    assert parse_manifest(document, "here") == manifest
+    del document["attributes"][ATTRIBUTE][CHECKSUM]
+    assert parse_manifest(document, "here") == manifest
 
 
 HUGE = 10**18
@@ -142,6 +163,7 @@ def test_a_size_that_no_object_has_is_never_allocated(layout: list[int]) -> None
     store = ZarrMemoryStore()
     save({"w": variable("w", np.zeros(2, np.float32))}, store)
     document = json.loads(store._store_dict["zarr.json"].to_bytes())
+    del document["attributes"][ATTRIBUTE][CHECKSUM]
     record = document["attributes"][ATTRIBUTE]["variables"]["w"]
     record["shape"], record["chunks"] = [sum(layout)], [layout]
     record["digests"] = record["digests"] * max(1, len(layout))

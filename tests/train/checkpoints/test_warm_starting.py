@@ -64,6 +64,8 @@ def test_what_is_refused(earlier):
             tf.train.warm_start(earlier, "layer", None, {"layer/v": "layer/w"})
         with pytest.raises(ValueError, match="regular expression"):
             tf.train.warm_start(earlier, [w, "layer"])
+        with pytest.warns(UserWarning, match="begins with 'laier': nothing is warm-started by it"):
+            tf.train.warm_start(earlier, ["layer/w/", "laier"])
         with pytest.raises(ValueError, match=r"Tensor words .* is not found"):
             tf.train.warm_start(earlier)
         with pytest.raises(ValueError, match=r"var_name_to_vocab_info .* not used: \['layer/v'\]"):
