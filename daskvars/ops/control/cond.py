@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from daskvars import shapes
 from daskvars.dtypes import int32, int64
 from daskvars.graph import nest
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef
 from daskvars.graph.definitions.patterns import Flow, Movement, Opaque
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.interpreter import apply, apply_op, builder_for
+from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import flow as control_kernels
@@ -35,7 +34,6 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, less_equal
 from daskvars.ops.math.reduce import reduce_any, reduce_sum
 from daskvars.ops.rules import axes
-from daskvars.ops.state.assign import read_variable
 
 
 def first_if_true(pred: TensorLike) -> int:
@@ -63,7 +61,7 @@ def _cond_gradient(op: Operation, *dys: Any) -> list[Any]:
         graph.results = nest.flatten([pair[number] for pair in alike if pair is not None])
     if not graphs[0].results:
         return [None] * count
-    outputs = iter(_if(op.inputs[0], graphs, name).outputs)
+    outputs = iter(subgraphs.branched(COND, op.inputs[0], graphs, name).outputs)
     gradients: list[Any] = [None] * count
     for i, x, pair in zip(floats, xs, alike, strict=True):
         if pair is not None:
@@ -75,14 +73,8 @@ def _cond_gradient(op: Operation, *dys: Any) -> list[Any]:
 
 def _slopes(op: Operation, number: int, xs: list[Tensor], dys: Sequence[Any]) -> list[Any]:
     """Build the gradients of a branch with respect to inputs of the operation."""
-    body, kept = op.attrs["branches"][number], op.attrs.get("kept", ())
-    first = len(op.outputs) - len(kept)
-    known = {
-        t: apply(subgraphs.KEPT_READ, value, op.inputs[position])
-        for t, value, position in zip(body.results[first:], op.outputs[first:], kept, strict=True)
-    }
-    arguments = [op.inputs[p] for p in op.attrs["positions"][number]]
-    results = subgraphs.copy_body(body, arguments, known=known)[:first]
+    kept = op.outputs[len(op.outputs) - len(op.attrs.get("kept", ())) :]
+    results = subgraphs.branch_again(op, number, op.inputs, kept)
     wanted = [(y, dy) for y, dy in zip(results, dys, strict=False) if dy is not None]
     return subgraphs.differentiate([y for y, _ in wanted], xs, [dy for _, dy in wanted])
 
@@ -309,7 +301,7 @@ def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, out
     arrays = [graphs[0].arrays.get(t) for t in graphs[0].results]
     if not arrays:
         raise ValueError(f"cond {full!r}: true_fn and false_fn must return at least one result.")
-    outputs = _if(pred, graphs, full).outputs[: len(arrays)]
+    outputs = subgraphs.branched(COND, pred, graphs, full).outputs[: len(arrays)]
     return subgraphs.assemble_chunk(
         nest.pack(
             structures[0],
@@ -333,35 +325,6 @@ def _same_index_types(graphs: list[FuncGraph], structures: list[Any]) -> None:
                 with graph.as_default():
                     new = cast(indices, int64)
                 graph.results = [new if t is indices else t for t in graph.results]
-
-
-def _if(pred: Tensor, graphs: list[FuncGraph], name: str) -> Operation:
-    """Make the operation of two traced branches; after their results it gives what they read."""
-    kept: list[Tensor] = []
-    for graph, other in zip(graphs, reversed(graphs), strict=True):
-        reads = subgraphs.read_inside(graph, subgraphs.keys_written(graph.get_operations()))
-        for read, outer in reads.items():
-            graph.results.append(read)
-            with other.as_default():
-                other.results.append(read_variable(read.op.inputs[0]))
-            kept.append(outer)
-    captured = subgraphs.captures_of(graphs)
-    places = subgraphs.position_of(captured)
-    specs = tuple(
-        Spec(a.spec.dtype.base_dtype, shapes.common(a.spec.shape, b.spec.shape))
-        for a, b in zip(*(graph.results for graph in graphs), strict=True)
-    )
-    with control_dependencies(subgraphs.awaited_by(graphs)):
-        return apply_op(
-            COND,
-            pred,
-            *captured,
-            name=name + "/",
-            branches=tuple(graphs),
-            _specs=specs,
-            positions=tuple(subgraphs.positions_in(g, 1, captured) for g in graphs),
-            kept=tuple(1 + places[outer] for outer in kept),
-        )
 
 
 def case(

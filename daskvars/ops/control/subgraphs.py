@@ -3,15 +3,18 @@
 An op with bodies takes every outer value that a body uses as an input; `positions_in` says which
 of them a body's own inputs are. Variables reach a body in one of two ways. One that the body only
 reads is read around it and passed in, so that gradients flow. One that it also assigns is read
-inside, at the place of the read; the values that were read are results of the op as well (they
-are `kept`), because a gradient that builds the body a second time cannot read them again.
+inside, at the place of the read. A gradient that builds the body a second time can neither read it
+again nor assign it: the values that were read, and those that assignments gave, are results of the
+op as well (they are `kept`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+from daskvars import shapes
 from daskvars.dtypes import DType, bool_, int64, variant
 from daskvars.graph import nest
 from daskvars.graph.by_identity import ByIdentity, each_once
@@ -21,13 +24,14 @@ from daskvars.graph.definitions.patterns import Effect, HostCall, Opaque, Source
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.interpreter import apply, builder_for
+from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.control.checks import unreachable
 from daskvars.ops.array.constant import shape, zeros, zeros_like
 from daskvars.ops.array.ranges import range as range_
 from daskvars.ops.array.slicing import strided_slice
+from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.control.tensor_lists import built_again, zero_list
 from daskvars.ops.math.casting import cast
@@ -213,10 +217,10 @@ def check_results(graph: FuncGraph, dtypes: Sequence[DType]) -> None:
 def check_kept(kept: Sequence[int], inputs: Sequence[Tensor], dtypes: Sequence[DType]) -> None:
     """Raise ValueError unless the last results, of `dtypes`, can be values of the inputs `kept`."""
     for place in kept:
-        if len(kept) > len(dtypes) or not 0 <= place < len(inputs):
+        if len(kept) > len(dtypes) or not -1 <= place < len(inputs):
             raise ValueError(f"attribute 'kept' is {kept!r} for {len(inputs)} inputs")
     for place, dtype in zip(kept, dtypes[len(dtypes) - len(kept) :], strict=True):
-        if inputs[place].spec.dtype.base_dtype is not dtype.base_dtype:
+        if place >= 0 and inputs[place].spec.dtype.base_dtype is not dtype.base_dtype:
             raise ValueError(f"attribute 'kept' has {place}, an input that is not {dtype.name}")
 
 
@@ -268,19 +272,112 @@ def keys_written(ops: Collection[Operation]) -> set[str]:
     return keys
 
 
-def read_inside(graph: FuncGraph, written: set[str]) -> dict[Tensor, Tensor]:
+def read_inside(graph: FuncGraph, written: set[str]) -> dict[Tensor, Tensor | None]:
     """Read the variables that are `written` where the body uses them, not around it.
 
     Returns:
-      What is read -> the outer tensor that would have been passed in, to which gradients go.
+      What the body cannot make a second time and its results are made of: what is read -> the
+      outer tensor that would have been passed in, to which gradients go; what an assignment gave,
+      and what branches that assign keep -> None.
     """
-    found: dict[Tensor, Tensor] = {}
+    found: dict[Tensor, Tensor | None] = {}
     outer = {inner: tensor for tensor, inner in graph.captures.items()}
     for op, handle in graph.reads.items():
         if handle.op.attrs["key"] in written:
             found[op.outputs[0]] = outer[op.inputs[0]]
             op.opdef, op.inputs = READ, (handle,)
-    return found
+    needed = _needed(graph, graph.results, found, False)
+    used = {*graph.results, *(t for op in needed for t in op.inputs)}
+    changing = [op for op in needed if keys_written([op])]
+    return found | {t: None for op in changing for t in _kept_by(op, used)}
+
+
+def _kept_by(op: Operation, used: set[Tensor]) -> Sequence[Tensor]:
+    """Return the outputs of an operation that assigns which no copy of it makes.
+
+    There are none of a loop, nor of branches of which not all results are `used`: what they do
+    for the others is not done.
+    """
+    if isinstance(op.opdef.pattern, Effect):
+        return op.outputs
+    first = len(op.outputs) - len(op.attrs.get("kept", ()))
+    return op.outputs[first:] if _has_branches(op) and used.issuperset(op.outputs[:first]) else ()
+
+
+def _has_branches(op: Operation) -> bool:
+    pattern = op.opdef.pattern
+    return isinstance(pattern, Opaque) and pattern.choose is not None
+
+
+def places_of(kept: Iterable[Tensor | None], captured: list[Tensor], first: int) -> tuple[int, ...]:
+    """Return the attribute `kept`: inputs of the op that gradients go to, -1 where they stop."""
+    places = position_of(captured)
+    return tuple(-1 if t is None else first + places[t] for t in kept)
+
+
+def known_again(
+    results: Sequence[Tensor],
+    values: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    kept: Sequence[int],
+) -> dict[Tensor, Tensor]:
+    """Return what stands for the last results of a body, of which an op has the values `kept`."""
+    return {
+        t: value if place < 0 else apply(KEPT_READ, value, inputs[place])
+        for t, value, place in zip(results, values, kept, strict=True)
+    }
+
+
+def branch_again(
+    op: Operation, number: int, inputs: Sequence[Tensor], values: Sequence[Tensor]
+) -> list[Tensor]:
+    """Build a branch again, without its assignments; return its results.
+
+    Args:
+      op: the operation of the branches.
+      number: which of them.
+      inputs: what stands for the operation's inputs.
+      values: what stands for those of its outputs that are kept.
+    """
+    body, first = op.attrs["branches"][number], len(op.outputs) - len(values)
+    known = known_again(body.results[first:], values, inputs, op.attrs.get("kept", ()))
+    arguments = [inputs[place] for place in op.attrs["positions"][number]]
+    return copy_body(body, arguments, known=known, results=body.results[:first])
+
+
+def branched(opdef: OpDef, pred: Tensor, graphs: list[FuncGraph], name: str) -> Operation:
+    """Make the operation of two traced branches; after their results it gives what they keep."""
+    kept: list[Tensor | None] = []
+    for graph, other in zip(graphs, reversed(graphs), strict=True):
+        found = read_inside(graph, keys_written(graph.get_operations()))
+        for value, outer in found.items():
+            graph.results.append(value)
+            with other.as_default():
+                other.results.append(apply(READ, _variable_behind(value)))
+            kept.append(outer)
+    captured = captures_of(graphs)
+    specs = tuple(
+        Spec(a.spec.dtype.base_dtype, shapes.common(a.spec.shape, b.spec.shape))
+        for a, b in zip(*(graph.results for graph in graphs), strict=True)
+    )
+    with control_dependencies(awaited_by(graphs)):
+        return apply_op(
+            opdef,
+            pred,
+            *captured,
+            name=name + "/",
+            branches=tuple(graphs),
+            _specs=specs,
+            positions=tuple(positions_in(g, 1, captured) for g in graphs),
+            kept=places_of(kept, captured, 1),
+        )
+
+
+def _variable_behind(kept: Tensor) -> Tensor:
+    """Return the handle of the variable of which a value is kept."""
+    if isinstance(kept.op.opdef.pattern, Effect):
+        return kept.op.inputs[0]
+    return _variable_behind(kept.op.attrs["branches"][0].results[kept.index])
 
 
 # -- building again --------------------------------------------------------------------------------
@@ -319,7 +416,8 @@ def copy_body(
       results: what of the body is wanted, by default its results.
 
     Raises:
-      LookupError: a result depends on an assignment, which must not be made twice.
+      LookupError: a result depends on a loop that assigns, which must not be done twice, or on
+        branches that assign and have other results that nothing needs.
     """
     inputs = graph.inputs if inputs is None else inputs
     results = graph.results if results is None else results
@@ -331,10 +429,12 @@ def copy_body(
     given = [*zip(inputs, arguments, strict=True), *(known or {}).items()]
     copies = ByIdentity((t, seen(argument)) for t, argument in given)
     for op in _needed(graph, results, copies, effects):
-        if not effects:
-            _check_repeatable(op)
         inputs = tuple([copies[t] if t in copies else seen(t) for t in op.inputs])
-        copies.update(zip(op.outputs, _copied(op, inputs, effects, seeds_of), strict=False))
+        if not effects and keys_written([op]):
+            made = _without_assignments(op, inputs, copies)
+        else:
+            made = _copied(op, inputs, effects, seeds_of)
+        copies.update(zip(op.outputs, made, strict=False))
     return [copies[t] for t in results]
 
 
@@ -360,6 +460,26 @@ def _copied(
     specs = tuple(t.spec for t in op.outputs)
     name = builder.op_name(op.name.rpartition("/")[2], op.type)
     return builder.create(op.opdef, inputs, attrs, specs if op.multiple else specs[0], name).outputs
+
+
+def _without_assignments(
+    op: Operation, inputs: tuple[Tensor, ...], copies: Mapping[Tensor, Tensor]
+) -> Sequence[Tensor]:
+    """Build branches that assign again as `copy_body` does; return their results."""
+    kept = op.outputs[len(op.outputs) - len(op.attrs.get("kept", ())) :]
+    if not _has_branches(op) or any(t not in copies for t in kept):
+        raise LookupError(
+            "gradient through a loop, or branches of which some result is unused, that assign a "
+            f"variable on the way ({op.name!r}); assign after them instead"
+        )
+    values, outer = [copies[t] for t in kept], builder_for(())
+    name = outer.op_name(op.name.rpartition("/")[2], op.type)
+
+    def branch(number: int) -> FuncGraph:
+        again = partial(branch_again, op, number, inputs, values)
+        return trace(again, (), f"{name}/{number}", outer)[0]
+
+    return branched(op.opdef, inputs[0], [branch(0), branch(1)], name).outputs
 
 
 def copy_dependents(
@@ -459,11 +579,3 @@ def draws_inside(op: Operation) -> bool:
         return False
     inner = (o for body in op.attrs["branches"] for o in body.get_operations())
     return any(o.opdef.seeded or draws_inside(o) for o in inner)
-
-
-def _check_repeatable(op: Operation) -> None:
-    if keys_written([op]):
-        raise LookupError(
-            f"gradient through a branch or loop that assigns a variable on the way ({op.name!r}); "
-            "assign after it instead"
-        )

@@ -83,10 +83,9 @@ def _turn(
         return apply(HISTORY_ITEM, item, index=index, _spec=spec)
 
     values = [before(i, op.outputs[i].spec) if i < count else t for i, t in enumerate(inputs)]
-    known = {
-        t: apply(subgraphs.KEPT_READ, before(count + k, t.spec), inputs[position])
-        for k, (t, position) in enumerate(zip(body.results[count:], kept, strict=True))
-    }
+    last = body.results[count:]
+    read = [before(count + k, t.spec) for k, t in enumerate(last)]
+    known = subgraphs.known_again(last, read, inputs, kept)
     arguments = [values[p] for p in op.attrs["positions"][1]]
     results = subgraphs.copy_body(body, arguments, known=known)
     xs = [values[i] for i in grads] + [inputs[i] for i in sums]
@@ -345,7 +344,6 @@ def _while(
     kept = subgraphs.read_inside(loop, written)
     loop.results += kept
     captured = subgraphs.captures_of((test, loop))
-    places = subgraphs.position_of(captured)
     count = len(start)
     with control_dependencies(subgraphs.awaited_by((test, loop))):
         op = apply_op(
@@ -356,7 +354,7 @@ def _while(
             branches=(test, loop),
             num_vars=count,
             positions=tuple(subgraphs.positions_in(g, count, captured) for g in (test, loop)),
-            kept=tuple(count + places[t] for t in kept.values()),
+            kept=subgraphs.places_of(kept.values(), captured, count),
             maximum=maximum,
             _specs=(*specs, Spec(variant, ())),
         )

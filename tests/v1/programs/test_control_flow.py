@@ -98,16 +98,52 @@ def test_the_gradient_of_a_branch_uses_what_it_had_read(sess, chosen):
 
 
 def test_no_gradient_assigns_a_second_time(sess, chosen):
-    v, x = tf.Variable(2.0), tf.constant(3.0)
+    v, w, x = tf.Variable(2.0), tf.Variable(3.0), tf.constant(1.0)
 
     def yes(y):
-        with tf.control_dependencies([v.assign_add(1.0)]):
+        mean = v.assign_add(1.0)
+        with tf.control_dependencies([mean]):
+            return y * w * mean * v.read_value()
+
+    def no(y):
+        with tf.control_dependencies([v.assign(7.0)]):
             return y * 2.0
 
-    y = tf.while_loop(
-        lambda i, _: i < 3, lambda i, y: (i + 1, tf.cond(chosen, lambda: yes(y), lambda: y)), [0, x]
-    )[1]
-    with pytest.raises(LookupError, match="assigns a variable on the way"):
+    def body(i, y):
+        y = tf.cond(chosen, lambda: yes(y), lambda: y * w) * w.assign_sub(1.0)
+        return i + 1, tf.cond(chosen, lambda: y, lambda: no(y))
+
+    y = tf.while_loop(lambda i, _: i < 2, body, [0, x])[1]
+    slopes = tf.gradients(y, [x, v, w])  # what assignments gave is a constant
+    started(sess)
+    turns = (3 * 3 * 3 * 2) * (2 * 4 * 4 * 1)
+    assert sess.run([y, *slopes], {chosen: True}) == [
+        turns, turns, turns / 3 + turns / 4, turns / 3 + turns / 2
+    ]  # fmt: skip
+    assert sess.run([v, w]) == [4.0, 1.0]
+    started(sess)
+    assert sess.run([y, *slopes], {chosen: False}) == [48.0, 48.0, 0.0, 48 / 3 + 48 / 2]
+    assert sess.run([v, w]) == [7.0, 1.0]
+
+    def outer(i, y):
+        return i + 1, tf.while_loop(lambda i, _: i < 2, body, [0, y])[1]
+
+    with pytest.raises(LookupError, match="through a loop, or branches of"):
+        tf.gradients(tf.while_loop(lambda i, _: i < 2, outer, [0, x])[1], x)
+
+
+def test_what_nobody_asked_of_a_branch_is_not_done_for_a_gradient(sess, chosen):
+    v, x = tf.Variable(2.0), tf.constant(3.0)
+
+    def body(i, y):
+        one = tf.cond(chosen, lambda: (v.assign(5.0) * y, y * 2.0), lambda: (y, y))[1]
+        return i + 1, one
+
+    y = tf.while_loop(lambda i, _: i < 2, body, [0, x])[1]
+    started(sess)
+    assert sess.run(y, {chosen: True}) == 12.0
+    assert sess.run(v) == 2.0
+    with pytest.raises(LookupError, match="branches of which some result is unused"):
         tf.gradients(y, x)
 
 
