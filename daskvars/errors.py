@@ -83,6 +83,10 @@ class OpError(Exception):
     is_of_earlier_run = False
     """Whether another run failed, dispatched before the one that raises it."""
 
+    def __init_subclass__(cls, code: int | None = None) -> None:
+        if code is not None:
+            cls.code = code
+
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
         super().__init__(message)
         self.node_def = node_def
@@ -122,100 +126,68 @@ def restored(cls: type[OpError], args: tuple) -> OpError:
     return Exception.__new__(cls, *args)
 
 
-class CancelledError(OpError):
+class CancelledError(OpError, code=CANCELLED):
     """The step or session was cancelled."""
 
-    code = CANCELLED
 
-
-class UnknownError(OpError):
+class UnknownError(OpError, code=UNKNOWN):
     """A failure that fits no other class."""
 
-    code = UNKNOWN
 
-
-class InvalidArgumentError(OpError):
+class InvalidArgumentError(OpError, code=INVALID_ARGUMENT):
     """An operation received an input it cannot work on."""
 
-    code = INVALID_ARGUMENT
 
-
-class DeadlineExceededError(OpError):
+class DeadlineExceededError(OpError, code=DEADLINE_EXCEEDED):
     """A time limit passed before the operation ended."""
 
-    code = DEADLINE_EXCEEDED
 
-
-class NotFoundError(OpError, LookupError):
+class NotFoundError(OpError, LookupError, code=NOT_FOUND):
     """A requested entity (a file, a key of a checkpoint) does not exist."""
 
-    code = NOT_FOUND
 
-
-class AlreadyExistsError(OpError):
+class AlreadyExistsError(OpError, code=ALREADY_EXISTS):
     """An entity to be created exists already."""
 
-    code = ALREADY_EXISTS
 
-
-class PermissionDeniedError(OpError):
+class PermissionDeniedError(OpError, code=PERMISSION_DENIED):
     """The caller may not do what it asked for."""
 
-    code = PERMISSION_DENIED
 
-
-class ResourceExhaustedError(OpError, MemoryError):
+class ResourceExhaustedError(OpError, MemoryError, code=RESOURCE_EXHAUSTED):
     """Memory, disk or another limited resource ran out."""
 
-    code = RESOURCE_EXHAUSTED
 
-
-class FailedPreconditionError(OpError):
+class FailedPreconditionError(OpError, code=FAILED_PRECONDITION):
     """The system is not in the state needed, as when a variable is not initialized."""
 
-    code = FAILED_PRECONDITION
 
-
-class AbortedError(OpError):
+class AbortedError(OpError, code=ABORTED):
     """A concurrent action stopped the operation."""
 
-    code = ABORTED
 
-
-class OutOfRangeError(OpError):
+class OutOfRangeError(OpError, code=OUT_OF_RANGE):
     """An iteration went past the end of its input."""
 
-    code = OUT_OF_RANGE
 
-
-class UnimplementedError(OpError, NotImplementedError):
+class UnimplementedError(OpError, NotImplementedError, code=UNIMPLEMENTED):
     """The operation exists, this form of it does not."""
 
-    code = UNIMPLEMENTED
 
-
-class InternalError(OpError):
+class InternalError(OpError, code=INTERNAL):
     """An invariant of the engine is broken."""
 
-    code = INTERNAL
 
-
-class UnavailableError(OpError):
+class UnavailableError(OpError, code=UNAVAILABLE):
     """The runtime cannot be reached now."""
 
-    code = UNAVAILABLE
 
-
-class DataLossError(OpError):
+class DataLossError(OpError, code=DATA_LOSS):
     """Data is lost or corrupt beyond recovery."""
 
-    code = DATA_LOSS
 
-
-class UnauthenticatedError(OpError):
+class UnauthenticatedError(OpError, code=UNAUTHENTICATED):
     """The request carries no valid credentials."""
-
-    code = UNAUTHENTICATED
 
 
 class LayoutError(ValueError):

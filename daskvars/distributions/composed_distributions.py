@@ -315,8 +315,8 @@ class MultivariateNormalTriL(Distribution):
         return [self.loc[..., 0], self.scale_tril[..., 0, 0]]
 
     def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
-        drawn = expand_dims(random_normal(full, dtype=self.dtype, seed=seed), -1)
-        return reduce_sum(self._factor * _as_row(drawn), -1) + self.loc
+        row = expand_dims(random_normal(full, dtype=self.dtype, seed=seed), -2)
+        return reduce_sum(self._factor * row, -1) + self.loc
 
     def _log_determinant(self) -> Tensor:
         return reduce_sum(log(absolute(matrix_diag_part(self._factor))), -1)
@@ -346,11 +346,6 @@ class MultivariateNormalTriL(Distribution):
 
     def _variance(self) -> Tensor:
         return reduce_sum(square(self._factor), -1)
-
-
-def _as_row(column: Tensor) -> Tensor:
-    """Return [..., n, 1] as [..., 1, n]."""
-    return expand_dims(column[..., 0], -2)
 
 
 class MultivariateNormalFullCovariance(MultivariateNormalTriL):

@@ -69,6 +69,7 @@ from daskvars.ops.state.assign import read_variable
 from daskvars.shape_arithmetic import is_known
 from daskvars.shapes import TensorShape, known_or
 from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import array_in_line, values_in_line
 
 
@@ -332,15 +333,9 @@ class EagerContext(Graph):
         self._numbers = count(1)
         self._count = 0
 
-    @property
-    def here(self) -> _ThreadState:
-        """What this thread has recorded."""
-        return self._here.state
+    here: _ThreadState = forwards("_here.state", "What this thread has recorded.")
 
-    @property
-    def version(self) -> int:
-        """How many operations were recorded since the program began."""
-        return self._count
+    version: int = forwards("_count", "How many operations were recorded since the program began.")
 
     def op_name(self, name: str | None, default: str) -> str:
         """Return a name under the current scope; names of eager operations are not unique."""

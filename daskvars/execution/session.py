@@ -28,6 +28,7 @@ from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor, WithOperators
 from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
 from daskvars.surface.notebooks import ShownInNotebooks
 
 # What is fed: tensors, or what stands for one, to values.
@@ -114,25 +115,16 @@ class Session(ShownInNotebooks):
         self._closed = False
         self._entered: list[Any] = []
 
-    @property
-    def graph(self) -> Graph:
-        """The graph that is run."""
-        return self._graph
+    graph: Graph = forwards("_graph", "The graph that is run.")
 
     @property
     def graph_def(self) -> GraphDef:
         """The graph that is run, as data."""
         return self._graph.as_graph_def()
 
-    @property
-    def engine(self) -> Engine:
-        """The engine below: values, executor, plans."""
-        return self._engine
+    engine: Engine = forwards("_engine", "The engine below: values, executor, plans.")
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether it was closed."""
-        return self._closed
+    is_closed: bool = forwards("_closed", "Whether it was closed.")
 
     def __repr__(self) -> str:
         if self._closed:

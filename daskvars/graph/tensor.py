@@ -311,10 +311,7 @@ class Operation:
             self.multiple = True
             self.outputs = tuple([tensor_class(self, i, spec) for i, spec in enumerate(specs)])
 
-    @property
-    def type(self) -> str:
-        """TensorFlow's name of the op, "MatMul"."""
-        return self.opdef.type
+    type: str = forwards("opdef.type", "TensorFlow's name of the op: MatMul.")
 
     @property
     def control_inputs(self) -> list[Operation]:

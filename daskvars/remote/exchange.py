@@ -345,9 +345,10 @@ class Exchanges(NamedPlugin):
         with self.lock:
             self.worker.transfer_outgoing_bytes_total += sent_bytes
         if ticket is not None:
-            numbers = [i for i, part in enumerate(found) if part and _is_to_be_placed(part[0])]
-            places = self.lent.placed(ticket, [found[i][0] for i in numbers])
-            for i, place in zip(numbers, places or (), strict=False):
+            values = [(i, part[0]) for i, part in enumerate(found) if part]
+            large = [(i, v) for i, v in values if can_be_placed(v) and v.nbytes > SMALL_BYTES]
+            places = self.lent.placed(ticket, [value for _, value in large])
+            for (i, _), place in zip(large, places or (), strict=False):
                 found[i] = (place,)
             found = [tuple(map(_copied, part)) for part in found]
         for output, *_ in filter(None, there):
@@ -461,16 +462,14 @@ class Exchanges(NamedPlugin):
         if address.startswith("inproc://"):
             return [()] * len(group)
         nbytes = sum(part.nbytes for part in group)
+        is_near = address.rpartition(":")[0] == self.worker.address.rpartition(":")[0]
         try:
-            if self._is_of_this_machine(address):
+            if is_near:
                 async with self.buffers.lent(address, nbytes) as buffer:
                     return await self._answered(address, wanted, nbytes, buffer)
             return await self._answered(address, wanted, nbytes, None)
         except (OSError, TimeoutError):
             return [()] * len(group)
-
-    def _is_of_this_machine(self, address: str) -> bool:
-        return address.rpartition(":")[0] == self.worker.address.rpartition(":")[0]
 
     async def _answered(
         self,
@@ -570,10 +569,6 @@ def _is_frame(value: Any) -> bool:
     if type(value) is np.ndarray and value.dtype != object:
         return value.nbytes > SMALL_BYTES
     return type(value) is not Placed
-
-
-def _is_to_be_placed(value: Any) -> bool:
-    return can_be_placed(value) and value.nbytes > SMALL_BYTES
 
 
 def _copied(value: Any) -> Any:

@@ -125,8 +125,9 @@ def protos_of(event: Event) -> list[event_pb2.Event]:
         found.tagged_run_metadata.run_metadata = metadata.SerializeToString()
         if told:
             rows = [f"    {name}: {value}" for name, value in told.items()]
-            value = _text_proto(record.tag, "\n".join(rows))
-            summary = summary_pb2.Summary(value=[value])
+            text = {"dtype": "string", "shape": [], "values": ["\n".join(rows)]}
+            shown = SummaryValue(tag=record.tag, tensor=text, metadata=SHOWN_AS_TEXT)
+            summary = summary_pb2.Summary(value=[_value_proto(shown)])
             more = [event_pb2.Event(wall_time=event.wall_time, step=event.step, summary=summary)]
     return [found, *more]
 
@@ -160,11 +161,6 @@ def _copy_metadata(source: Any, target: Any) -> None:
     for name in ("plugin_name", "content"):
         if getattr(source.plugin_data, name):
             setattr(target.plugin_data, name, getattr(source.plugin_data, name))
-
-
-def _text_proto(tag: str, text: str) -> summary_pb2.Summary.Value:
-    content = {"dtype": "string", "shape": [], "values": [text]}
-    return _value_proto(SummaryValue(tag=tag, tensor=content, metadata=SHOWN_AS_TEXT))
 
 
 def _tensor_proto(content: dict[str, Any]) -> tensor_pb2.TensorProto:

@@ -253,20 +253,9 @@ def _sparse_labels(labels: Any, label_length: Any) -> SparseTensor:
 def ctc_beam_search_decoder_v2(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """Return the likeliest labels of sequences: `tf.nn.ctc_beam_search_decoder` that merges none.
+    """Return the likeliest labels of sequences, of which none are merged.
 
-    Args:
-      inputs: [time, batch, classes] floating; the last class is the blank.
-      sequence_length: [batch] integer, how many times each sequence has.
-      beam_width: how many beginnings are kept at a time.
-      top_paths: how many results there are.
-
-    Returns:
-      A list of [batch, n] sparse int64, the likeliest first, and [batch, top_paths] of the dtype of
-      `inputs`, the logarithms of their probabilities.
-
-    Raises:
-      ValueError: the shapes do not fit, or there are more results than the beam is wide.
+    See `tf.nn.ctc_beam_search_decoder` for the arguments and the results.
 
     Source: TensorFlow 1.15, ``tf.nn.ctc_beam_search_decoder_v2``.
 

@@ -29,7 +29,8 @@ def _counted_rows(arrays: Sequence[Any], forms: Sequence[str]) -> list[tuple[Any
         if form == "sparse":
             places, values, shape = left[:3]
             left = left[3:]
-            _check_matrix(places, shape)
+            if len(shape) != 2 or places.shape[1] != 2:
+                raise invalid(f"inputs must be [rows, n], got shape {shape.tolist()}")
             rows = places[:, 0]
             check_ids(np, rows, size=int(shape[0]))
             if not (rows[1:] >= rows[:-1]).all():
@@ -38,18 +39,10 @@ def _counted_rows(arrays: Sequence[Any], forms: Sequence[str]) -> list[tuple[Any
         else:
             values, left = left[0], left[1:]
             inputs.append((np.full(len(values), values.shape[1]), values.reshape(-1)))
-    _check_as_many([len(counts) for counts, _ in inputs])
+    numbers = [len(counts) for counts, _ in inputs]
+    if len(set(numbers)) > 1:
+        raise invalid(f"inputs must have as many rows, got {numbers}")
     return inputs
-
-
-def _check_matrix(places: Array, shape: Array) -> None:
-    if len(shape) != 2 or places.shape[1] != 2:
-        raise invalid(f"inputs must be [rows, n], got shape {shape.tolist()}")
-
-
-def _check_as_many(rows: list[int]) -> None:
-    if len(set(rows)) > 1:
-        raise invalid(f"inputs must have as many rows, got {rows}")
 
 
 @host_kernel

@@ -97,15 +97,12 @@ def _segments(group: Group, taken: set[Ref], most_bytes: float) -> Iterator[Grou
     segments: list[list[Node]] = [[] for _ in range(last + 1)]
     late: set[int] = set()
     for node in group.nodes:
-        if _changes_rows(node) or any(id(ref.node) in late for ref in node.inputs):
+        changes_rows = node.opdef is not None and node.opdef.in_place is not None
+        if changes_rows or any(id(ref.node) in late for ref in node.inputs):
             late.add(id(node))
         segments[last if id(node) in late else segment_of[id(node)]].append(node)
     for number, nodes in enumerate(filter(None, segments)):
         yield Group(group.stage, group.grid, group.place, nodes, number > 0)
-
-
-def _changes_rows(node: Node) -> bool:
-    return node.opdef is not None and node.opdef.in_place is not None
 
 
 def _arriving_bytes(node: Node, position: int) -> int:

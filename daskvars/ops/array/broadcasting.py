@@ -68,12 +68,9 @@ def sum_to_shape(x: TensorLike, shape: Any, name: str | None = None) -> Tensor:
     [4.0, 4.0, 4.0]
     """
     if isinstance(shape, list | tuple | shapes.TensorShape):
-        shape = tuple(shape) if _has_tensor(shape) else shapes.as_tuple(shape)
+        is_known = not any(isinstance(size, Tensor) for size in shape)
+        shape = shapes.as_tuple(shape) if is_known else tuple(shape)
     return apply(SUM_TO_SHAPE, x, name=name, shape=shape)
-
-
-def _has_tensor(items: Any) -> bool:
-    return any(isinstance(item, Tensor) for item in items)
 
 
 @overload

@@ -55,16 +55,12 @@ def check_axis(inputs: Sequence[Spec], operands: Sequence[str]) -> None:
         )
 
 
-def _without_operands(inputs: Sequence[Spec], operands: Sequence[str]) -> Sequence[Spec]:
-    return inputs[: len(inputs) - len(operands)]
-
-
 # -- concat ------------------------------------------------------------------------------------
 
 
 def _concatenated(inputs: Sequence[Spec], *, axis: Any, operands: Sequence[str] = ()) -> Spec:
     check_axis(inputs, operands)
-    inputs = _without_operands(inputs, operands)
+    inputs = inputs[: len(inputs) - len(operands)]
     known = [spec.shape for spec in inputs if spec.shape is not None]
     if not known:
         return Spec(inputs[0].dtype, None)

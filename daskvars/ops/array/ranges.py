@@ -20,7 +20,7 @@ from daskvars.kernels.array import ranges as kernels
 from daskvars.ops.math.arithmetic import ceil
 from daskvars.ops.math.casting import cast
 from daskvars.ops.rules import axes
-from daskvars.shapes import Dimension, Shape
+from daskvars.shapes import Dimension
 
 # A value of several dtypes takes the last of them.
 _HIERARCHY = (int32, int64, float32, float64)
@@ -163,17 +163,11 @@ def _float_dtype(value: Any) -> dtypes.DType:
 lin_space = linspace
 
 
-def _eye_shape(rows: int | None, columns: int | None, batch: Any) -> Shape:
-    if batch is None:
-        return None
-    return (*batch, rows, columns)
-
-
 EYE = without_gradient(
     "Eye",
     "",
     infer=lambda inputs, *, num_rows, num_columns, batch_shape, dtype, **attrs: Spec(
-        dtype, _eye_shape(num_rows, num_columns, batch_shape)
+        dtype, None if batch_shape is None else (*batch_shape, num_rows, num_columns)
     ),
     kernel=kernels.eye,
     pattern=Source(),

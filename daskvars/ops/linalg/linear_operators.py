@@ -34,6 +34,7 @@ from daskvars.ops.math.division import realdiv
 from daskvars.ops.math.reduce import reduce_prod, reduce_sum
 from daskvars.ops.math.transcendental import log
 from daskvars.shapes import Dimension, TensorShape
+from daskvars.surface.forwarding import forwards
 from daskvars.surface.signatures import Argument, Family
 
 __all__ = [
@@ -116,10 +117,7 @@ class LinearOperator:
 
     # -- what it is ---------------------------------------------------------------------------
 
-    @property
-    def dtype(self) -> DType:
-        """The dtype of its numbers."""
-        return self._numbers.dtype
+    dtype: DType = forwards("_numbers.dtype", "The dtype of its numbers.")
 
     @property
     def graph_parents(self) -> list[Tensor]:
@@ -172,10 +170,7 @@ class LinearOperator:
         with name_scope(f"{self.name}/{name}"):
             return self.shape_tensor()[-1]
 
-    @property
-    def tensor_rank(self) -> int | None:
-        """How many dimensions its shape has."""
-        return self.shape.ndims
+    tensor_rank: int | None = forwards("shape.ndims", "How many dimensions its shape has.")
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
         """Return how many dimensions its shape has, a scalar int32."""

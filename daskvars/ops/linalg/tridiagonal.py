@@ -26,15 +26,6 @@ from daskvars.ops.math.reduce import reduce_sum
 from daskvars.surface.accepted import accepts
 
 
-def _down(x: Tensor) -> Tensor:
-    """Return elements along the last dimension one place further, the first 0."""
-    return concat([zeros_like(x[..., :1]), x[..., :-1]], -1)
-
-
-def _up(x: Tensor) -> Tensor:
-    return concat([x[..., 1:], zeros_like(x[..., :1])], -1)
-
-
 def _compact(diagonals: Any, form: str) -> Tensor:
     """Return diagonals as [..., 3, n]: above, on and below the diagonal."""
     if form == "compact":
@@ -127,7 +118,9 @@ def _solved(inputs: Sequence[Spec], **attrs: Any) -> Spec:
 def _transposed(diagonals: Tensor) -> Tensor:
     """Return the diagonals of the adjoint matrices."""
     above, middle, below = (conj(diagonals[..., place, :]) for place in range(3))
-    return stack([_up(below), middle, _down(above)], axis=-2)
+    none = zeros_like(above[..., :1])
+    up, down = concat([below[..., 1:], none], -1), concat([none, above[..., :-1]], -1)
+    return stack([up, middle, down], axis=-2)
 
 
 def _solve_gradient(op: Operation, dy: Tensor) -> list[Tensor]:

@@ -180,7 +180,9 @@ class _SeveralCall:
     def __call__(self, count: int, arguments: Sequence[Any]) -> Sequence[Any]:
         """Return the results, each as a register holds it."""
         if not any(isinstance(argument, DIFFERING) for argument in arguments):
-            return self._results(self._kernel(*self._with_operands(arguments)))
+            first = self._num_arrays
+            same = (*arguments[:first], *map(operand, arguments[first:]))
+            return self._results(self._kernel(*same))
         if self._branches is not None and isinstance(arguments[0], Stacked):
             return _of_branches(self._branches, count, arguments)
         found = None if self._rule is None else self._by_rule(arguments)
@@ -192,11 +194,6 @@ class _SeveralCall:
 
     def _results(self, found: Any) -> Sequence[Any]:
         return found if self._call.multiple else (found,)
-
-    def _with_operands(self, arguments: Sequence[Any]) -> list[Any]:
-        """Return arguments that are the same for all, those that are attributes as plain data."""
-        first = self._num_arrays
-        return [*arguments[:first], *map(operand, arguments[first:])]
 
     def _by_rule(self, arguments: Sequence[Any]) -> Any:
         call = self._call

@@ -37,7 +37,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 
 from daskvars.errors import invalid
 from daskvars.state.failures import not_found, store_failure
-from daskvars.state.stores.disk import STEP_BYTES, WRITE, Memory, make_directory, read_into
+from daskvars.state.stores.disk import STEP_BYTES, WRITE, Memory, fill, make_directory, read_into
 from daskvars.state.stores.local_files import MAX_BYTES, OWN_BYTES, checked_size, open_plain
 
 # The records of the format (PKWARE, APPNOTE.TXT 4.3), little endian.
@@ -411,7 +411,7 @@ class ArchiveStore(Store):
         header = self.bytes_at(entry.offset, entry.offset + width)
         start = entry.offset + header_size(header)
         for part, look in parts:
-            self.fill(part, start, look)
+            fill(part, look, self.read_at, start)
             start += len(part)
 
     def fill_small(self, entry: Entry, parts: Sequence[Any], width: int) -> None:
@@ -426,20 +426,6 @@ class ArchiveStore(Store):
             start += len(part)
             if look:
                 look(part)
-
-    def fill(self, part: np.ndarray, start: int, look: Any) -> None:
-        """Fill a vector from the file, in steps."""
-        step = STEP_BYTES if look else max(1, len(part))
-        for first in range(0, len(part), step):
-            piece = part[first : first + step]
-            filled = 0
-            while filled < len(piece):
-                count = self.read_at([piece[filled:].data], start + first + filled)
-                if not count:
-                    raise ValueError("the file ends before it does")
-                filled += count
-            if look:
-                look(piece)
 
     def read_at(self, parts: Sequence[Any], offset: int) -> int:
         """Read into some memory; fewer bytes at the end of the file."""

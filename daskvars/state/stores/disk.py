@@ -103,7 +103,7 @@ def get_file(path: str, memory: Memory) -> bool:
             fill_small(file, parts, size)
         else:
             for part, look in parts:
-                fill(file, part, look)
+                fill(part, look, lambda parts, _: read_into(file, parts))
         return True
 
     return _read_from(path, read) or False
@@ -155,7 +155,7 @@ def get_file_range(path: str, start: int, stop: int) -> np.ndarray | None:
             return None
         found = np.empty(stop - start, np.uint8)
         os.lseek(file, start, os.SEEK_SET)
-        fill(file, found, None)
+        fill(found, None, lambda parts, _: read_into(file, parts))
         return found
 
     return _read_from(path, read)
@@ -200,14 +200,16 @@ def fill_small(file: int, parts: Sequence[tuple[np.ndarray, Look | None]], size:
             look(part)
 
 
-def fill(file: int, part: np.ndarray, look: Look | None) -> None:
-    """Fill a vector from a file, in steps."""
+def fill(
+    part: np.ndarray, look: Look | None, read: Callable[[Sequence[Any], int], int], start: int = 0
+) -> None:
+    """Fill a vector in steps by ``read(parts, place)``, from the place `start` on."""
     step = STEP_BYTES if look else max(1, len(part))
-    for start in range(0, len(part), step):
-        piece = part[start : start + step]
+    for first in range(0, len(part), step):
+        piece = part[first : first + step]
         filled = 0
         while filled < len(piece):
-            count = read_into(file, [piece[filled:].data])
+            count = read([piece[filled:].data], start + first + filled)
             if not count:
                 raise ValueError("became shorter while it was read")
             filled += count

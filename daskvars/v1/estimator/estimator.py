@@ -23,6 +23,7 @@ from daskvars.ops.control.dependencies import group
 from daskvars.ops.random.distributions import set_random_seed
 from daskvars.summary import Summary, summary_ops
 from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
 from daskvars.train.checkpoints.checkpoint_state import latest_checkpoint
 from daskvars.train.checkpoints.reader import list_variables, load_variable
@@ -118,20 +119,16 @@ class Estimator(ShownByArguments):
         """The directory of checkpoints and summaries."""
         return os.fspath(self._config.model_dir or "")
 
-    @property
-    def config(self) -> RunConfig:
-        """How it runs."""
-        return self._config
+    config: RunConfig = forwards("_config", "How it runs.")
 
     @property
     def params(self) -> Any:
         """A copy of what the function is given."""
         return copy.deepcopy(self._params)
 
-    @property
-    def model_fn(self) -> Callable[..., Any]:
-        """The function, of features, labels, mode and config."""
-        return self._call
+    model_fn: Callable[..., Any] = forwards(
+        "_call", "The function, of features, labels, mode and config."
+    )
 
     def latest_checkpoint(self) -> str | None:
         """Return the path of the newest checkpoint, None if there is none."""

@@ -22,6 +22,7 @@ from daskvars.ops.parsing import VarLenFeature
 from daskvars.ops.sparse.crossing import cross_hashed
 from daskvars.ops.string_hashes import string_to_hash_bucket_fast
 from daskvars.ops.strings import as_string
+from daskvars.surface.forwarding import forwards
 from daskvars.v1 import gfile, logging
 from daskvars.v1.feature_column.columns import (
     CategoricalColumn,
@@ -41,10 +42,7 @@ class KeyedColumn(CategoricalColumn):
     key: str
     dtype: DType
 
-    @property
-    def name(self) -> str:
-        """The feature's key."""
-        return self.key
+    name: str = forwards("key", "The feature's key.")
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from daskvars.dtypes import DType, DTypeLike, as_dtype, float32
 from daskvars.graph.tensor import Tensor
 from daskvars.shapes import TensorShape
+from daskvars.surface.forwarding import forwards
 
 __all__ = ["TensorSpec"]
 
@@ -47,20 +48,11 @@ class TensorSpec:
             raise ValueError("`tensor` should be a tf.Tensor")
         return cls(tensor.shape, tensor.dtype, name or tensor.op.name)
 
-    @property
-    def shape(self) -> TensorShape:
-        """What is known of the shape."""
-        return self._shape
+    shape: TensorShape = forwards("_shape", "What is known of the shape.")
 
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the elements."""
-        return self._dtype
+    dtype: DType = forwards("_dtype", "The dtype of the elements.")
 
-    @property
-    def name(self) -> str | None:
-        """The name, or None."""
-        return self._name
+    name: str | None = forwards("_name", "The name, or None.")
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
         """Return whether a tensor, or one that another spec tells of, may be what this one says."""

@@ -249,7 +249,8 @@ class QueueBase:
         Raises:
           TypeError: it is no list of queues, or their dtypes or names differ.
         """
-        if not queues or not isinstance(queues, list) or not all(_is_queue(q) for q in queues):
+        is_list = isinstance(queues, list) and bool(queues)
+        if not is_list or not all(isinstance(queue, QueueBase) for queue in queues):
             raise TypeError("A list of queues expected")
         first = queues[0]
         if any(q.dtypes != first.dtypes for q in queues):
@@ -440,10 +441,6 @@ def num_rows(tensors: Sequence[Tensor]) -> Dimension:
     """Return how many rows tensors have, if that is known. Raises ValueError where they differ."""
     counts = [Dimension(tensor.get_shape().with_rank_at_least(1)[0]) for tensor in tensors]
     return functools.reduce(Dimension.merge_with, counts)
-
-
-def _is_queue(value: Any) -> bool:
-    return isinstance(value, QueueBase)
 
 
 def _names_of(names: Any, dtypes: Sequence[DType]) -> list[str] | None:

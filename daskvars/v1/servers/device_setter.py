@@ -68,7 +68,8 @@ def replica_device_setter(
             stacklevel=2,
         )
     types = frozenset(VARIABLE_OPS if ps_ops is None else ps_ops)
-    task_of = ps_strategy or _round_robin(ps_tasks)
+    turns = itertools.cycle(range(ps_tasks))
+    task_of = ps_strategy or (lambda op: next(turns))
 
     def choose(op: Operation) -> str:
         if not merge_devices and op.device:
@@ -82,12 +83,6 @@ def replica_device_setter(
         return place.to_string()
 
     return choose
-
-
-def _round_robin(num_tasks: int) -> Callable[[Operation], int]:
-    """Return a strategy that takes the tasks in turn."""
-    turns = itertools.cycle(range(num_tasks))
-    return lambda op: next(turns)
 
 
 class GreedyLoadBalancingStrategy(ShownByArguments):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -45,14 +46,16 @@ class SessionCreator(ShownByArguments, abc.ABC):
         """Return a new session that is ready to be used."""
 
 
+@dataclass(eq=False, repr=False)
 class _OfScaffold(SessionCreator):
     """Makes sessions with the operations of a scaffold."""
 
-    def __init__(
-        self, scaffold: Scaffold | None, master: str | PathLike[str], config: ConfigProto | None
-    ) -> None:
-        self._scaffold = scaffold or Scaffold()
-        self._master, self._config = master, config
+    scaffold: Scaffold | None = None
+    master: str | PathLike[str] = ""
+    config: ConfigProto | None = None
+
+    def __post_init__(self) -> None:
+        self._scaffold = self.scaffold or Scaffold()
         self._manager: SessionManager | None = None
 
     def create_session(self) -> Session:
@@ -71,6 +74,7 @@ class _OfScaffold(SessionCreator):
     def _created(self, manager: SessionManager, scaffold: Scaffold) -> Session: ...
 
 
+@dataclass(eq=False, repr=False)
 class ChiefSessionCreator(_OfScaffold):
     """Makes a session and restores or initializes its variables.
 
@@ -90,31 +94,23 @@ class ChiefSessionCreator(_OfScaffold):
     3.0
     """
 
-    def __init__(
-        self,
-        scaffold: Scaffold | None = None,
-        master: str | PathLike[str] = "",
-        config: ConfigProto | None = None,
-        checkpoint_dir: str | PathLike[str] | None = None,
-        checkpoint_filename_with_path: str | PathLike[str] | None = None,
-    ) -> None:
-        super().__init__(scaffold, master, config)
-        self._checkpoint_dir = checkpoint_dir
-        self._checkpoint_path = checkpoint_filename_with_path
+    checkpoint_dir: str | PathLike[str] | None = None
+    checkpoint_filename_with_path: str | PathLike[str] | None = None
 
     def _created(self, manager: SessionManager, scaffold: Scaffold) -> Session:
         return manager.prepare_session(
-            self._master,
+            self.master,
             saver=scaffold.saver,
-            checkpoint_dir=self._checkpoint_dir,
-            checkpoint_filename_with_path=self._checkpoint_path,
-            config=self._config,
+            checkpoint_dir=self.checkpoint_dir,
+            checkpoint_filename_with_path=self.checkpoint_filename_with_path,
+            config=self.config,
             init_op=scaffold.init_op,
             init_feed_dict=scaffold.init_feed_dict,
             init_fn=scaffold.init_fn,
         )
 
 
+@dataclass(eq=False, repr=False)
 class WorkerSessionCreator(_OfScaffold):
     """Makes a session and waits until the chief has given the variables their values.
 
@@ -136,19 +132,11 @@ class WorkerSessionCreator(_OfScaffold):
     3.0
     """
 
-    def __init__(
-        self,
-        scaffold: Scaffold | None = None,
-        master: str | PathLike[str] = "",
-        config: ConfigProto | None = None,
-        max_wait_secs: float = 30 * 60,
-    ) -> None:
-        super().__init__(scaffold, master, config)
-        self._max_wait_secs = max_wait_secs
+    max_wait_secs: float = 30 * 60
 
     def _created(self, manager: SessionManager, scaffold: Scaffold) -> Session:
         return manager.wait_for_session(
-            self._master, config=self._config, max_wait_secs=self._max_wait_secs
+            self.master, config=self.config, max_wait_secs=self.max_wait_secs
         )
 
 

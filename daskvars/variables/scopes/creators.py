@@ -72,7 +72,8 @@ class MadeByCreators(type):
         make = super().__call__
         original = cls.__dict__.get("_original", cls)  # of the class of graph mode
         is_subclass = any(isinstance(parent, MadeByCreators) for parent in original.__bases__)
-        creators = [] if is_subclass else _creators()
+        program = owner()
+        creators = [] if is_subclass else [made for where, made in _here.stack if where is program]
         if not creators:
             return make(*args, **kwargs)
         given = inspect.signature(cls).bind(*args, **kwargs)
@@ -80,9 +81,3 @@ class MadeByCreators(type):
         for creator in creators:
             make = functools.partial(creator, make)
         return make(**given.arguments)
-
-
-def _creators() -> list[Creator]:
-    """Return the creators of the current program, outermost first."""
-    program = owner()
-    return [creator for where, creator in _here.stack if where is program]

@@ -176,7 +176,8 @@ class VariableStore:
                 f"partitioning? {_first_made(self.variables[name])}"
             )
         if wanted.is_from_value:
-            initializer = _whole_value(name, initializer)
+            with building_in(owner()):
+                initializer = convert_to_tensor(initializer, name=f"{name}/initial_value")
             shape, dtype = shapes.merge(shape, initializer.spec.shape), initializer.spec.dtype
         partitions = [] if partitioner is None else partitions_of(partitioner, shape, dtype)
         found = self.partitioned.get(name)
@@ -213,12 +214,6 @@ def _forget(made: ChainMap[str, Any], names: list[str], items: Sequence[Any]) ->
             loose[name] = held.pop(name)
 
 
-def _whole_value(name: str, value: Any) -> Tensor:
-    builder = owner()
-    with building_in(builder):
-        return convert_to_tensor(value, name=f"{name}/initial_value")
-
-
 def _piece(name: str, value: Tensor, offset: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
     builder = owner()
     with building_in(builder), builder.name_scope(f"{name}/PartitionedInitializer"):
@@ -232,7 +227,7 @@ def _made_by(
     if isinstance(initializer, type):
         initializer = initializer()
     if shapes.is_known(shape):
-        if isinstance(initializer, Initializer) or _takes_partition_info(initializer):
+        if isinstance(initializer, Initializer) or "partition_info" in _parameters(initializer):
             return partial(initializer, list(shape), dtype=dtype, partition_info=partition_info)
         return partial(initializer, list(shape), dtype=dtype)
     if shape is None and not isinstance(initializer, Initializer) and _takes_nothing(initializer):
@@ -247,11 +242,6 @@ def _made_by(
         f"Shape of a new variable ({name}) must be fully defined, but instead was "
         f"{shapes.show(shape)}. Give a shape, or a tensor or value as initializer."
     )
-
-
-def _takes_partition_info(function: Any) -> bool:
-    parameters = _parameters(function)
-    return "partition_info" in parameters
 
 
 def _takes_nothing(function: Any) -> bool:

@@ -357,16 +357,14 @@ class _StageBuilder:
             self.template.uses[block_id] += 1
             self.template.takers.setdefault(block_id, self.number)
             return self._argument("leaf", block_id), ()
-        if 0 in gathers and not self._lives_here(block_id):
+        here = (self.stage.worker, ANYWHERE)
+        if 0 in gathers and self.staging.state_workers[block_id] not in here:
             index = gathers[0].setdefault(block_id, len(gathers[0]))
             return self._argument("gather", 0), (index,)
         index = self.state.setdefault(block_id, len(self.state))
         if self.state_argument < 0:
             self.state_argument = self._argument("state", None)
         return self.state_argument, (index,)
-
-    def _lives_here(self, block_id: BlockId) -> bool:
-        return self.staging.state_workers[block_id] in (self.stage.worker, ANYWHERE)
 
     def _argument(self, kind: str, what: Any) -> int:
         return self.arguments.setdefault((kind, what), len(self.arguments))
