@@ -22,6 +22,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain, count
+from queue import SimpleQueue
 from typing import Any
 
 import dask.array
@@ -329,6 +330,9 @@ class EagerContext(Graph):
         self._here = _ThreadLocal()
         self._records: list[Record] = []  # of all threads, not done; guarded by `_lock`
         self._dropped: deque[str] = deque()  # keys of variables that are gone
+        self._woken = SimpleQueue[None]()  # for what a finalizer may do: it comes anywhere
+        self._forgetting = threading.Lock()
+        self._forgetter: threading.Thread | None = None
         self._keys: set[str] = set()  # of variables that live, or whose values are still kept
         self._numbers = count(1)
         self._count = 0
@@ -426,8 +430,10 @@ class EagerContext(Graph):
             return op.know(attrs["value"])
         if isinstance(specs, Spec) and specs.dtype.is_ref:
             here.num_variables += 1
+            if self._forgetter is None or not self._forgetter.is_alive():  # it stays with a parent
+                self._start_forgetting()
             self._keys.add(attrs["key"])
-            weakref.finalize(op, self._dropped.append, attrs["key"])
+            weakref.finalize(op, self._note_dropped, attrs["key"]).atexit = False
             return op  # a variable's handle
         record = here.record
         if record is not None and record.runner is not None:
@@ -694,20 +700,40 @@ class EagerContext(Graph):
         for tensor, value in zip(fetches, results, strict=True):
             tensor.value = ValueOnWorkers(value, tensor.name) if as_dask else value
 
+    def _note_dropped(self, key: str) -> None:
+        """Take note that nobody has a variable any more, and have its value freed soon."""
+        self._dropped.append(key)
+        self._woken.put(None)
+
+    def _start_forgetting(self) -> None:
+        with self._lock:
+            self._forgetting = threading.Lock()
+            self._forgetter = threading.Thread(
+                target=self._forget_in_time, name="daskvars-forget", daemon=True
+            )
+            self._forgetter.start()
+
+    def _forget_in_time(self) -> None:
+        while True:
+            self._woken.get()
+            self._forget_dropped()
+
     def _forget_dropped(self) -> None:
         """Free the values of variables that nobody has any more, where no run is under way."""
         if not self._dropped:
             return
-        values = self.engine.present_values
-        if not values.run_lock.acquire(blocking=False):
-            return
-        try:
-            while self._dropped:
-                key = self._dropped.popleft()
-                self.engine.forget(key)
-                self._keys.discard(key)
-        finally:
-            values.run_lock.release()
+        with self._forgetting:
+            values = self.engine.present_values
+            if not values.run_lock.acquire(blocking=False):
+                return
+            try:
+                while self._dropped:
+                    key = self._dropped[0]
+                    self.engine.forget(key)
+                    self._keys.discard(key)
+                    self._dropped.popleft()  # once that is done: who asks meanwhile waits for it
+            finally:
+                values.run_lock.release()
 
 
 def _fed(leaf: EagerTensor) -> Any:

@@ -85,6 +85,7 @@ from daskvars.remote.dask_internals import (
     pickle,
     register_on_workers,
     send_promptly,
+    tell_scheduler,
     unsubscribe,
 )
 from daskvars.remote.exchange import Exchanges
@@ -98,7 +99,7 @@ from daskvars.remote.versions.commit_order import (
     Variables,
     keys_of,
 )
-from daskvars.remote.versions.shared_graphs import OPERATION, topic
+from daskvars.remote.versions.shared_graphs import LEAVING, OPERATION, topic
 from daskvars.remote.versions.version_keeper import VersionKeeper
 from daskvars.remote.worker_memory import WorkerMemory
 from daskvars.state import ConflictError, Values, ZarrStore
@@ -252,9 +253,26 @@ class ClusterExecutor:
         self._set_records(*self.call_scheduler("records", name=self.name))
 
     def note_dropped(self, key: str) -> None:
-        """Have the next run that changes variables tell that nobody has one of them any more."""
-        if self.is_private:
-            self.in_flight.dropped[key] = self.next_number()
+        """Tell that nobody has a variable any more, and have the next run that changes some do so:
+        what is told may come to nothing.
+
+        Nothing is told while results are to be fetched of runs that change nothing. Such a run is
+        sent again if they are lost, and may take the variable.
+        """
+        if not self.is_private:
+            return
+        self.in_flight.dropped[key] = self.next_number()
+        pending = [results.run for results in list(self.pending_results)]
+        if all(run is None or run.bound.plan.updates for run in pending):
+            tell_scheduler(
+                self.client,
+                LEAVING,
+                name=self.name,
+                session=self.token,
+                epoch=self.in_flight.epoch,
+                number=max(self.in_flight.runs, default=0),
+                key=key,
+            )
 
     def _set_records(self, records: Mapping[str, VariableRecord], durable: VersionId) -> None:
         values = self.values

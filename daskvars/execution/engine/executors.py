@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 import weakref
 from collections import Counter
@@ -16,6 +17,7 @@ from daskvars.lowering.plan import Plan
 from daskvars.lowering.planner.place import Places
 from daskvars.remote import dask_internals
 
+logger = logging.getLogger("daskvars")
 Executor = TypeVar("Executor", bound=Any)
 
 
@@ -110,10 +112,23 @@ def active_client() -> Client | None:
       UnimplementedError: it is an asynchronous one, or is sending something just now.
     """
     client = dask_internals.current_client()
-    if client is None or client.status != "running":
+    if client is None:
+        return None
+    if client.status != "running":
+        _warn_of_closed(client)
         return None  # what was on its cluster is lost, and its engine says so
     dask_internals.check_may_wait(client)
     return client
+
+
+@dask_internals.once_per_client
+def _warn_of_closed(client: Client) -> None:
+    """Say, once, that a client is current which nothing can be run on."""
+    logger.warning(
+        "the current Dask client is %s: programs run in this process. "
+        "Make another, or leave the block of its as_current()",
+        client.status,
+    )
 
 
 def registered(key: Hashable, make: Callable[[], Executor]) -> Executor:

@@ -12,6 +12,9 @@ Dask counts freed memory against a worker's limit, so only some of it is kept fo
 
 from __future__ import annotations
 
+import importlib
+import io
+import pickle as pickled
 import zlib
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
@@ -23,7 +26,7 @@ import numpy
 
 from daskvars import backend
 from daskvars.device_array import as_input, as_result
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import FailedPreconditionError, InvalidArgumentError
 from daskvars.remote import scope_seconds
 from daskvars.remote.dask_internals import pickle
 from daskvars.remote.regions.compilation import compiled
@@ -113,8 +116,65 @@ def _not_sent(program: RegionProgram) -> Call | None:
 
 
 def decompressed(data: bytes) -> Any:
-    """Return what `compressed` was given."""
-    return pickle.loads(zlib.decompress(data))
+    """Return what `compressed` was given.
+
+    Raises:
+      FailedPreconditionError: a call of the region in it needs what cannot be imported here.
+    """
+    unpacked = zlib.decompress(data)
+    try:
+        return pickle.loads(unpacked)
+    except (ImportError, AttributeError) as error:
+        name = _needs_absent(unpacked)
+        raise FailedPreconditionError(
+            None,
+            name,
+            f"{name!r} runs on workers, and what it calls cannot be imported there "
+            f"({type(error).__name__}: {error}). Send them the module with "
+            "client.upload_file(path), or start them in an environment that has it",
+        ) from error
+
+
+def _needs_absent(data: bytes) -> str:
+    """Return the name of the call that needs what cannot be imported, "?" if that is not clear."""
+    try:
+        found = _WithAbsent(io.BytesIO(data)).load()
+    except Exception:  # noqa: BLE001 - of a user's class, say, that its absence does not stand for
+        return "?"
+    parts = found if isinstance(found, tuple) else (found,)
+    calls = [_not_sent(part) for part in parts if isinstance(part, RegionProgram)]
+    return next((call.name for call in calls if call), "?")
+
+
+class _Absent:
+    """Stands for what cannot be imported; nor can it be sent (`_not_sent`)."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> _Absent:
+        return self
+
+    def __setstate__(self, state: Any) -> None:
+        pass
+
+    def __reduce__(self) -> Any:
+        raise TypeError("it is not here")
+
+
+class _WithAbsent(pickled.Unpickler):
+    """Reads what is pickled, where some of it cannot be imported."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            found = super().find_class(module, name)
+        except (ImportError, AttributeError):
+            return _Absent()
+        return _module if found is cloudpickle.cloudpickle.subimport else found
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return _Absent()
 
 
 class WorkerRegion:

@@ -171,6 +171,8 @@ class SharedVersions:
         holds: how often each key is in use.
         durable: the version of the store that `finished` comes from or was last written as.
         dropped: keys that are in use no more, for somebody to release.
+        leaving: variables that nobody has any more -> the session that had them, its epoch, and the
+            number of the last run that it had sent by then.
         epochs: the epoch of each session.
         bound_by, finished_by, sealed_by: the number of the last run of each session that is so.
         written_by: the last version that each session has made since the last seal.
@@ -185,6 +187,7 @@ class SharedVersions:
         self.chain: deque[PendingRun] = deque()
         self.holds: Counter[Any] = Counter()
         self.dropped: list[Any] = []
+        self.leaving: dict[str, tuple[str, int, int]] = {}
         self.epochs: dict[str, int] = {}
         self.bound_by: dict[str, int] = {}
         self.finished_by: dict[str, int] = {}
@@ -267,6 +270,9 @@ class SharedVersions:
             self.holds.update(bound_keys)
             return PendingRun(header, self.newest, self.version, [], bound_keys), found
         self.bound_by[header.session] = header.number
+        for key in writes.keys() & self.leaving.keys():
+            if header.number > self.leaving[key][2]:  # another has the name
+                del self.leaving[key]
         if writes:
             self.newest = {**self.newest, **writes}
             for key in header.drops - writes.keys():
@@ -323,6 +329,24 @@ class SharedVersions:
             self.finished_by[pending.header.session] = pending.header.number
             told = {"told": pending.told} if pending.told else {}
             self.notify(pending.header.session, {"done": pending.header.number, **told})
+        if self.leaving and not self.chain:
+            self._take_away()
+
+    def _take_away(self) -> None:
+        """Let go of variables that nobody has any more, while no run is under way.
+
+        A run that takes one may be on its way still. Where runs were undone, which may have taken
+        it as well, that is left to the next run that changes variables (`RunHeader.drops`).
+        """
+        for key, (session, epoch, number) in list(self.leaving.items()):
+            is_undone = self.epochs.get(session) != epoch
+            if is_undone or self.bound_by.get(session, 0) >= number:
+                del self.leaving[key]
+                if not is_undone and key in self.finished:
+                    self.drop(keys_of(self.finished, [key]))
+                    self.finished = {k: v for k, v in self.finished.items() if k != key}
+                    self.changed.pop(key, None)
+        self.newest = self.finished
 
     def fail(self, pending: PendingRun, why: str) -> None:
         """Undo a run that cannot be finished, and if it writes all that came after it.

@@ -10,6 +10,7 @@ from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.remote.versions.commit_order import BlockLocation, BlockRef, BlockRefs, RunHeader
 
 OPERATION = "daskvars_versions"
+LEAVING = "daskvars-leaving"  # the word that nobody has a variable any more
 
 keepers: dict[str, Any] = {}
 """The `VersionKeeper` of each scheduler of this process, by the scheduler's id."""

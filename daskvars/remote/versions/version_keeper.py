@@ -27,6 +27,7 @@ from distributed import Scheduler, SchedulerPlugin
 from daskvars.remote.dask_internals import (
     Task,
     add_handler,
+    add_scheduler_stream_handler,
     found_in_report,
     hold_keys,
     locations,
@@ -52,6 +53,7 @@ from daskvars.remote.versions.commit_order import (
 )
 from daskvars.remote.versions.seal_schedule import SealSchedule
 from daskvars.remote.versions.shared_graphs import (
+    LEAVING,
     OPERATION,
     bound_task,
     keepers,
@@ -120,6 +122,7 @@ class VersionKeeper(SchedulerPlugin):
         self.expected: set[Any] = set()  # all keys of such runs
         self.waiting: dict[Any, list[tuple[State, PendingRun]]] = {}
         add_handler(scheduler, OPERATION, self.answer)
+        add_scheduler_stream_handler(scheduler, LEAVING, self.let_leave)
         refer_to_inputs(scheduler, lru_cache(MAX_KEYS)(has_outputs))
         keepers[scheduler.id] = self
         for worker in scheduler.workers:
@@ -420,6 +423,23 @@ class VersionKeeper(SchedulerPlugin):
             state.release_retained()
             state.sealed = {}
             self._flush(state)
+
+    def let_leave(
+        self, client: str, name: str, session: str, epoch: int, number: int, key: str
+    ) -> None:
+        """Let go of a variable that its client does not have any more, once no run may take it.
+
+        Args:
+            client, name, session, epoch: whose, and in which state.
+            number: of the last run that was sent before.
+            key: the variable.
+        """
+        state = self.states.get(name)
+        if state is not None:
+            with self.lock:
+                state.versions.leaving[key] = session, epoch, number
+                state.versions.advance()
+                self._flush(state)
 
     # -- sealing --------------------------------------------------------------------------------
 

@@ -86,6 +86,17 @@ def test_values_come_home_when_the_client_is_closed(cluster, counting, store, ho
         assert ZarrStore(store).read_values(ZarrStore(store).head().version)["count"][()] == 6
 
 
+def test_that_the_current_client_is_closed_is_said_once(cluster, counting, caplog):
+    count, _, step = counting
+    client = clusters.connected(cluster.address)
+    with client.as_current(), tf.Session() as session:
+        trained(session, client, step)
+        client.close()
+        assert [session.run(count), session.run(count)] == [5, 5]
+    said = [r.getMessage() for r in caplog.records if "programs run in this process" in r.message]
+    assert len(said) == 1 and "Dask client is closed" in said[0]
+
+
 def test_a_new_client_takes_the_values_along(cluster, counting, store):
     count, table, step = counting
     with tf.Session(store=store) as session:

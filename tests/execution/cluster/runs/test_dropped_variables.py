@@ -9,6 +9,7 @@ import daskvars as dv
 from daskvars.execution.cluster.workers import placement
 from daskvars.execution.eager import EAGER_CONTEXT
 from tests.clusters import connected
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -52,6 +53,13 @@ def key_of(variable):
     return variable.handle.op.attrs["key"]
 
 
+def most_on_workers(client):
+    """Return the bytes of the largest value that is there."""
+    return client.run_on_scheduler(
+        lambda dask_scheduler: max(task.nbytes for task in dask_scheduler.tasks.values())
+    )
+
+
 def known_to_scheduler(executor):
     return set(executor.call_scheduler("records", name=executor.name)[0])
 
@@ -60,8 +68,8 @@ def test_the_scheduler_and_workers_let_go_of_them_with_the_next_run(two_workers)
     with two_workers.as_current():
         kept = dv.Variable(np.zeros(3, "f4"))
         for number in range(4):
-            old = dv.Variable(np.full((5, 7), number, "f4"))
-            old.assign_add(dv.ones([5, 7]))
+            old = dv.Variable(np.full((500, 70), number, "f4"))
+            old.assign_add(dv.ones([500, 70]))
             dv.sync()
             executor = EAGER_CONTEXT.engine.acquire()
             assert key_of(old) in known_to_scheduler(executor)
@@ -71,17 +79,31 @@ def test_the_scheduler_and_workers_let_go_of_them_with_the_next_run(two_workers)
             del old
             gc.collect()
             kept.assign_add(dv.ones([3]))
-            assert float(total) == 35 * (number + 1)
+            assert float(total) == 35_000 * (number + 1)
             kept.assign_add(dv.ones([3]))
             dv.sync()
             assert key not in known_to_scheduler(executor) | set(executor.values.capture()[1])
         assert not executor.in_flight.dropped
         executor.seal()
-        sizes = two_workers.run_on_scheduler(
-            lambda dask_scheduler: [task.nbytes for task in dask_scheduler.tasks.values()]
-        )
-        assert 4 * 35 not in sizes  # of what is dropped nothing is on a worker
+        assert most_on_workers(two_workers) < 10_000  # nothing is there of what is dropped
         assert kept.numpy().tolist() == [8] * 3
+
+
+def test_they_leave_though_nothing_is_run(two_workers):
+    with two_workers.as_current():
+        kept = dv.Variable(np.zeros(3, "f4"))
+        dv.sync()
+        old = dv.Variable(np.ones((3, 10_000), "f4"))
+        kept.assign_add(dv.reduce_sum(old, 1))
+        dv.sync()
+        key, executor = key_of(old), EAGER_CONTEXT.engine.acquire()
+        assert most_on_workers(two_workers) >= 120_000
+        del old
+        gc.collect()
+        wait_until(lambda: key not in known_to_scheduler(executor), "the scheduler lets go of it")
+        wait_until(lambda: most_on_workers(two_workers) < 10_000, "and so do workers")
+        executor.in_flight.lost_runs.repeat()  # among them the run that takes it
+        assert kept.numpy().tolist() == [10_000] * 3
 
 
 @pytest.mark.parametrize("is_again", [False, True])

@@ -1,5 +1,6 @@
 """A run that fails while runs of other threads follow it: they are done on what was before it."""
 
+import importlib
 import threading
 from pathlib import Path
 
@@ -69,6 +70,28 @@ def test_a_function_that_cannot_be_sent_names_its_operation(cluster, caplog, ins
         assert "as arguments" in found.value.message
         assert not [r for r in caplog.records if "Failed to serialize" in r.message]
         assert sess.run(w) == 1.0
+
+
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize("by_value", [False, True])
+def test_a_module_that_workers_lack_is_named_with_the_operation(
+    two_workers, tmp_path, monkeypatch, by_value
+):
+    name = f"of_a_user_{by_value}"
+    path = tmp_path / f"{name}.py"
+    path.write_text("def double(x):\n    return 2 * x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module(name)
+    function = (lambda x: module.double(x)) if by_value else module.double
+    v = tf.get_variable("v", [], initializer=tf.ones_initializer())
+    doubled = tf.assign(v, tf.py_func(function, [v], tf.float32, name="doubled"))
+    with two_workers.as_current(), tf.Session() as sess:
+        sess.run(v.initializer)
+        with pytest.raises(tf.errors.FailedPreconditionError, match="'doubled' runs on") as found:
+            sess.run(doubled)
+        assert f"No module named '{name}'" in found.value.message
+        two_workers.upload_file(str(path))
+        assert sess.run(doubled) == 2.0
 
 
 def test_what_eager_code_called_before_an_op_that_fails_is_done(cluster):
