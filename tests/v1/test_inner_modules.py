@@ -65,6 +65,7 @@ from daskvars.v1.python.util import nest; nest.flatten
 from daskvars.v1.python.ops import nccl_ops; nccl_ops.all_sum
 from daskvars.v1.contrib.metrics.python.ops import set_ops; set_ops.set_size
 from daskvars.v1.contrib.slim.python.slim import queues; queues.QueueRunners
+from daskvars.v1.contrib.slim.python.slim.data import tfexample_decoder; tfexample_decoder.Tensor
 import daskvars.v1.contrib.slim as slim; slim.initializers.xavier_initializer
 from daskvars.v1.python import pywrap_tensorflow; pywrap_tensorflow.NewCheckpointReader
 from daskvars.v1.python.util import tf_contextlib, tf_inspect; tf_inspect.isfunction

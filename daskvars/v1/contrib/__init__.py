@@ -9,6 +9,7 @@ What is more than a name is here:
 - ``variables`` of models: found by name, given values, restored, counted;
 - ``nets``: whole networks for images; ``networks``: layers; ``sequences``: decoders, attention,
   beam search; ``trainings``: training steps, loops around them, losses, summaries;
+- ``datasets`` of slim: files of records, and the items in them;
 - ``random_fields``: likelihoods of sequences of tags; ``transformations`` of datasets;
 - ``old_summaries``: summaries whose tags are given;
 - ``all_reduce``: sums over towers;
@@ -18,7 +19,7 @@ What is more than a name is here:
 - ``compiling``: a scope for operations that are compiled, as all are;
 - ``known_predicates``: branches of which one is left out where the predicate is known;
 - ``projections``: what TensorBoard's projector is to show;
-- ``streaming_metrics``: correlations, and the best F1;
+- ``streaming_metrics``: correlations, the best F1, hits among the best;
 - ``predictors``: a saved model as a function.
 
 `daskvars.v1` fills this package with namespaces such as ``tf.contrib.slim``, in graph mode.

@@ -1,4 +1,4 @@
-"""Metrics that only ``tf.contrib.metrics`` has: covariances, correlations, the best F1."""
+"""Metrics of ``tf.contrib.metrics`` alone: covariances, correlations, the best F1, hits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from daskvars.dtypes import float32
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.metrics.means import mean
 from daskvars.metrics.metric import Pair, collected, metric_variable, popped_collections
 from daskvars.metrics.thresholds import Counts, counts_at
 from daskvars.ops.array.constant import ones_like
@@ -16,11 +17,17 @@ from daskvars.ops.math.comparison import where
 from daskvars.ops.math.division import div_no_nan
 from daskvars.ops.math.reduce import reduce_max, reduce_sum
 from daskvars.ops.math.transcendental import sqrt
+from daskvars.ops.nn.ranking import in_top_k
 from daskvars.ops.state.assign import assign
 from daskvars.surface.signatures import with_arguments_of
 from daskvars.variables.scopes.variable_scope import variable_scope
 
-__all__ = ["f1_score", "streaming_covariance", "streaming_pearson_correlation"]
+__all__ = [
+    "f1_score",
+    "streaming_covariance",
+    "streaming_pearson_correlation",
+    "streaming_recall_at_k",
+]
 _EPSILON = 1e-7
 
 
@@ -109,6 +116,42 @@ def streaming_pearson_correlation(
         of_y = streaming_covariance(labels, labels, weights, name="variance_labels")
         value, update = (both[i] / (sqrt(of_x[i]) * sqrt(of_y[i])) for i in (0, 1))
         return collected((value, update), popped_collections(collections))
+
+
+def streaming_recall_at_k(
+    predictions: TensorLike,
+    labels: TensorLike,
+    k: int,
+    weights: TensorLike | None = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return how often a row's label is among its k greatest predictions, over all batches.
+
+    Args:
+      predictions: [batch, classes] float32.
+      labels: [batch] int32 or int64.
+      k: how many.
+      weights: how often each row counts, by default once.
+      metrics_collections, updates_collections: names of collections for the value and the update.
+      name: name of the variable scope, by default "recall_at_" and k.
+
+    Returns:
+      (value, update), both [] float32.
+
+    Source: TensorFlow 1.15, ``tf.contrib.metrics.streaming_recall_at_k``.
+
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     rows = [[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]]
+    ...     _, update = tf.contrib.metrics.streaming_recall_at_k(rows, [2, 2], 2)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
+    """
+    found = in_top_k(predictions, labels, k)
+    collections = (metrics_collections, updates_collections)
+    return mean(found, weights, *collections, name or f"recall_at_{k}")
 
 
 def f1_score(

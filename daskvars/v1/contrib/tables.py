@@ -61,6 +61,7 @@ from daskvars.v1.contrib import (
     texts,
     transformations,
 )
+from daskvars.v1.contrib.datasets import example_decoding, parallel_reading, providing
 from daskvars.v1.contrib.nets import inception, plain as plain_nets, residual
 from daskvars.v1.contrib.networks import (
     attention_cell,
@@ -205,6 +206,20 @@ _LOSSES = {
         "softmax_cross_entropy sparse_softmax_cross_entropy add_loss",
     ),
     "get_regularization_losses": losses.get_regularization_losses,
+}
+_SLIM_DATA = {
+    "data_decoder": {"DataDecoder": example_decoding.DataDecoder},
+    "data_provider": {"DataProvider": providing.DataProvider},
+    "dataset": {"Dataset": providing.Dataset},
+    "dataset_data_provider": {"DatasetDataProvider": providing.DatasetDataProvider},
+    "parallel_reader": _of(parallel_reading, "get_data_files parallel_read single_pass_read"),
+    "prefetch_queue": {"prefetch_queue": parallel_reading.prefetch_queue},
+    "tfexample_decoder": {
+        **_of(
+            example_decoding, "BoundingBox Image ItemHandler ItemHandlerCallback TFExampleDecoder"
+        ),
+        "Tensor": example_decoding.TensorItem,
+    },
 }
 _EVALUATION = {
     **_of(
@@ -468,6 +483,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         **_ARG_SCOPES,
         **_VARIABLES,
         **_LAYERS,
+        **_SLIM_DATA,
         "evaluation": {**_EVALUATION, **_of(slim_evaluation, "evaluate_once evaluation_loop")},
         "initializers": _INITIALIZERS,
         "layers": _LAYERS,
@@ -585,13 +601,8 @@ INSTEAD = {
     "opt": "tf.train's optimizers",
     "quantize": "nothing: there are no quantized kernels",
     "rnn": "the cells of tf.nn.rnn_cell",
-    "slim.data": _DATA,
-    "slim.dataset": _DATA,
-    "slim.dataset_data_provider": _DATA,
     "slim.nets.inception.inception_v2": _OWN_FILE,
     "slim.nets.overfeat": _OWN_FILE,
-    "slim.prefetch_queue": _DATA,
-    "slim.tfexample_decoder": _DATA,
     "solvers": "tf.matrix_solve or tf.cholesky_solve, or the iteration in a tf.while_loop",
     "summary": "tf.summary",
     "tensorboard": "TensorBoard itself, on the directory of a tf.summary.FileWriter",

@@ -135,7 +135,11 @@ OF_CONTRIB = {
     "ops.lstm_ops ops.rnn ops.rnn_cell",
     "seq2seq": "ops.attention_wrapper ops.basic_decoder ops.beam_search_decoder "
     "ops.beam_search_ops ops.decoder ops.helper ops.loss",
-    "slim": "slim.evaluation:evaluation slim.learning:learning slim.model_analyzer:model_analyzer "
+    "slim": "slim.data.data_decoder:data_decoder slim.data.data_provider:data_provider "
+    "slim.data.dataset:dataset slim.data.dataset_data_provider:dataset_data_provider "
+    "slim.data.parallel_reader:parallel_reader slim.data.prefetch_queue:prefetch_queue "
+    "slim.data.tfexample_decoder:tfexample_decoder slim.evaluation:evaluation "
+    "slim.learning:learning slim.model_analyzer:model_analyzer "
     "slim.nets.alexnet:nets.alexnet slim.nets.inception:nets.inception "
     "slim.nets.inception_v1:nets.inception slim.nets.inception_v3:nets.inception "
     "slim.nets.resnet_utils:nets.resnet_utils slim.nets.resnet_v1:nets.resnet_v1 "

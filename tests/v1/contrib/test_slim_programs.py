@@ -182,3 +182,90 @@ def test_queues_are_filled_for_the_length_of_a_block():
         with slim.queues.QueueRunners(session):
             assert session.run(batch).tolist() == [3.0, 3.0]
         assert session.run(tf.constant(1)) == 1  # the session is open
+
+
+def written_examples(path, rng):
+    """Write images whose first pixel is their label; return all of their pixels."""
+    pixels = rng.integers(0, 255, (3, 2, 4, 3), dtype="u1")
+    pixels[:, 0, 0, 0] = range(3)
+    with tf.Graph().as_default(), tf.Session() as sess, tf.python_io.TFRecordWriter(path) as writer:
+        for label, image in enumerate(pixels):
+            file = image.tobytes() if label == 2 else sess.run(tf.image.encode_png(image))
+            values = {
+                "image/encoded": tf.train.BytesList(value=[file]),
+                "image/format": tf.train.BytesList(value=[b"RAW" if label == 2 else b"png"]),
+                "image/label": tf.train.Int64List(value=[label]),
+                "sizes": tf.train.Int64List(value=[label + 1]),
+                "numbers": tf.train.Int64List(value=list(range(label + 1))),
+                **{
+                    f"box/{side}": tf.train.FloatList(value=[i + label / 4] * label)
+                    for i, side in enumerate(("ymin", "xmin", "ymax", "xmax"))
+                },
+            }
+            kinds = {
+                "BytesList": "bytes_list",
+                "Int64List": "int64_list",
+                "FloatList": "float_list",
+            }
+            feature = {
+                key: tf.train.Feature(**{kinds[type(value).__name__]: value})
+                for key, value in values.items()
+            }
+            example = tf.train.Example(features=tf.train.Features(feature=feature))
+            writer.write(example.SerializeToString())
+    return pixels
+
+
+def test_a_data_set_of_files_is_given_in_items(tmp_path):
+    pixels = written_examples(str(tmp_path / "train-0"), np.random.default_rng(0))
+    decoder = slim.tfexample_decoder
+    items = {
+        "image": decoder.Image(shape=[2, 4, 3]),
+        "label": decoder.Tensor("image/label"),
+        "numbers": decoder.Tensor("numbers", shape_keys="sizes", default_value=9),
+        "boxes": decoder.BoundingBox(prefix="box/"),
+        "double": decoder.ItemHandlerCallback("image/label", lambda x: x["image/label"] * 2),
+    }
+    features = {
+        "image/encoded": tf.FixedLenFeature((), tf.string, ""),
+        "image/format": tf.FixedLenFeature((), tf.string, "png"),
+        **dict.fromkeys(("image/label", "sizes"), tf.FixedLenFeature([], tf.int64)),
+        **dict.fromkeys(("box/ymin", "box/xmin"), tf.VarLenFeature(tf.float32)),
+        **dict.fromkeys(("box/ymax", "box/xmax"), tf.VarLenFeature(tf.float32)),
+        "numbers": tf.VarLenFeature(tf.int64),
+    }
+    dataset = slim.dataset.Dataset(
+        data_sources=str(tmp_path / "train-*"),
+        reader=tf.TFRecordReader,
+        decoder=decoder.TFExampleDecoder(features, items),
+        num_samples=3,
+        items_to_descriptions={},
+    )
+    with tf.Graph().as_default():
+        provider = slim.dataset_data_provider.DatasetDataProvider(
+            dataset, num_readers=2, num_epochs=2, common_queue_capacity=8, common_queue_min=4
+        )
+        assert provider.num_samples() == 3
+        found = provider.get(list(items))
+        with pytest.raises(ValueError, match=r"Item \[x\] is invalid"):
+            provider.get(["x"])
+        assert found[0].shape.as_list() == [2, 4, 3]
+        batch = tf.train.batch(found[:2], batch_size=1, allow_smaller_final_batch=True)
+        tensors = dict(zip("il", batch, strict=True))
+        ready = slim.prefetch_queue.prefetch_queue(tensors, dynamic_pad=True).dequeue()
+        with tf.train.MonitoredSession() as sess:
+            rows = [sess.run(ready) for _ in range(3)]
+        for row in rows:
+            np.testing.assert_array_equal(row["i"][0], pixels[row["l"][0]])
+    with tf.Graph().as_default():
+        _, record = slim.parallel_reader.single_pass_read(dataset.data_sources, dataset.reader)
+        _, label, numbers, boxes, double = dataset.decoder.decode(record)
+        with tf.train.MonitoredSession() as sess:
+            rows = [sess.run([label, numbers, boxes, double]) for _ in range(3)]
+    assert [row[0] for row in rows] == [0, 1, 2]
+    assert [row[1].tolist() for row in rows] == [[0], [0, 1], [0, 1, 2]]
+    assert [row[2].tolist() for row in rows][1:] == [
+        [[0.25, 1.25, 2.25, 3.25]],
+        [[0.5, 1.5, 2.5, 3.5]] * 2,
+    ]
+    assert [row[3] for row in rows] == [0, 2, 4]
