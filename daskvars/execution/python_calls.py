@@ -12,16 +12,13 @@ from daskvars.dtypes import DType, as_dtype
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.tape import GradientTape
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import constant
-
-
-def _called(inputs: Sequence[Spec], *, function: Any, dtypes: Sequence[DType]) -> tuple[Spec, ...]:
-    return tuple(Spec(dtype, None) for dtype in dtypes)
+from daskvars.ops.control.dependencies import called
 
 
 def _gradient(op: Operation, *dys: Tensor | None) -> Any:
@@ -49,7 +46,7 @@ def _gradient(op: Operation, *dys: Tensor | None) -> Any:
 EAGER_PY_FUNC = OpDef(
     "EagerPyFunc",
     "*inp:A",
-    infer=_called,
+    infer=called,
     pattern=Opaque(pure=False, beside=control_kernels.PYTHON_BESIDE),
     kernel=control_kernels.call_python,
     gradient=_gradient,

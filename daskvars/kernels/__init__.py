@@ -7,7 +7,8 @@ attributes are plain data. The rules, and why:
   function that does, since its memory was leased to it, ends in ``_into``.
 - It holds on any block, whatever the chunks of the array that the block is of. Where a block must
   know its place (random numbers, ranges), the place is an argument.
-- It keeps the dtype of its input, and computes in the precision that `math.precision` says.
+- It keeps the dtype of its input, and computes in the precision that `math.precision` says. What
+  shapes and dtypes it takes and gives, its op says; its docstring has what that leaves open.
 - An elementwise one may have ``out=None`` among its keyword arguments: told where, it writes its
   result there, even over an argument, as a ufunc does. So in a chain it makes no array of its own.
 - It knows arrays and numbers, and no op, graph, variable, store or Dask: it can be tried at once.

@@ -162,13 +162,9 @@ def reversed_sequences(
     Lengths are taken as they are; `reverse_sequence` checks them.
 
     Args:
-        x: [...] any dtype.
         seq_lengths: [batch] int, at most the extent along ``seq_axis``.
         seq_axis: the dimension that is turned around.
         batch_axis: the dimension that ``seq_lengths`` counts along.
-
-    Returns:
-        Like ``x``.
     """
     place = xp.arange(x.shape[seq_axis]).reshape(along_axis(x.ndim, seq_axis))
     lengths = seq_lengths.astype(np.int64).reshape(along_axis(x.ndim, batch_axis))

@@ -21,16 +21,7 @@ LEAST_ELEMENTS = 1 << 11  # fewer take less time than finding the line
 
 
 def at_least(xp: ArrayModule, x: Array, bound: float, out: Array | None = None) -> Array:
-    """Return the larger of each element and a number, NaN for NaN.
-
-    Args:
-        x: [...] real.
-        bound: the number.
-        out: where to write them; may be ``x``.
-
-    Returns:
-        Like ``x``.
-    """
+    """Return the larger of each element and a number, NaN for NaN; ``out`` may be ``x``."""
     return _bounded(xp, "maximum", x, bound, out)
 
 

@@ -29,12 +29,6 @@ SELU_SCALE_ALPHA = SELU_SCALE * 1.6732632423543772848170429916717
 def sigmoid(xp: ArrayModule, x: Array) -> Array:
     """Return 1 / (1 + exp(-x)), exactly 0 and 1 far from zero.
 
-    Args:
-        x: [...] float or complex.
-
-    Returns:
-        Like ``x``.
-
     Example:
         >>> sigmoid(np, np.array([-1000.0, 0.0, 1000.0])).round(6)
         array([0. , 0.5, 1. ])
@@ -55,14 +49,7 @@ def fill_sigmoid(xp: ArrayModule, out: Array | None, x: Array) -> Array:
 
 @fusible
 def softplus(xp: ArrayModule, x: Array) -> Array:
-    """Return log(1 + exp(x)), precise where that is tiny and where it is large.
-
-    Args:
-        x: [...] float.
-
-    Returns:
-        Like ``x``.
-    """
+    """Return log(1 + exp(x)), precise where that is tiny and where it is large."""
     return filled(xp, fill_softplus, x)
 
 
@@ -84,14 +71,7 @@ def fill_softplus(xp: ArrayModule, out: Array, x: Array) -> None:
 
 @fusible
 def elu(xp: ArrayModule, x: Array) -> Array:
-    """Return x above zero, exp(x) - 1 below.
-
-    Args:
-        x: [...] float.
-
-    Returns:
-        Like ``x``.
-    """
+    """Return x above zero, exp(x) - 1 below."""
     return filled(xp, lambda xp, out, x: fill_elu(xp, out, x, 1.0, 1.0), x)
 
 
@@ -104,12 +84,6 @@ def elu_grad(xp: ArrayModule, y: Array, dy: Array) -> Array:
 @fusible
 def selu(xp: ArrayModule, x: Array) -> Array:
     """Return the scaled exponential linear unit.
-
-    Args:
-        x: [...] float.
-
-    Returns:
-        Like ``x``.
 
     Source: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
     """
@@ -168,11 +142,7 @@ def gelu(xp: ArrayModule, x: Array, *, approximate: bool = True) -> Array:
     """Return x times the normal distribution's probability below x.
 
     Args:
-        x: [...] float.
         approximate: use the tanh formula instead of the error function.
-
-    Returns:
-        Like ``x``.
 
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
     """

@@ -18,13 +18,9 @@ def cumsum(
     """Return running sums along ``axis``.
 
     Args:
-        x: [...] number.
         axis: the dimension that is run along.
         exclusive: leave each entry out of its own sum.
         reverse: run from the end.
-
-    Returns:
-        Like ``x``.
 
     Example:
         >>> cumsum(np, np.array([1, 2, 4]), axis=0, exclusive=True, reverse=True)

@@ -58,13 +58,7 @@ SCALED = 0.5
 
 @fusible
 def erf(xp: ArrayModule, x: Array) -> Array:
-    """Return the error function.
-
-    Args:
-        x: [...] float.
-
-    Returns:
-        Like ``x``, accurate to a few units in the last place.
+    """Return the error function, accurate to a few units in the last place.
 
     Example:
         >>> erf(np, np.array([0.0, 1.0])).round(6)
@@ -92,12 +86,6 @@ def fill_erf(xp: ArrayModule, out: Array, x: Array) -> None:
 def erfc(xp: ArrayModule, x: Array) -> Array:
     """Return one less the error function, with full relative precision where that is tiny.
 
-    Args:
-        x: [...] float.
-
-    Returns:
-        Like ``x``.
-
     SciPy's takes exp(-x^2) of a rounded square: 6e-14 off at 26. In float64 the large ones are
     made of its scaled function.
     """
@@ -121,26 +109,12 @@ def _fill_erfc(xp: ArrayModule, out: Array, x: Array) -> None:
 
 
 def lgamma(xp: ArrayModule, x: Array) -> Array:
-    """Return the logarithm of the absolute value of the gamma function.
-
-    Args:
-        x: [...] float.
-
-    Returns:
-        Like ``x``; infinity at 0, -1, -2 and so on, and at both ends.
-    """
+    """Return log(abs(gamma(x))); infinity at 0, -1, -2 and so on, and at both ends."""
     return _by_library(xp, "gammaln", xp.where(x == -np.inf, x.dtype.type(np.inf), x))
 
 
 def digamma(xp: ArrayModule, x: Array) -> Array:
-    """Return the derivative of ``lgamma``.
-
-    Args:
-        x: [...] float.
-
-    Returns:
-        Like ``x``; NaN at 0, -1, -2 and so on.
-    """
+    """Return the derivative of ``lgamma``; NaN at 0, -1, -2 and so on."""
     return _by_library(xp, "psi", xp.where(x == 0, x.dtype.type(np.nan), x))
 
 

@@ -35,7 +35,6 @@ def conv2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]
     Args:
         x: [batch, height, width, inputs] float, in ``data_format`` order.
         w: [height, width, inputs, outputs] float.
-        options: where the windows are.
 
     Returns:
         [batch, rows, columns, outputs], dtype of ``x``.
@@ -59,7 +58,6 @@ def conv2d_backprop_input(
         w: [height, width, inputs, outputs] float.
         dy: [batch, rows, columns, outputs] float, in ``data_format`` order.
         input_shape: shape of the images; its batch is ignored, ``dy``'s is taken.
-        options: where the windows are.
 
     Returns:
         [batch, height, width, inputs], dtype of ``dy``.
@@ -76,7 +74,6 @@ def conv2d_backprop_filter(
         x: [batch, height, width, inputs] float, in ``data_format`` order.
         dy: [batch, rows, columns, outputs] float, in ``data_format`` order.
         filter_shape: (height, width, inputs, outputs).
-        options: where the windows are.
 
     Returns:
         ``filter_shape``, dtype of ``x``: the sum over this block's images.

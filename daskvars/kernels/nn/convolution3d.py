@@ -33,7 +33,6 @@ def conv3d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]
     Args:
         x: [batch, depth, height, width, inputs] float, in ``data_format`` order.
         w: [depth, height, width, inputs, outputs] float.
-        options: where the windows are.
 
     Returns:
         [batch, planes, rows, columns, outputs], dtype of ``x``.
@@ -64,7 +63,6 @@ def conv3d_backprop_input(
         w: [depth, height, width, inputs, outputs] float.
         dy: [batch, planes, rows, columns, outputs] float, in ``data_format`` order.
         input_shape: shape of the volumes; its batch is ignored, ``dy``'s is taken.
-        options: where the windows are.
 
     Returns:
         [batch, depth, height, width, inputs], dtype of ``dy``.
@@ -97,7 +95,6 @@ def conv3d_backprop_filter(
         x: [batch, depth, height, width, inputs] float, in ``data_format`` order.
         dy: [batch, planes, rows, columns, outputs] float, in ``data_format`` order.
         filter_shape: (depth, height, width, inputs, outputs).
-        options: where the windows are.
 
     Returns:
         ``filter_shape``, dtype of ``x``: the sum over this block's volumes.

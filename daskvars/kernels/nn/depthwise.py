@@ -43,7 +43,6 @@ def depthwise_conv2d(
     Args:
         x: [batch, height, width, inputs] float, in ``data_format`` order.
         w: [height, width, inputs, multiplier] float.
-        options: where the windows are.
 
     Returns:
         [batch, rows, columns, inputs * multiplier], dtype of ``x``.

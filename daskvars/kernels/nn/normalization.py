@@ -24,11 +24,7 @@ def softmax(xp: ArrayModule, x: Array, *, axis: int = -1) -> Array:
     """Return exp(x) over its sum along ``axis``.
 
     Args:
-        x: [...] float.
         axis: the dimension of the classes.
-
-    Returns:
-        Like ``x``.
 
     Example:
         >>> softmax(np, np.array([0.0, 0.0]))

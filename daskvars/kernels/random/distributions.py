@@ -200,15 +200,7 @@ def upper_product(words: Array, span: int) -> Array:
 
 
 def random_normal(xp: ArrayModule, key: Key, **options: Any) -> Array:
-    """Return normally distributed numbers.
-
-    Args:
-        key: as for ``random_uniform``.
-        options: see ``normals``.
-
-    Returns:
-        [*shape] ``dtype``.
-    """
+    """Return normally distributed numbers. See ``normals``."""
     return normals(xp, key, 1.0, **options)
 
 

@@ -232,23 +232,22 @@ def Print(
         return apply(PRINT_FIRST, input_, number, *data, name=scope, first_n=first_n, **attrs)
 
 
-def _called(
-    inputs: Sequence[Spec], *, function: Any, dtypes: Sequence[DType], **attrs: Any
-) -> tuple[Spec, ...]:
+def called(inputs: Sequence[Spec], *, dtypes: Sequence[DType], **attrs: Any) -> tuple[Spec, ...]:
+    """Return what is known of the results of a Python function: their dtypes."""
     return tuple(Spec(dtype, None) for dtype in dtypes)
 
 
 PY_FUNC = without_gradient(
     "PyFunc",
     "*inp:A",
-    infer=_called,
+    infer=called,
     kernel=control_kernels.call_python,
     pattern=Opaque(pure=False, beside=control_kernels.PYTHON_BESIDE),
 )
 PY_FUNC_STATELESS = without_gradient(
     "PyFuncStateless",
     "*inp:A",
-    infer=_called,
+    infer=called,
     kernel=control_kernels.call_python,
     pattern=Opaque(beside=control_kernels.PYTHON_BESIDE),
 )

@@ -16,7 +16,7 @@ import numpy
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import Access, Block, Dim, KnownShapes, RankedShapes
-from daskvars.graph.definitions.static_values import MAX_STATIC_ELEMENTS, constant_value
+from daskvars.graph.definitions.static_values import MAX_STATIC_ELEMENTS, as_attr, constant_value
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.shapes import Dimension, TensorShape
@@ -166,11 +166,7 @@ def as_value(array: Any) -> Any:
     array = numpy.asarray(array, dtype=object)  # arithmetic on arrays of rank 0 gives a number
     if not array.size and array.ndim > 1:
         return None
-
-    def frozen(item: Any) -> Any:
-        return tuple(map(frozen, item)) if isinstance(item, list) else item
-
-    return frozen(array.tolist())
+    return as_attr(array)
 
 
 def first_value(values: Sequence[Any], specs: Sequence[Spec], attrs: dict[str, Any]) -> Any:

@@ -27,7 +27,6 @@ def convolved(
         x: the images, or the gradient of a convolution's result.
         w: the filter.
         compute: either the convolution, or its gradient by images.
-        options: where the windows are.
         input_shape: of the images that these slide over, if they are not ``x``.
     """
     data_format = options.get("data_format", "NHWC")

@@ -22,7 +22,6 @@ def dilation2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOpti
     Args:
         x: [batch, height, width, channels] real number.
         w: [height, width, channels] like ``x``.
-        options: where the windows are.
 
     Returns:
         [batch, rows, columns, channels], dtype of ``x``.

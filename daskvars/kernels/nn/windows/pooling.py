@@ -67,7 +67,6 @@ def max_pool_grad(
         x: [batch, height, width, channels] float, the images.
         y: [batch, rows, columns, channels] float, ``max_pool``'s result.
         dy: like ``y``, its gradient.
-        options: where the windows are.
 
     Returns:
         Like ``x``: each window's gradient at its first maximum.
@@ -119,7 +118,6 @@ def avg_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array
 
     Args:
         x: [batch, height, width, channels] float, in ``data_format`` order.
-        options: where the windows are.
 
     Returns:
         [batch, rows, columns, channels], dtype of ``x``.
@@ -146,7 +144,6 @@ def avg_pool_grad(
     Args:
         dy: [batch, rows, columns, channels] float, in ``data_format`` order.
         input_shape: shape of the images; its batch is ignored, ``dy``'s is taken.
-        options: where the windows are.
 
     Returns:
         [batch, height, width, channels], dtype of ``dy``.
