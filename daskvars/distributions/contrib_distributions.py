@@ -27,13 +27,7 @@ from daskvars.ops.array.constant import ones_like, zeros_like
 from daskvars.ops.array.repeating import broadcast_to
 from daskvars.ops.math.arithmetic import abs as absolute, floor, maximum, square
 from daskvars.ops.math.casting import cast
-from daskvars.ops.math.comparison import (
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    where_v2,
-)
+from daskvars.ops.math.comparison import greater, greater_equal, less, less_equal, where_v2
 from daskvars.ops.math.gamma_functions import betainc, igammac
 from daskvars.ops.math.quantiles_and_bessel import erfinv
 from daskvars.ops.math.transcendental import (

@@ -415,14 +415,7 @@ class EagerContext(Graph):
         here, stacks = self._here.state, scopes.stacks
         self._count = number = next(self._numbers)
         op = EagerOperation(
-            EagerTensor,
-            opdef,
-            name,
-            attrs,
-            specs,
-            number,
-            stacks.line or user_line(),
-            inputs,
+            EagerTensor, opdef, name, attrs, specs, number, stacks.line or user_line(), inputs
         )
         if self._thread.devices:
             self._place(op)

@@ -64,11 +64,7 @@ def example_of_json(text: bytes) -> bytes:
     return found
 
 
-_LISTS = {
-    "BytesList": "TYPE_BYTES",
-    "FloatList": "TYPE_FLOAT",
-    "Int64List": "TYPE_INT64",
-}
+_LISTS = {"BytesList": "TYPE_BYTES", "FloatList": "TYPE_FLOAT", "Int64List": "TYPE_INT64"}
 # Of a tensor: its elements one by one, by field.
 _ELEMENTS = (
     ("float_val", 5, "TYPE_FLOAT"),

@@ -173,11 +173,7 @@ def _declared(keys: Any, kinds: Any, dtypes: Any, shapes: Any) -> list[Declared]
 
 
 def parse_example(
-    xp: ArrayModule,
-    serialized: Any,
-    names: Any,
-    *defaults: Any,
-    **declared: Sequence[Any],
+    xp: ArrayModule, serialized: Any, names: Any, *defaults: Any, **declared: Sequence[Any]
 ) -> tuple[numpy.ndarray, ...]:
     """Give the features of examples: one array of a dense one, three of a sparse one.
 

@@ -77,11 +77,7 @@ FORMAT = without_gradient(
     "*inputs:A",
     infer=lambda inputs, **attrs: Spec(string, ()),
     kernel=kernels.string_format,
-    attributes={
-        "template": kinds_of.TEXT,
-        "placeholder": kinds_of.TEXT,
-        "summarize": kinds_of.INT,
-    },
+    attributes={"template": kinds_of.TEXT, "placeholder": kinds_of.TEXT, "summarize": kinds_of.INT},
 )
 
 

@@ -40,13 +40,7 @@ from daskvars.graph.records.graph_def import SHAPES, GraphDef
 from daskvars.kernels.summaries import plain
 from daskvars.remote.tasks.tfrecord_reader import masked
 from daskvars.summary.drawn_nodes import drawn_nodes
-from daskvars.summary.records import (
-    SHOWN_AS_TEXT,
-    Event,
-    HistogramProto,
-    Summary,
-    SummaryValue,
-)
+from daskvars.summary.records import SHOWN_AS_TEXT, Event, HistogramProto, Summary, SummaryValue
 
 MAX_REPEATED = 256
 """Most elements of a tensor that a file gives as one value and a shape."""

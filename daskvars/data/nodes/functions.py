@@ -29,12 +29,7 @@ from daskvars.data.nodes.elements import (
     spec_of,
 )
 from daskvars.data.nodes.node import Elements, InTurn, Node, Pass
-from daskvars.data.nodes.together import (
-    Calls,
-    FunctionTogether,
-    PlansTogether,
-    is_one_computation,
-)
+from daskvars.data.nodes.together import Calls, FunctionTogether, PlansTogether, is_one_computation
 from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import UnimplementedError
 from daskvars.execution.engine.engine import Engine, random_key

@@ -55,11 +55,7 @@ from daskvars.execution.cluster import reports
 from daskvars.execution.cluster.errors import GONE, LostError, unavailable
 from daskvars.execution.cluster.results.dask_arrays import Part, on_workers
 from daskvars.execution.cluster.results.futures import RunResults
-from daskvars.execution.cluster.results.remote_blocks import (
-    Reference,
-    RemoteBlock,
-    remote_blocks,
-)
+from daskvars.execution.cluster.results.remote_blocks import Reference, RemoteBlock, remote_blocks
 from daskvars.execution.cluster.runs.bound_plan import BoundPlan
 from daskvars.execution.cluster.runs.in_flight import InFlight
 from daskvars.execution.cluster.runs.sent_run import SentRun

@@ -43,9 +43,7 @@ def _to_hsv(xp: ArrayModule, x: Any) -> tuple[Any, Any, Any]:
     span = value - xp.minimum(xp.minimum(r, g), b)
     safe = xp.where(span > 0, span, 1)
     sixth = xp.where(
-        value == r,
-        (g - b) / safe,
-        xp.where(value == g, (b - r) / safe + 2, (r - g) / safe + 4),
+        value == r, (g - b) / safe, xp.where(value == g, (b - r) / safe + 2, (r - g) / safe + 4)
     )
     hue = xp.where(span > 0, sixth / 6, 0)
     hue = xp.where(hue < 0, hue + 1, hue)

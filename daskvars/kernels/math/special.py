@@ -12,13 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.backend import (
-    DEVICE_BLOCK_ELEMENTS,
-    Array,
-    ArrayModule,
-    fusible,
-    special_functions,
-)
+from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule, fusible, special_functions
 from daskvars.kernels.math.precision import float_work
 from daskvars.surface.signatures import named
 

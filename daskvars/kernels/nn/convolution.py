@@ -18,12 +18,7 @@ from daskvars.kernels.math.row_sums import as_matrix
 from daskvars.kernels.nn.windows.convolving import by_filter, convolved
 from daskvars.kernels.nn.windows.patches import block_bytes, image_blocks, patch_blocks
 from daskvars.kernels.nn.windows.phases import PixelPhases
-from daskvars.kernels.nn.windows.sliding import (
-    WindowOptions,
-    Windows,
-    pixels_as_channels,
-    turned,
-)
+from daskvars.kernels.nn.windows.sliding import WindowOptions, Windows, pixels_as_channels, turned
 from daskvars.kernels.nn.windows.strips import can_sum, rows_at_once, strip_blocks
 
 FEW_CHANNELS = 8  # fewer make a product of few columns, which is slow

@@ -138,11 +138,7 @@ def depth_as_channels(w: Array) -> Array:
 
 
 def along_space(
-    *,
-    padding: Any,
-    strides: tuple,
-    dilations: tuple = ONES,
-    data_format: str = "NDHWC",
+    *, padding: Any, strides: tuple, dilations: tuple = ONES, data_format: str = "NDHWC"
 ) -> tuple[str, str, tuple[tuple, tuple]]:
     """Return (data format, padding, (strides, dilations) of the axes of space)."""
     steps = spatial(strides, data_format), spatial(dilations, data_format)

@@ -146,11 +146,7 @@ def layer_norm_grad(
         product -= normal
         product *= rstd[block]
         dx[block] = product
-    return (
-        dx.reshape(x.shape),
-        dgamma.astype(gamma.dtype),
-        dbeta.astype(gamma.dtype),
-    )
+    return (dx.reshape(x.shape), dgamma.astype(gamma.dtype), dbeta.astype(gamma.dtype))
 
 
 def row_blocks(xp: ArrayModule, rows: Array) -> Iterator[Any]:

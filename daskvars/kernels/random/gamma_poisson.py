@@ -47,12 +47,7 @@ class OfEach(TypedDict, total=False):
 
 
 def random_gamma(
-    xp: ArrayModule,
-    key: Key,
-    alpha: Array,
-    *,
-    dtype: DTypeLike,
-    **block: Unpack[OfEach],
+    xp: ArrayModule, key: Key, alpha: Array, *, dtype: DTypeLike, **block: Unpack[OfEach]
 ) -> Array:
     """Return numbers of the gamma distributions of shape ``alpha`` and rate 1.
 
@@ -91,12 +86,7 @@ def random_gamma(
 
 
 def random_poisson(
-    xp: ArrayModule,
-    key: Key,
-    rate: Any,
-    *,
-    dtype: DTypeLike,
-    **block: Unpack[OfEach],
+    xp: ArrayModule, key: Key, rate: Any, *, dtype: DTypeLike, **block: Unpack[OfEach]
 ) -> Array:
     """Return numbers of the Poisson distributions of ``rate``. See ``random_gamma``.
 
@@ -178,11 +168,7 @@ class _Draws:
     """Standard numbers for one block, each call from the next stream of the key."""
 
     def __init__(
-        self,
-        xp: ArrayModule,
-        key: Key,
-        each: tuple[int, ...],
-        **block: Unpack[OfEach],
+        self, xp: ArrayModule, key: Key, each: tuple[int, ...], **block: Unpack[OfEach]
     ) -> None:
         self.xp = xp
         self.shape = (*block["shape"], *each)

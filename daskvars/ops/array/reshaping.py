@@ -7,12 +7,7 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import (
-    PASS_GRADIENT,
-    OpDef,
-    Spec,
-    without_gradient,
-)
+from daskvars.graph.definitions.opdef import PASS_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import (
     Access,
     Attrs,

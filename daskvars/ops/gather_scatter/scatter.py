@@ -8,14 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec, opdef
-from daskvars.graph.definitions.patterns import (
-    Access,
-    Attrs,
-    Dim,
-    KnownShapes,
-    Movement,
-    Opaque,
-)
+from daskvars.graph.definitions.patterns import Access, Attrs, Dim, KnownShapes, Movement, Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike

@@ -70,10 +70,7 @@ GATHER_OR_ZERO = OpDef(
     infer=_rows_or_zero,
     pattern=Gather(),
     kernel=gather_kernels.gather_or_zero,
-    gradient=lambda op, dy: (
-        unsorted_segment_sum(dy, op.inputs[1], _num_rows(op.inputs[0])),
-        None,
-    ),
+    gradient=lambda op, dy: (unsorted_segment_sum(dy, op.inputs[1], _num_rows(op.inputs[0])), None),
     block=axes.from_rows_of_block,
 )
 

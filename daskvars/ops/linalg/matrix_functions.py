@@ -35,11 +35,7 @@ from daskvars.ops.linalg.decompositions import (
 )
 from daskvars.ops.linalg.einsum import einsum
 from daskvars.ops.linalg.matrix_forms import adjoint
-from daskvars.ops.linalg.matrix_parts import (
-    matrix_band_part,
-    matrix_diag_part,
-    matrix_set_diag,
-)
+from daskvars.ops.linalg.matrix_parts import matrix_band_part, matrix_diag_part, matrix_set_diag
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.math.arithmetic import add, multiply, negative, subtract
 from daskvars.ops.math.casting import cast

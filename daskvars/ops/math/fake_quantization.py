@@ -234,7 +234,6 @@ def _of_variables(name: str, rank: int) -> tuple[Callable[..., Any], Callable[..
 fake_quant_with_min_max_vars, fake_quant_with_min_max_vars_gradient = _of_variables(
     "fake_quant_with_min_max_vars", 0
 )
-(
-    fake_quant_with_min_max_vars_per_channel,
-    fake_quant_with_min_max_vars_per_channel_gradient,
-) = _of_variables("fake_quant_with_min_max_vars_per_channel", 1)
+(fake_quant_with_min_max_vars_per_channel, fake_quant_with_min_max_vars_per_channel_gradient) = (
+    _of_variables("fake_quant_with_min_max_vars_per_channel", 1)
+)

@@ -100,10 +100,7 @@ def _is_known(value: Any, number: int) -> bool:
 def _rate(keep_prob: Any, rate: Any) -> Any:
     if (keep_prob is None) == (rate is None):
         raise ValueError("You must provide either a rate or a keep_prob to dropout, not both.")
-    for given, what, legal in (
-        (keep_prob, "keep_prob", "(0, 1]"),
-        (rate, "rate", "[0, 1)"),
-    ):
+    for given, what, legal in ((keep_prob, "keep_prob", "(0, 1]"), (rate, "rate", "[0, 1)")):
         if given is None or is_symbolic(given):
             continue
         if not isinstance(given, numbers.Real):

@@ -40,10 +40,7 @@ DOC = """{summary} of rows of a tensor.
 
 
 def _segment(
-    name: str,
-    type: str,
-    of_sorted: Callable[..., Tensor],
-    of_any: Callable[..., Tensor],
+    name: str, type: str, of_sorted: Callable[..., Tensor], of_any: Callable[..., Tensor]
 ) -> Callable[[str, str], Callable[..., Tensor]]:
     """Return what gives a function, by what its docstring begins with and its example shows."""
 

@@ -21,12 +21,7 @@ from daskvars.state.stores.objects import failed, join
 
 try:
     import obstore
-    from obstore.exceptions import (
-        AlreadyExistsError,
-        BaseError,
-        NotFoundError,
-        PreconditionError,
-    )
+    from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 except ImportError:  # it is an extra; then no store is an ObjectStore
     obstore = None  # type: ignore[assignment]
 

@@ -103,11 +103,7 @@ class MemoryWriter(Writer):
     """Writes one version of a `MemoryStore`."""
 
     def __init__(
-        self,
-        owner: MemoryStore,
-        records: dict[str, VariableRecord],
-        version: int,
-        base: VersionId,
+        self, owner: MemoryStore, records: dict[str, VariableRecord], version: int, base: VersionId
     ) -> None:
         super().__init__(version, base)
         self.owner, self.records = owner, records

@@ -29,13 +29,7 @@ from daskvars.state.failures import conflict
 from daskvars.state.format.assembly import Load, assemble_selection, assemble_values, stored_chunk
 from daskvars.state.format.grids import Blocks, Index, Selection
 from daskvars.state.format.keypath import encode_keys
-from daskvars.state.format.manifest import (
-    NAMINGS,
-    NO_VERSION,
-    Manifest,
-    VariableRecord,
-    VersionId,
-)
+from daskvars.state.format.manifest import NAMINGS, NO_VERSION, Manifest, VariableRecord, VersionId
 from daskvars.surface.notebooks import ShownInNotebooks
 
 Digests = Mapping[str, Mapping[Index, int]]

@@ -46,13 +46,7 @@ from daskvars.errors import (
     StoreError,
     invalid,
 )
-from daskvars.state.failures import (
-    ConflictError,
-    RefusedError,
-    conflict,
-    not_found,
-    store_failure,
-)
+from daskvars.state.failures import ConflictError, RefusedError, conflict, not_found, store_failure
 from daskvars.state.format.chunks import read_chunk
 from daskvars.state.format.documents import (
     DOCUMENT,

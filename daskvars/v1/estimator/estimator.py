@@ -389,9 +389,7 @@ class Estimator(ShownByArguments):
 
     def _session(self, spec: EstimatorSpec, path: str, hooks: list[Any]) -> MonitoredSession:
         creator = ChiefSessionCreator(
-            spec.scaffold,
-            config=self._config.session_config,
-            checkpoint_filename_with_path=path,
+            spec.scaffold, config=self._config.session_config, checkpoint_filename_with_path=path
         )
         return MonitoredSession(creator, hooks)
 

@@ -95,8 +95,7 @@ def numpy_input_fn(
 
 
 @with_arguments_in_order(
-    "x y batch_size num_epochs shuffle queue_capacity num_threads target_column",
-    numpy_input_fn,
+    "x y batch_size num_epochs shuffle queue_capacity num_threads target_column", numpy_input_fn
 )
 def pandas_input_fn(
     x: Any, y: Any, target_column: str = "target", **arguments: Any

@@ -24,11 +24,7 @@ from daskvars.execution.session import Session
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import apply
-from daskvars.graph.scopes.default_graph import (
-    in_graph_class,
-    in_graph_context,
-    in_graph_of_inputs,
-)
+from daskvars.graph.scopes.default_graph import in_graph_class, in_graph_context, in_graph_of_inputs
 from daskvars.inspect_checkpoint import print_tensors_in_checkpoint_file
 from daskvars.ops.array.constant import rank
 from daskvars.ops.array.joining import concat

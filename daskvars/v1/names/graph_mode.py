@@ -54,15 +54,7 @@ from daskvars.v1.graphs import graph_util, tensor_protos, tensor_spec
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
 from daskvars.v1.module import Module
-from daskvars.v1.names import (
-    not_here,
-    old_names,
-    sparse_functions,
-    switches,
-    text,
-    tpu,
-    version,
-)
+from daskvars.v1.names import not_here, old_names, sparse_functions, switches, text, tpu, version
 from daskvars.v1.names.namespaces import (
     dtypes as dtype_names,
     initializers as initializer_names,

@@ -81,12 +81,7 @@ def dilation2d_backprop_filter(
 
 
 def dilation2d_tangent(
-    xp: ArrayModule,
-    x: Array,
-    w: Array,
-    dx: Array,
-    dw: Array,
-    **options: Unpack[WindowOptions],
+    xp: ArrayModule, x: Array, w: Array, dx: Array, dw: Array, **options: Unpack[WindowOptions]
 ) -> Array:
     """Return how ``dilation2d`` changes with its images and filter: what both gradients transpose.
 

@@ -25,13 +25,7 @@ from daskvars.kernels.nn.windows.patches import (
     in_data_format,
     working_dtype,
 )
-from daskvars.kernels.nn.windows.sliding import (
-    PoolOptions,
-    Tap,
-    Windows,
-    place_windows,
-    spatial,
-)
+from daskvars.kernels.nn.windows.sliding import PoolOptions, Tap, Windows, place_windows, spatial
 
 
 def max_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array:

@@ -39,10 +39,7 @@ MIN_EPSILON = 1.001e-5
 
 
 def _channelwise(
-    type: str,
-    signature: str,
-    layout: str,
-    infer: Any = like_first,
+    type: str, signature: str, layout: str, infer: Any = like_first
 ) -> Callable[..., OpDef]:
     """Return what defines an op, given its kernel, its gradient and other rules.
 

@@ -19,12 +19,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.array import constant as constants, joining, padding
 from daskvars.ops.math import casting
 from daskvars.ops.protocols.array_api.movement import moveaxis
-from daskvars.ops.protocols.array_api.promotion import (
-    as_dtype,
-    check_device,
-    numpy_dtype,
-    sizes,
-)
+from daskvars.ops.protocols.array_api.promotion import as_dtype, check_device, numpy_dtype, sizes
 from daskvars.ops.signal import spectra
 
 # NumPy's functions of tensors are handed over to our ops, which type checkers cannot know.

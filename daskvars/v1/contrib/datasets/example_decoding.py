@@ -151,11 +151,7 @@ class TensorItem(ItemHandler):
     """
 
     def __init__(
-        self,
-        tensor_key: str,
-        shape_keys: Any = None,
-        shape: Any = None,
-        default_value: Any = 0,
+        self, tensor_key: str, shape_keys: Any = None, shape: Any = None, default_value: Any = 0
     ) -> None:
         if shape_keys and shape is not None:
             raise ValueError("Cannot specify both shape_keys and shape parameters.")
