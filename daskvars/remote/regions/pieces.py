@@ -96,7 +96,8 @@ def cut_of(pieces: Pieces, shapes: Shapes, itemsize: int) -> Cut | None:
         return None
     found: list[tuple[int, int, int, list[int]]] = []
     for label in dict.fromkeys(itertools.chain(pieces.output, *pieces.inputs)):
-        dims = [_dim_of(label, labels) for labels in (*pieces.inputs, pieces.output)]
+        of_each = (*pieces.inputs, pieces.output)
+        dims = [each.index(label) if label in each else WHOLE for each in of_each]
         sizes = [shape[dim] for shape, dim in zip(shapes, dims, strict=True) if dim != WHOLE]
         if label == WHOLE or len(set(sizes)) != 1 or sizes[0] < 2:
             continue
@@ -114,10 +115,6 @@ def cut_of(pieces: Pieces, shapes: Shapes, itemsize: int) -> Cut | None:
     if most < 2:
         return None
     return Cut(split_evenly(size, min(count, most)), tuple(dims[:-1]), dims[-1])
-
-
-def _dim_of(label: int, labels: tuple[int, ...]) -> int:
-    return labels.index(label) if label in labels else WHOLE
 
 
 class InPieces:

@@ -119,7 +119,8 @@ class _Split:
         _, variable = self.pairs[out]
         i = self.maker[out]
         call = self.program.calls[i]
-        if i not in moved or not (is_ufunc(call, numpy) or self._changes_first(call, variable)):
+        changes_first = call.in_place is not None and call.args[0] == variable
+        if i not in moved or not (is_ufunc(call, numpy) or changes_first):
             return False
         # Nothing may read the old value later, in whatever form.
         later = [
@@ -129,10 +130,6 @@ class _Split:
             if user in moved and (user > i or register != variable)
         ]
         return all(user == i for user in later)
-
-    @staticmethod
-    def _changes_first(call: Call, variable: int) -> bool:
-        return call.in_place is not None and call.args[0] == variable
 
     def _halves(self, moved: list[int]) -> RegionSplit:
         program = self.program

@@ -120,11 +120,8 @@ def feed_specs(
       shapes: the shapes to plan for, by default those of the values.
     """
     shapes = [tuple(value.shape) for value in values] if shapes is None else shapes
+    chunks = [value.layout if isinstance(value, LazyFeed) else None for value in values]
     return ByIdentity(
-        (tensor, (Spec(tensor.spec.dtype.base_dtype, shape), _chunks(value)))
-        for tensor, value, shape in zip(tensors, values, shapes, strict=True)
+        (tensor, (Spec(tensor.spec.dtype.base_dtype, shape), cut))
+        for tensor, cut, shape in zip(tensors, chunks, shapes, strict=True)
     )
-
-
-def _chunks(value: Any) -> Chunks | None:
-    return value.layout if isinstance(value, LazyFeed) else None
