@@ -172,11 +172,13 @@ def _wider(a: int | None, b: int | None, shapes: Sequence[Shape]) -> int | None:
 
 
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """An axis counted from the front; ValueError when there is none such.
+    """An axis counted from the front; ValueError when there is none such, TypeError for a fraction.
 
     >>> normalize_axis(-1, 3)
     2
     """
+    if not hasattr(axis, "__index__"):
+        raise TypeError(f"{what} must be an integer, got {axis!r}")
     index = operator.index(axis)
     if not -rank <= index < rank:
         raise ValueError(

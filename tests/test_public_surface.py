@@ -164,6 +164,8 @@ def test_what_is_nowhere_is_not_said_to_be_in_v1():
         ("random", "set_seed", "'daskvars.random' has no attribute 'set_seed' (did you mean"),
         ("layers", "Dens", "'daskvars.layers' has no attribute 'Dens' (did you mean 'Dense'"),
         ("", "keras", "daskvars has no 'keras': use layers, losses, metrics and train"),
+        ("train", "SGD", "daskvars.train has no 'SGD': it is daskvars.train.GradientDescent"),
+        ("data", "AUTOTUNE", "daskvars.data has no 'AUTOTUNE': it is daskvars.data.experimental"),
     ],
 )
 def test_every_namespace_says_what_is_meant(module, name, said):

@@ -270,7 +270,7 @@ class GradientTape(ShownByArguments):
             raise ValueError(f"jacobian() takes a target of known shape, found {shape}")
         flat = nest.flatten(sources)
         rows = [
-            self._to_watched([value], flat, [seed], unconnected_gradients)
+            self._to_watched([value], flat, seed, unconnected_gradients)
             for seed in _seeds(value, math.prod(shape))
         ]
         found = [_stacked([row[place] for row in rows], shape) for place in range(len(flat))]
@@ -321,7 +321,7 @@ class GradientTape(ShownByArguments):
                 f"found {shape} and {rows}"
             )
         parts = [
-            self._to_watched([value], [source], [seed], unconnected_gradients)[0]
+            self._to_watched([value], [source], seed, unconnected_gradients)[0]
             for seed in _seeds(value, math.prod(shape[1:]), shape[:1])
         ]
         if not self._persistent and not self._is_recording:
@@ -329,13 +329,20 @@ class GradientTape(ShownByArguments):
         if any(part is None for part in parts):
             return None
         whole: list[Any] = [*shape, *rows[1:]]
-        return reshape(stack([convert_to_tensor(part) for part in parts], 1), whole)
+        found = stack([convert_to_tensor(part) for part in parts], 1)
+        return reshape(found[:, : math.prod(shape[1:])], whole)
 
 
-def _seeds(target: Any, size: int, rows: Sequence[int] = ()) -> Iterator[Tensor]:
-    """Yield the gradient of each number of `target` by itself, or of that of each of its rows."""
+def _seeds(target: Any, size: int, rows: Sequence[int] = ()) -> Iterator[list[Tensor] | None]:
+    """Yield the gradient of each number of `target` by itself, or of that of each of its rows.
+
+    Of a target without numbers it is one that stands for none, to tell what it depends on.
+    """
+    if not size:
+        yield None
     for place in range(size):
-        yield reshape(one_hot(fill(rows, place), size, dtype=target.dtype.base_dtype), target.shape)
+        number = one_hot(fill(rows, place), size, dtype=target.dtype.base_dtype)
+        yield [reshape(number, target.shape)]
 
 
 def _stacked(rows: list[Any], shape: list[int]) -> Any:
@@ -350,4 +357,4 @@ def _stacked(rows: list[Any], shape: list[int]) -> Any:
         ]
     )
     whole: list[Any] = [*shape, *found.shape.as_list()[1:]]
-    return reshape(found, whole)
+    return reshape(found[: math.prod(shape)], whole)

@@ -76,8 +76,14 @@ NAMES_OF_V1 = {
 
 # Names of TensorFlow 2 -> what does their work.
 INSTEAD = {
+    "daskvars.RaggedTensor": "use daskvars.sparse, or values and lengths as tensors",
+    "daskvars.distribute": "with a dask.distributed Client in the process all runs on its workers",
     "daskvars.keras": "use layers, losses, metrics and train",
     "daskvars.optimizers": "optimizers are in daskvars.train",
+    "daskvars.ragged": "use daskvars.sparse, or values and lengths as tensors",
+    "daskvars.data.AUTOTUNE": "it is daskvars.data.experimental.AUTOTUNE",
+    "daskvars.summary.create_file_writer": "use daskvars.summary.FileWriter",
+    "daskvars.train.SGD": "it is daskvars.train.GradientDescentOptimizer",
 }
 
 

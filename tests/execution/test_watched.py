@@ -1,5 +1,7 @@
 """A tape that watches what it is told, and no more."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,10 @@ def test_jacobians_have_a_derivative_for_each_pair():
     with dv.GradientTape() as tape:
         picked = dv.gather(table, [1, 1, 0])
     assert tape.jacobian(picked, table).numpy().ravel().tolist() == [0, 1, 0, 1, 1, 0]
+    with dv.GradientTape(persistent=True) as tape:
+        none, no_columns = w[:0] * 2.0, x[:, :0] * 2.0
+    assert tape.jacobian(none, w).shape == [0, 2] and tape.jacobian(none, x) is None
+    assert tape.batch_jacobian(no_columns, x).shape == [2, 0, 2]
 
 
 def test_jacobians_of_what_does_not_fit_are_refused():
@@ -86,6 +92,10 @@ def test_of_whole_numbers_a_warning_tells_that_they_have_no_gradient():
     with pytest.warns(UserWarning, match=r"gradient to 'count:0' is None: it is of int32") as told:
         dcount, dv_ = tape.gradient(y, [count, v])
     assert len(told) == 1 and dcount is None and float(dv_) == 4.0
+    with warnings.catch_warnings():  # nobody asked for a count to be trained
+        warnings.simplefilter("error")
+        dv.train.GradientDescentOptimizer(1.0).minimize(lambda: dv.cast(count, dv.float32) * v)
+    assert float(v) == 1.0
 
 
 @pytest.mark.parametrize("how", ["eager", "looked at", "function"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import dask
@@ -23,6 +24,7 @@ from daskvars.graph.definitions.patterns import Elementwise, Source
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.scopes.stacks import stacks
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
@@ -67,7 +69,8 @@ def constant(
 
     Raises:
       TypeError: an element does not fit `dtype`, or `verify_shape` finds another shape.
-      ValueError: there are more elements than `shape` takes, or the nesting is ragged.
+      ValueError: there are more elements than `shape` takes, or the nesting is ragged; in eager
+        code also a number that is too large for float32, unless `dtype` says so.
 
     >>> constant([1, 2, 3], shape=[2, 2]).numpy().tolist()
     [[1, 2], [3, 3]]
@@ -78,7 +81,15 @@ def constant(
     if not is_plain:
         value, chunks = _from_elsewhere(value, chunks, shape, name)
     label = None if name is None or name == "Const" else name.strip("/")
-    array = dtypes.to_numpy(value, wanted, label)
+    is_float32_by_default = is_plain and wanted is None and not stacks.builders
+    try:
+        with numpy.errstate(over="raise") if is_float32_by_default else nullcontext():
+            array = dtypes.to_numpy(value, wanted, label)
+    except FloatingPointError:
+        raise ValueError(
+            f"a number for {label or 'Const'!r} is too large for float32, which Python's become: "
+            "give dtype=float64, or float32 to have infinity"
+        ) from None
     if not is_plain:
         array = numpy.array(array, order="C")  # the caller may write into what was given
     if shape is not None:

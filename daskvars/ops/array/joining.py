@@ -34,7 +34,10 @@ def single_axis(axis: TensorLike, function: str) -> Any:
       TypeError: it is no integer.
     """
     if not axes.is_symbolic(axis):
-        return operator.index(axes.as_operand(axis))
+        try:
+            return operator.index(axes.as_operand(axis))
+        except TypeError:
+            raise TypeError(f"{function}() takes an integer axis, got {axis!r}") from None
     tensor = convert_to_tensor(axis)
     if not tensor.dtype.is_integer:
         raise TypeError(f"{function}() takes an integer axis, got one of {tensor.dtype.name}")
@@ -400,7 +403,7 @@ def unstack(
     >>> [int(x) for x in unstack([5, 6])]
     [5, 6]
     """
-    value = convert_to_tensor(value)
+    value, axis = convert_to_tensor(value), single_axis(axis, "unstack")
     shape = value.spec.shape
     if num is None:
         if shape is not None:

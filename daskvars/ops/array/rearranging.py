@@ -65,7 +65,7 @@ def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Te
     >>> reverse([[1, 2], [3, 4]], [1]).numpy().tolist()
     [[2, 1], [4, 3]]
     """
-    places = axes.as_operand(axis)
+    places = axes.as_integers(axis=axis)["axis"]
     return apply(REVERSE, tensor, name=name, axis=(places,) if isinstance(places, int) else places)
 
 
@@ -126,8 +126,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | Non
     >>> roll([0, 1, 2, 3, 4], 2, 0).numpy().tolist()
     [3, 4, 0, 1, 2]
     """
-    shift, axis = axes.as_operand(shift), axes.as_operand(axis)
-    return apply(ROLL, input, name=name, shift=shift, axis=axis, back=False)
+    return apply(ROLL, input, name=name, back=False, **axes.as_integers(shift=shift, axis=axis))
 
 
 def _sequences(inputs: Sequence[Spec], *, seq_axis: Any, batch_axis: Any) -> Spec:

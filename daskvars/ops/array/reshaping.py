@@ -273,7 +273,8 @@ def expand_dims(
     axis = axes.either(axis, dim, "axis", "dim")
     if axis is None:
         raise ValueError("Must specify an axis argument to expand_dims()")
-    return apply(EXPAND_DIMS, input, name=name, axis=_single_axis(axes.as_operand(axis)))
+    place = _single_axis(axes.as_integers(axis=axis)["axis"])
+    return apply(EXPAND_DIMS, input, name=name, axis=place)
 
 
 def _squeezed_axes(shape: Any, axis: Sequence[int] | None) -> tuple[int, ...]:
@@ -343,5 +344,6 @@ def squeeze(
     [[1], [2]]
     """
     axis = axes.either(axis, squeeze_dims, "axis", "squeeze_dims")
-    listed = (axis,) if isinstance(axis, int) else tuple(int(i) for i in axis or ())
-    return apply(SQUEEZE, input, name=name, axis=listed or None)
+    places = () if axis is None else axes.as_integers(axis=axes.as_known(axis))["axis"]
+    listed = places if isinstance(places, tuple) else (places,)
+    return apply(SQUEEZE, input, name=name, axis=tuple(map(int, listed)) or None)

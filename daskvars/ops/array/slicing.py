@@ -25,6 +25,8 @@ from daskvars.shapes import Shape
 
 def _sliced(inputs: Sequence[Spec], *, begin: Any, size: Any, **attrs: Any) -> Spec:
     shape, dtype = inputs[0].shape, inputs[0].dtype
+    if isinstance(begin, int) or isinstance(size, int):
+        raise ValueError(f"begin and size must be vectors, got begin {begin} and size {size}")
     known = next((v for v in (size, begin, shape) if isinstance(v, tuple)), None)
     if known is None:
         return Spec(dtype, None)
@@ -103,7 +105,8 @@ def slice(
     >>> dv.slice([[1, 2, 3], [4, 5, 6]], [1, 0], [1, 2]).numpy().tolist()
     [[4, 5]]
     """
-    return apply(SLICE, input_, name=name, **axes.as_operands(begin=begin, size=size))
+    places = axes.as_integers(begin=begin)
+    return apply(SLICE, input_, name=name, size=axes.as_operand(size), **places)
 
 
 SLICE_GRAD = OpDef(

@@ -118,7 +118,7 @@ def transpose(
     >>> transpose([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
     [[1, 4], [2, 5], [3, 6]]
     """
-    perm = None if perm is None else axes.as_operand(perm)
+    perm = None if perm is None else axes.as_integers(perm=perm)["perm"]
     return apply(TRANSPOSE, a, name=name, perm=perm, conjugate=bool(conjugate))
 
 

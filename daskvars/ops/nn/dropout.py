@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,7 +54,8 @@ def dropout(
 
     Args:
       x: [...] floating.
-      keep_prob: probability that an element is kept, a number or a scalar tensor.
+      keep_prob: probability that an element is kept, a number or a scalar tensor. Of one below
+        0.5 a warning tells: TensorFlow 2 has the rate in its place.
       noise_shape: shape of what is decided; it broadcasts to `x`, so that size 1 keeps or drops a
         whole dimension together. By default the shape of `x`.
       seed: int, see `set_random_seed`.
@@ -110,6 +112,12 @@ def _rate(keep_prob: Any, rate: Any) -> Any:
             raise ValueError(
                 f"{what} must be a scalar tensor or a float in the range {legal}, got {given:g}"
             )
+    if isinstance(keep_prob, numbers.Real) and keep_prob < 0.5:
+        warnings.warn(
+            f"dropout() keeps {keep_prob:g} of the elements: its second argument is keep_prob, as "
+            f"in TensorFlow 1. For TensorFlow 2's rate write rate={keep_prob:g}.",
+            stacklevel=3,
+        )
     return 1.0 - keep_prob if rate is None else rate
 
 

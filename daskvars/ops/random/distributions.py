@@ -240,7 +240,7 @@ def random_uniform(
                 name=scope,
                 shape=axes.as_sizes(shape),
                 dtype=dtype.name,
-                **axes.as_operands(minval=minval, maxval=maxval),
+                **axes.as_integers(minval=minval, maxval=maxval),
                 _seed=drawn_with(seed),
             )
         if are_numbers(minval, maxval):

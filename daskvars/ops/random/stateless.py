@@ -114,7 +114,7 @@ def stateless_uniform(
             shape=axes.as_sizes(shape),
             seed=_seed(seed),
             dtype=dtype.name,
-            **axes.as_operands(minval=low, maxval=high),
+            **axes.as_integers(minval=low, maxval=high),
         )
 
 

@@ -65,6 +65,25 @@ def as_operands(**values: TensorLike) -> dict[str, Any]:
     return {name: as_operand(value) for name, value in values.items()}
 
 
+def as_integers(**values: TensorLike) -> dict[str, Any]:
+    """Return arguments that are whole numbers as attributes, by name. See `as_operand`.
+
+    Raises:
+      TypeError: one is no whole number; how it is spelled does not tell (2.0 is none).
+    """
+    operands = as_operands(**values)
+    for name, value in operands.items():
+        if not is_symbolic(value) and not _is_whole(value):
+            raise TypeError(f"{name} must be int32 or int64, got {values[name]!r}")
+    return operands
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_whole, value))
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, numpy.ndarray | numpy.generic):
         value = value.tolist()

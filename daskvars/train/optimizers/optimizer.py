@@ -207,6 +207,9 @@ class Optimizer(Trackable, ShownByArguments):
         with GradientTape() as tape:
             value = loss()
         variables = _chosen(var_list)
+        if var_list is None:  # a counter that nobody said was not to be trained is none of them
+            kinds = [(v, v.dtype.base_dtype) for v in variables]
+            variables = [v for v, of in kinds if of.is_floating or of.is_complex] or variables
         pairs = list(zip(tape.gradient(value, variables, grad_loss), variables, strict=True))
         # By default those are trained that the loss depends on, of all that the program has.
         used = [pair for pair in pairs if pair[0] is not None] if var_list is None else pairs

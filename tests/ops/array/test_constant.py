@@ -375,6 +375,14 @@ def test_operands_as_plain_data(graph):
     assert axes.as_operand([t, 2]) == [t, 2]
 
 
+def test_a_number_that_is_too_large_for_the_default_is_refused_in_eager_code():
+    for value in (1e40, [1.0, -1e40]):
+        with pytest.raises(ValueError, match=r"too large for float32, .* give dtype=float64"):
+            dv.constant(value)
+    assert float(dv.constant(1e40, dv.float64)) == 1e40
+    assert float(dv.constant(float("inf"))) == float("inf")
+
+
 def test_two_names_of_one_argument():
     assert axes.either(None, 3, "axis", "dim") == 3
     with pytest.raises(ValueError, match="Cannot specify both 'axis' and 'dim'"):

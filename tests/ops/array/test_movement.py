@@ -522,3 +522,29 @@ def test_a_variable_that_is_repeated_for_an_empty_batch_has_a_gradient():
         sess.run(start.initializer)
         for count in (0, 2):
             assert sess.run(slope, {x: np.ones([count, 3])}).tolist() == [count] * 3
+
+
+NO_INTEGERS = {
+    "begin must be int32 or int64, got [1.0]": lambda x: tf.slice(x, [1.0], [1]),
+    "perm must be int32 or int64, got [0.0]": lambda x: tf.transpose(x, [0.0]),
+    "axis must be int32 or int64, got [0.0]": lambda x: tf.reverse(x, [0.0]),
+    "shift must be int32 or int64, got 1.0": lambda x: tf.roll(x, 1.0, 0),
+    "axis must be int32 or int64, got 0.0": lambda x: tf.expand_dims(x, 0.0),
+    "axis must be int32 or int64, got (0.5,)": lambda x: tf.squeeze(x[:1], [0.5]),
+    "axis must be an integer, got 0.0": lambda x: tf.sort(x, 0.0),
+    "concat() takes an integer axis, got 0.0": lambda x: tf.concat([x, x], 0.0),
+    "split() takes an integer axis, got 0.0": lambda x: tf.split(x, 3, 0.0),
+    "unstack() takes an integer axis, got 0.5": lambda x: tf.unstack(x, 3, 0.5),
+    "maxval must be int32 or int64, got 1.5": lambda x: tf.random_uniform([2], 0, 1.5, tf.int32),
+}
+
+
+def test_axes_and_places_are_whole_numbers_and_the_error_names_the_argument():
+    x = tf.constant([1.0, 2.0, 3.0])
+    for words, make in NO_INTEGERS.items():
+        with pytest.raises(TypeError) as raised:
+            make(x)
+        assert words in str(raised.value)
+    with pytest.raises(ValueError, match="begin and size must be vectors, got begin 1 and size 2"):
+        tf.slice(x, 1, 2)
+    assert run(tf.squeeze(x[None, :1], tf.constant([0, 1]))) == 1.0

@@ -18,6 +18,12 @@ def test_rate_is_the_other_way_round():
     assert abs((y != 0).mean() - 0.2) < 0.02
 
 
+def test_what_looks_like_a_rate_is_told_of():
+    with pytest.warns(UserWarning, match=r"keeps 0\.1 .* write rate=0\.1") as told:
+        dv.nn.dropout(dv.ones([3]), 0.1)
+    assert told[0].filename == __file__
+
+
 def test_noise_shape_decides_for_rows():
     y = ops.dropout(dv.ones([50, 4]), 0.5, noise_shape=[50, 1], seed=1).numpy()
     assert all(len(set(row)) == 1 for row in y)
