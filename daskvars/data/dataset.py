@@ -509,7 +509,8 @@ class Dataset:
           seed: int, or a tensor; without it, and without `set_random_seed`, an order that nobody
             knows before.
           reshuffle_each_iteration: whether each repetition, and each further iterator in eager
-            code, has an order of its own; by default it has.
+            code, has an order of its own; by default it has. Without, `take` and `skip` of the
+            dataset split its elements.
 
         Raises:
           InvalidArgumentError: (when iterated) there is no room in the buffer.

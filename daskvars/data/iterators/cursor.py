@@ -22,10 +22,14 @@ from typing import Any
 import numpy
 
 from daskvars.data.nodes.elements import Element
-from daskvars.data.nodes.node import Elements, InTurn, Node, Pass, read_elements
+from daskvars.data.nodes.node import ORDER_BITS, Elements, InTurn, Node, Pass, read_elements
 from daskvars.errors import OpError, invalid
 
-ENTROPY_BITS = 62  # of an integer that arrays can hold
+
+def _entropy_for(node: Node) -> int:
+    """Return what random numbers begin with: the order that the node keeps, and what is new."""
+    order = secrets.randbits(ORDER_BITS) if node.order is None else node.order
+    return order << ORDER_BITS | secrets.randbits(ORDER_BITS)
 
 
 class Cursor:
@@ -54,7 +58,7 @@ class Cursor:
     ) -> None:
         self._node, self._values, self._caches = node, values, caches
         self._iteration, self._as_dask = iteration, as_dask
-        self._entropy = secrets.randbits(ENTROPY_BITS) if entropy is None else entropy
+        self._entropy = _entropy_for(node) if entropy is None else entropy
         self._position = 0
         self._given_back: deque[Element | OpError] = deque()
         self._elements: Elements | None = None

@@ -19,6 +19,7 @@ from daskvars.graph.tensor import Tensor
 INFINITE = math.inf
 
 EPOCH_DRAWS = 1 << 40  # more than there are elements in one time through
+ORDER_BITS = 31  # two such numbers are an integer that arrays can hold
 
 
 class Node(ABC):
@@ -33,6 +34,11 @@ class Node(ABC):
     structure: Any
     inputs: Sequence[Node] = ()
     operands: Sequence[Any] = ()
+
+    @property
+    def order(self) -> int | None:
+        """What the order begins with that all iterators have in common, None without such."""
+        return next((node.order for node in self.inputs if node.order is not None), None)
 
     @property
     def only_computes(self) -> bool:
@@ -98,7 +104,8 @@ class Pass:
 
     Args:
       values: tensors of graphs around -> arrays.
-      entropy: what random numbers without a seed depend on; kept with the position.
+      entropy: what random numbers without a seed depend on; kept with the position. Its upper
+        `ORDER_BITS` are for orders that stay.
       iteration: how many passes the program began before on the same dataset.
       caches: what `cache` keeps, by node.
       path: which element of an outer pass this one is inside of.

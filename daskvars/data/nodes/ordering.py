@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy
 from daskvars.data.nodes.elements import Together, flatten, map_structure, most_specific
 from daskvars.data.nodes.node import (
     INFINITE,
+    ORDER_BITS,
     Elements,
     GivenBack,
     Node,
@@ -74,6 +76,11 @@ class Shuffled(OfOne):
     def __init__(self, input: Node, size: Any, seeds: tuple[Any, Any], is_anew: bool) -> None:
         super().__init__(input, size, *[seed for seed in seeds if isinstance(seed, Tensor)])
         self._seeds, self._is_anew = seeds, is_anew
+        self._order = None if is_anew or seeds[0] is not None else secrets.randbits(ORDER_BITS)
+
+    @property
+    def order(self) -> int | None:
+        return super().order if self._order is None else self._order
 
     def rows_in(self, pass_: Pass) -> Any:
         rows = self.input.rows_in(pass_)
@@ -105,7 +112,7 @@ def draws_of(
         pass.
       is_anew: whether each time through has numbers of its own.
     """
-    seed: Any = pass_.entropy
+    seed: Any = pass_.entropy if is_anew else pass_.entropy >> ORDER_BITS
     if seeds[0] is not None:
         seed = tuple(int(pass_.value(each)) for each in seeds)
     times = (pass_.iteration, begun) if is_anew else (0, 0)

@@ -119,6 +119,21 @@ def test_each_repetition_has_its_order_if_it_is_to_have():
         assert (found[:30] != found[30:]) is anew
 
 
+def test_an_order_that_stays_is_that_of_all_iterators_and_splits_the_elements():
+    def once():
+        return Dataset.range(30).shuffle(30, reshuffle_each_iteration=False)
+
+    shuffled = once()
+    parts = [[int(n) for n in part] for part in (shuffled.take(20), shuffled.skip(20))]
+    assert sorted(parts[0] + parts[1]) == list(range(30))
+    iterator = iter(shuffled)
+    assert [int(next(iterator)) for _ in range(20)] == parts[0]
+    assert [int(n) for n in once()] != parts[0] + parts[1]
+    elsewhere = iter(once())  # as in another process
+    elsewhere.restore(iterator.state())
+    assert [int(n) for n in elsewhere] == parts[1]
+
+
 def test_each_iterator_has_its_order_and_the_program_the_same_again():
     def orders():
         dataset = Dataset.range(30).shuffle(30, seed=1)
