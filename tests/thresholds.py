@@ -35,6 +35,7 @@ LOWEST = {
     "daskvars.kernels.random.distributions": {"FEW_WORDS": 0},
     "daskvars.kernels.random.philox": {"TILE": 1, "SEEK_WORDS": 0},
     "daskvars.kernels.math.bounds": {"LINE_ELEMENTS": 1, "LEAST_ELEMENTS": 1},
+    "daskvars.kernels.gather_scatter.searching": {"MOST_COMPARED": 0},
     "daskvars.kernels.math.scans": {"ROW_ELEMENTS": 0},
     "daskvars.kernels.math.without_ufunc": {"LEAST_ELEMENTS": 2},
     "daskvars.kernels.math.reduce": {"PRODUCT_ELEMENTS": 0},

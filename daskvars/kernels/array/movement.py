@@ -82,6 +82,22 @@ def reshape(xp: ArrayModule, x: Array, *, shape: Sizes) -> Array:
         ) from None
 
 
+def expand_dims(xp: ArrayModule, x: Array, *, axis: int | Sizes) -> Array:
+    """Give `x` with a new dimension of size 1 at `axis`, one number."""
+    (axis,) = (axis,) if isinstance(axis, int) else axis
+    place = _new_axis(axis, x.ndim)
+    # As NumPy's function does, which takes 2 us to come to it. (``x[None]`` has a step of 0 there,
+    # with which BLAS does not take it.)
+    return x.reshape((*x.shape[:place], 1, *x.shape[place:]))
+
+
+def _new_axis(axis: int, rank: int) -> int:
+    """Return where the new dimension `axis` is, counted from the front."""
+    if not -rank <= axis + 1 <= rank + 1:
+        raise invalid(f"a new dimension is in the range [{-rank - 1}, {rank}], but got {axis}")
+    return axis % (rank + 1)
+
+
 def transpose(
     xp: ArrayModule, x: Array, *, perm: Sizes | None = None, conjugate: bool = False
 ) -> Array:
@@ -153,15 +169,18 @@ def concat(xp: ArrayModule, *values: Array, axis: int) -> Array:
 
 def stack(xp: ArrayModule, *values: Array, axis: int) -> Array:
     """Give the arrays as slices of one, along a new dimension `axis`."""
-    return xp.stack([xp.asarray(value) for value in values], axis=axis)
+    arrays = [xp.asarray(value) for value in values]
+    place = _new_axis(axis, arrays[0].ndim)
+    key = (*(slice(None),) * place, None)
+    return xp.concatenate([array[key] for array in arrays], axis=place)
 
 
 def unstack(xp: ArrayModule, x: Array, *, num: int, axis: int) -> tuple[Any, ...]:
     """Give the slices of `x` along `axis`."""
     if x.shape[axis] != num:
         raise invalid(f"Input shape axis {axis} must equal {num}, got shape {list(x.shape)}")
-    front = xp.moveaxis(x, axis, 0)
-    return tuple([front[i, ...] for i in range(num)])
+    before = (slice(None),) * (axis % x.ndim)
+    return tuple([x[(*before, i, ...)] for i in range(num)])
 
 
 def split(xp: ArrayModule, x: Array, *, num_split: int, axis: int) -> tuple[Any, ...]:

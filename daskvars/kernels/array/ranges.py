@@ -43,7 +43,10 @@ def range_values(
     if count is None:
         count = range_count(start, limit, delta)
     kind = dtype.np.type
-    return xp.arange(offset, offset + count).astype(dtype.np) * kind(delta) + kind(start)
+    values = xp.arange(offset, offset + count).astype(dtype.np, copy=False)
+    if delta != 1:
+        values = values * kind(delta)
+    return values + kind(start) if start else values
 
 
 def linspace_values(

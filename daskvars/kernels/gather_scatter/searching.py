@@ -13,6 +13,9 @@ from daskvars.errors import invalid
 from daskvars.kernels.gather_scatter.rows import is_ascending
 from daskvars.kernels.math.row_sums import as_matrix
 
+# So many comparisons take less time than the steps (m, 320 rows of 100: 47 us, 188 in steps).
+MOST_COMPARED = 1 << 15
+
 
 def searchsorted(
     xp: ArrayModule, sequence: Array, values: Array, *, right: bool, dtype: DType
@@ -26,8 +29,14 @@ def searchsorted(
 
 
 def places_in_rows(xp: ArrayModule, rows: Array, wanted: Array, *, right: bool) -> Array:
-    """Return `searchsorted` of matrices, int64: all rows at once, halving the steps."""
+    """Return `searchsorted` of matrices, int64: all rows at once, halving the steps.
+
+    Where there are few numbers all are compared.
+    """
     count = rows.shape[1]
+    if wanted.size * count <= MOST_COMPARED:
+        compare = xp.less_equal if right else xp.less
+        return compare(rows[:, None], wanted[..., None]).sum(axis=-1, dtype=numpy.int64)
     below = xp.zeros(wanted.shape, numpy.int64)
     step = 1 << count.bit_length()
     while step and count:

@@ -53,11 +53,13 @@ def matmul(
     dtype = a.dtype
     if dtype.char not in "fd":
         a, b = widened(a), widened(b)
+    are_ready = a.flags.c_contiguous and b.flags.c_contiguous  # transposed as well
     if transpose_a:
         a = a.swapaxes(-1, -2)
     if transpose_b:
         b = b.swapaxes(-1, -2)
-    a, b = blas_ready(xp, a), blas_ready(xp, b)
+    if not are_ready:
+        a, b = blas_ready(xp, a), blas_ready(xp, b)
     if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:  # one large product, not many small
         rows = math.prod(a.shape[:-1])
         product = xp.matmul(a.reshape(rows, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])

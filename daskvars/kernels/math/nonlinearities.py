@@ -36,13 +36,13 @@ def sigmoid(xp: ArrayModule, x: Array) -> Array:
     return filled(xp, fill_sigmoid, x)
 
 
+@numpy.errstate(over="ignore")  # one over infinity is zero
 def fill_sigmoid(xp: ArrayModule, out: Array | None, x: Array) -> Array:
     """Fill ``out``, or an array of its own, with the sigmoid."""
     out = xp.negative(x, out=out)
     if out.dtype.kind == "c":
         at_most(xp, out.real, EXP_LIMIT[out.real.dtype.itemsize], out=out.real)
-    with numpy.errstate(over="ignore"):  # one over infinity is zero
-        xp.exp(out, out=out)
+    xp.exp(out, out=out)
     out += out.dtype.type(1)
     return xp.reciprocal(out, out=out)
 

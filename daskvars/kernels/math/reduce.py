@@ -110,7 +110,9 @@ def reduce_mean(
 ) -> Array:
     """Mean along `axis`; with `count`, this block's part of a mean over that many elements."""
     total = fold_sum(xp, x, axis, keepdims)
-    total /= total.dtype.type(reduced_count(x.shape, axis) if count is None else count)
+    if count is None:
+        count = x.size // (total.size or 1)
+    total /= total.dtype.type(count)
     return total if total.dtype == x.dtype else total.astype(x.dtype)
 
 

@@ -53,7 +53,7 @@ def total(xp: ArrayModule, x: Array, axis: int) -> Array:
 
 def as_matrix(x: Array) -> Array:
     """Return ``x`` [..., n] as a matrix [rows, n], whatever sizes are 0."""
-    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    return x if x.ndim == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def row_sums(xp: ArrayModule, x: Array) -> Array:
@@ -62,7 +62,7 @@ def row_sums(xp: ArrayModule, x: Array) -> Array:
         return x.sum(axis=-1, keepdims=True, dtype=x.dtype)
     matrix = as_matrix(x)
     sums = xp.matmul(matrix, ones_matrix(xp, (x.shape[-1], 1), x.dtype))
-    return sums.reshape(*x.shape[:-1], 1)
+    return sums if x.ndim == 2 else sums.reshape(*x.shape[:-1], 1)
 
 
 def column_sums(xp: ArrayModule, x: Array) -> Array:

@@ -287,6 +287,9 @@ def in_blocks(xp: ArrayModule, fill: Any, *arrays: Array) -> Array:
     flats = [array.astype(work, copy=False).reshape(-1) for array in arrays]
     out = xp.empty(flats[0].shape, work)
     step = BLOCK_ELEMENTS if xp is np else DEVICE_BLOCK_ELEMENTS
+    if out.size <= step:
+        fill(xp, out, *flats)
+        return out.reshape(shape).astype(kind, copy=False)
     for start in range(0, out.size, step):
         part = slice(start, start + step)
         fill(xp, out[part], *(flat[part] for flat in flats))

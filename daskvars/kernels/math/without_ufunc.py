@@ -150,6 +150,9 @@ def power(xp: ArrayModule, x: Array, y: Array) -> Array:
     """
     if xp is not numpy or x.dtype.kind != "f":
         return xp.power(x, y)
+    if y.size == 1 and y.ndim <= x.ndim:
+        only = _PRODUCTS.get(y.item())
+        return xp.power(x, y) if only is None else only(xp, x)
     found: Array | None = None
     for exponent, product in _PRODUCTS.items():
         if (chosen := y == exponent).any():

@@ -240,7 +240,7 @@ EXPAND_DIMS = OpDef(
     "input:T",
     infer=_expanded,
     pattern=Movement(_expanded_access, linear=True),
-    kernel="expand_dims",
+    kernel=kernels.expand_dims,
     operands=("axis",),
     static=_expanded_value,
     gradient=lambda op, dy: reshape(dy, sizes_like(op.inputs[0])),

@@ -303,11 +303,11 @@ def _are_dense(arguments: Sequence[Any], attrs: Attrs) -> bool:
 
 
 RULES: dict[Any, Rule] = {
-    "expand_dims": _with(_axis),
     "squeeze": _with(_squeezed),
     movement.broadcast_to: _broadcast,
     movement.concat: _with(_axis),
     movement.ensure_shape: _with(_ensured),
+    movement.expand_dims: _with(_axis),
     movement.rank_of: _of_shape,
     movement.reshape: _reshaped,
     movement.shape_of: _of_shape,
