@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import struct
 import sys
 import threading
@@ -119,6 +120,16 @@ def current_client() -> Client | None:
     if not _global_clients and _current_client.get() is None:
         return None
     return _get_global_client()
+
+
+def _leave_to_parent() -> None:
+    """Take note, in a process that was forked, that nothing runs the loops of clients here."""
+    for client in tuple(Client._instances):
+        client.status = "left to the process that this one was forked from"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def check_may_wait(client: Client) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
+import os
+import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -61,6 +65,31 @@ def soon():
     start = time.monotonic()
     yield
     assert time.monotonic() - start < MAX_S
+
+
+def test_a_process_that_is_forked_leaves_the_client_to_its_parent(cluster, counting):
+    count, _, step = counting
+    with cluster.connected() as client, tf.Session() as session:
+        trained(session, client, step)
+        ours, theirs = multiprocessing.Pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads: that is what is tried
+            child = os.fork()
+        if not child:
+            signal.alarm(int(MAX_S))
+            with contextlib.suppress(BaseException):
+                with pytest.raises(UnavailableError) as error:
+                    session.run(step)
+                with tf.Session() as own:
+                    own.run(tf.global_variables_initializer())
+                    theirs.send((error.value.message, own.run(count)))
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert ours.poll()
+        message, number = ours.recv()
+        assert "left to the process that this one was forked from" in message and number == 0
+        session.run(step)
+        assert session.run(count) == 6
 
 
 # -- closed in order --------------------------------------------------------------------------
