@@ -41,12 +41,14 @@ from distributed import (
     Worker,
     WorkerPlugin,
     get_worker,
+    secede,
 )
 from distributed.client import _current_client, _get_global_client, _global_clients
 from distributed.metrics import context_meter
 from distributed.protocol import pickle, to_serialize
 from distributed.scheduler import KilledWorker as KilledWorker, NoValidWorkerError
 from distributed.spans import Span, SpansSchedulerExtension, SpansWorkerExtension
+from distributed.threadpoolexecutor import thread_state as pool_thread
 from distributed.worker import thread_state
 from distributed.worker_state_machine import (
     GatherDepSuccessEvent,
@@ -137,7 +139,7 @@ def check_may_wait(client: Client) -> None:
 
     That is in the loop itself, where asynchronous clients are used, and where Dask sends what is
     scattered or put into a queue; and within `Client.submit` and its like, which pickle under a
-    lock that the loop takes.
+    lock that the loop takes. A task of a worker gives its place there to others.
     """
     lock: Any = client._refcount_lock
     if client.asynchronous or lock._is_owned():
@@ -146,6 +148,8 @@ def check_may_wait(client: Client) -> None:
             "and are not made while that sends a value. Look at the value before, with numpy(), or "
             "give Dask what to_dask() returns"
         )
+    if current_key() is not None and getattr(pool_thread, "proceed", False):
+        secede()  # as `Client.get` does: what this task waits for may need its worker's thread
 
 
 class NamedPlugin(WorkerPlugin):

@@ -12,18 +12,21 @@ import weakref
 
 import numpy as np
 import pytest
+from distributed import get_client
 
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import AbortedError, FailedPreconditionError, InvalidArgumentError
 from daskvars.execution.cluster.executor import ClusterExecutor
 from daskvars.remote import dask_internals
-from tests.clusters import connected
+from tests.clusters import connected, running
 from tests.execution.cluster.shared_counters import counters, started, state_of
 from tests.sessions import run
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
+
+TOGETHER = threading.Barrier(3)  # more than there are threads
 
 
 def test_a_client_that_is_closed_is_let_go_of(cluster):
@@ -34,6 +37,20 @@ def test_a_client_that_is_closed_is_let_go_of(cluster):
     del client
     gc.collect()
     assert closed() is None
+
+
+def counted():
+    with get_client().as_current(), tf.Graph().as_default(), tf.Session() as session:
+        count = tf.get_variable("count", initializer=1.0)
+        session.run(count.initializer)
+        TOGETHER.wait(30)
+        return [float(session.run(count.assign_add(1.0))) for _ in range(3)]
+
+
+def test_tasks_that_run_programs_leave_their_places_to_what_they_wait_for():
+    with running(1, processes=False, protocol="tcp://") as client:
+        found = [client.submit(counted, key=f"counted-{n}") for n in range(TOGETHER.parties)]
+        assert client.gather(found) == [[2.0, 3.0, 4.0]] * TOGETHER.parties
 
 
 # -- a state of the cluster -------------------------------------------------------------------
