@@ -29,7 +29,7 @@ LOWEST = {
     "daskvars.remote.regions.region_split": {"MIN_BYTES": 1},
     "daskvars.kernels.nn.normalization": {"BLOCK_ELEMENTS": 1},
     "daskvars.kernels.nn.windows.patches": {"PATCH_BYTES": 1, "PATCH_ROWS": 1, "BLOCK_BYTES": 1},
-    "daskvars.kernels.nn.windows.strips": {"MIN_POSITIONS": 1},
+    "daskvars.kernels.nn.windows.strips": {"MIN_POSITIONS": 1, "STRIP_BYTES": 1},
     "daskvars.kernels.control.summed_products": {"ROWS": 1, "WORTH_HANDING_OVER": 0},
     "daskvars.lowering.rewrites.keep_values": {"MAX_COMPARED_BYTES": 0},
     "daskvars.kernels.random.distributions": {"FEW_WORDS": 0},

@@ -101,7 +101,7 @@ def sum_strips(
     rows, columns = windows.count
     filters = matrix.reshape(windows.size[0], -1, y.shape[3])
     product: Any = None
-    for images, seen in strip_blocks(xp, x, windows, y.dtype):
+    for images, seen in strip_blocks(xp, x, windows, y.dtype, y.shape[3]):
         shape = len(seen[0]), rows // at_once, at_once * columns, -1
         out = y[images].reshape(shape)
         product = xp.empty_like(out) if product is None else product[: len(out)]
@@ -152,7 +152,7 @@ def filter_gradient(
 def add_strip_gradients(xp: ArrayModule, x: Array, dy: Array, windows: Windows, dw: Array) -> None:
     """Add the gradient by the filter to ``dw``, a matrix, image by image and row by row of it."""
     rows_of = dw.reshape(windows.size[0], -1, dw.shape[1])
-    for images, seen in strip_blocks(xp, x, windows, dw.dtype):
+    for images, seen in strip_blocks(xp, x, windows, dw.dtype, dw.shape[1]):
         gradient = dy[images].astype(dw.dtype, copy=False)
         gradient = gradient.reshape(*seen[0].shape[:2], dw.shape[1])
         for row, part in zip(rows_of, seen, strict=True):

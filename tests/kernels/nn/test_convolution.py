@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -155,8 +157,8 @@ def test_blocks_of_a_few_rows_give_the_same(monkeypatch, channels):
         lambda: convolution.conv2d_backprop_input(np, w, dy, input_shape=x.shape, **SAME),
     ]
     whole = [call() for call in run]
-    for module in (patches, strips):
-        monkeypatch.setattr(module, "PATCH_BYTES", 1)
+    monkeypatch.setattr(patches, "PATCH_BYTES", 1)
+    monkeypatch.setattr(strips, "STRIP_BYTES", 1)
     monkeypatch.setattr(patches, "PATCH_ROWS", 40)
     for call, wanted in zip(run, whole, strict=True):
         np.testing.assert_allclose(call(), wanted, rtol=1e-12, atol=1e-12)
@@ -180,11 +182,21 @@ def test_strips_give_what_patches_give(monkeypatch, case, data_format):
     wanted = run()
     monkeypatch.setattr(strips, "MAX_OUTPUTS", 64)
     monkeypatch.setattr(strips, "MAX_SUMMED_OUTPUTS", 64)
+    monkeypatch.setattr(strips, "MAX_OUTPUTS_SEEN", 64)
     monkeypatch.setattr(strips, "MIN_POSITIONS", 1)
     for most in (strips.SMALL_PRODUCT, 200):  # all rows at once, and few of them
         monkeypatch.setattr(strips, "SMALL_PRODUCT", most)
         for found, value in zip(run(), wanted, strict=True):
             np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12)
+
+
+def test_sums_of_strips_take_a_block_of_memory():
+    x, w = np.ones((128, 32, 32, 4), "float32"), np.ones((3, 3, 4, 16), "float32")
+    tracemalloc.start()
+    convolution.conv2d(np, x, w, **SAME)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 128 * 32 * 32 * 16 * 4 + 2 * strips.STRIP_BYTES  # the result and a block
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

@@ -4,10 +4,14 @@ A patch has each pixel as often as windows see it, nine times where they are 3x3
 that the windows of a row see of one row of pixels, is there once for all rows of windows that reach
 it, with its pixels three times. A convolution is a product for each row of a window then, which are
 added up. (m, one thread, 16 to 16 channels, 3x3, 32 images of 32x32: 2.2 ms, from patches 3.3, its
-gradient by the filter 2.1 and 3.6; 64 to 64, 8x8: 1.5 and 1.7, its gradient no less.)
+gradient by the filter 2.1 and 3.6; 64 to 64, 8x8: 1.5 and 1.7, its gradient no less.) What is
+saved is copies of inputs, and what it costs are passes over outputs, which must not be many more:
+of 3 channels to 64 patches take 1.6 ms, strips 2.0 (m, one thread, 3x3, 16 images of 32x32).
 
 BLAS copies the operands of a large product before, those of a small one not. So each product is of
-as many rows of windows as make a small one.
+as many rows of windows as make a small one. Products are added up in blocks that stay in the last
+cache, products and sums included (m, 64 to 64 channels of 32x32, two threads, blocks of which the
+strips alone are counted and of all three: 51 and 70 GF/s each).
 """
 
 from __future__ import annotations
@@ -19,12 +23,17 @@ from typing import Any
 import numpy as np
 
 from daskvars.backend import Array, ArrayModule
-from daskvars.kernels.nn.windows.patches import PATCH_BYTES, padded_blocks
+from daskvars.kernels.nn.windows.patches import padded_blocks
 from daskvars.kernels.nn.windows.phases import copy_pixels
 from daskvars.kernels.nn.windows.sliding import Windows
 
+STRIP_BYTES = 2 << 20  # of strips, what they make, and what that is added to
 SMALL_PRODUCT = 1_000_000  # multiplications; OpenBLAS's own limit
-MIN_POSITIONS = 24  # of a product: of fewer it reads its filter too often
+# Of a product: of fewer it reads its filter too often (m, 5x5, 32 to 64 channels of 14x14, products
+# of 28 and 196 positions, and patches: 62, 71 and 69 GF/s).
+MIN_POSITIONS = 64
+# Outputs for each number that a window sees of a row.
+MAX_OUTPUTS_SEEN = 2
 # Of a filter, and of one whose gradient is looked for, to which each image adds one. More take so
 # long to multiply that copies hardly matter.
 MAX_OUTPUTS, MAX_SUMMED_OUTPUTS = 64, 32
@@ -48,11 +57,12 @@ def can_sum(windows: Windows, inputs: int, outputs: int) -> bool:
 
 def _may_pay(windows: Windows, inputs: int, outputs: int, most: int) -> bool:
     height, width = windows.size
-    return height > 1 and width > 0 and inputs > 1 and 0 < outputs <= most
+    most = min(most, MAX_OUTPUTS_SEEN * width * inputs)
+    return height > 1 and inputs > 1 and 0 < outputs <= most
 
 
 def strip_blocks(
-    xp: ArrayModule, x: Array, windows: Windows, dtype: np.dtype[Any]
+    xp: ArrayModule, x: Array, windows: Windows, dtype: np.dtype[Any], outputs: int
 ) -> Iterator[tuple[slice, list[Any]]]:
     """Yield (images, for each row of a window what it sees of them).
 
@@ -62,9 +72,9 @@ def strip_blocks(
     """
     height, step = windows.padded[0], windows.stride[0]
     shape = (step, -(-height // step), windows.count[1], windows.size[1] * x.shape[3])
-    image_bytes = math.prod(shape) * dtype.itemsize
+    image_bytes = (math.prod(shape) + 2 * math.prod(windows.count) * outputs) * dtype.itemsize
     buffer = None
-    for images, padded in padded_blocks(xp, x, windows, image_bytes, PATCH_BYTES, dtype):
+    for images, padded in padded_blocks(xp, x, windows, image_bytes, STRIP_BYTES, dtype):
         if buffer is None:
             buffer = xp.empty((len(padded), *shape), dtype)
         strips = buffer[: len(padded)]
