@@ -332,7 +332,8 @@ def kernel_of(call: Call, xp: Any) -> Callable[..., Any]:
     """Return the function that a call is of, with its attributes."""
     bound = _bound(call, xp)
     if call.pieces is not None and xp is numpy:
-        bound = InPieces(bound, call.pieces)
+        takes_out = "out" in (getattr(call.kernel, "__kwdefaults__", None) or ())
+        bound = InPieces(bound, call.pieces, takes_out=takes_out)
     if xp is not numpy and not call.attrs.keys() & {"branches", "variants"}:
         bound = choosing(xp, bound, _bound(call, numpy))
     return naming(bound, call.operands) if call.operands else bound

@@ -3,7 +3,7 @@
 What the planner cuts in parts is a program; one that it leaves whole may still have products of
 milliseconds, and threads with nothing to do. A kernel whose op says along which dimensions its
 arrays may be cut (`Contraction`) is then called for pieces of them, and what the pieces give is put
-together, or added up in their order.
+together, or added up in their order. A kernel that takes `out` writes it where it belongs.
 
 Into how many pieces depends on shapes alone, never on threads: so do the bits of the result. (With
 BLAS's own threads one product in eight has other bits, m, as how BLAS cuts depends on them.)
@@ -69,11 +69,13 @@ class Cut(NamedTuple):
       sizes: of the pieces, along the dimension that is cut.
       inputs: which dimension of each input that is, WHOLE of one that all pieces take.
       output: which of the result, WHOLE where the results of pieces are added up.
+      shape: of the result.
     """
 
     sizes: tuple[int, ...]
     inputs: tuple[int, ...]
     output: int
+    shape: tuple[int, ...]
 
 
 def cut_of(pieces: Pieces, shapes: Shapes, itemsize: int) -> Cut | None:
@@ -87,8 +89,8 @@ def cut_of(pieces: Pieces, shapes: Shapes, itemsize: int) -> Cut | None:
     >>> work = ((0, 0), (0, 1), (-1, 1))
     >>> product = Pieces(((0, 1), (1, 2)), (0, 2), True, work, False, (None, None))
     >>> cut_of(product, ((64, 512), (512, 512), (64, 512)), 4)
-    >>> cut_of(product, ((256, 2048), (2048, 4096), (256, 4096)), 4)
-    Cut(sizes=(512, 512, 512, 512, 512, 512, 512, 512), inputs=(-1, 1), output=1)
+    >>> cut_of(product, ((256, 1024), (1024, 1024), (256, 1024)), 4)
+    Cut(sizes=(512, 512), inputs=(-1, 1), output=1, shape=(256, 1024))
     """
     nbytes = [itemsize * math.prod(shape) for shape in shapes]
     flops = 2.0 * math.prod(shapes[operand][dim] for operand, dim in pieces.work)
@@ -114,7 +116,7 @@ def cut_of(pieces: Pieces, shapes: Shapes, itemsize: int) -> Cut | None:
     most = int(MAX_REPEATED * flops / repeated) if repeated else count
     if most < 2:
         return None
-    return Cut(split_evenly(size, min(count, most)), tuple(dims[:-1]), dims[-1])
+    return Cut(split_evenly(size, min(count, most)), tuple(dims[:-1]), dims[-1], shapes[-1])
 
 
 class InPieces:
@@ -123,10 +125,14 @@ class InPieces:
     Args:
       kernel: the kernel, bound to NumPy.
       pieces: along what it may be cut.
+      takes_out: whether it writes its result, of the first input's dtype, into an array `out`,
+        which it returns then.
     """
 
-    def __init__(self, kernel: Callable[..., Any], pieces: Pieces) -> None:
-        self.kernel = kernel
+    def __init__(
+        self, kernel: Callable[..., Any], pieces: Pieces, *, takes_out: bool = False
+    ) -> None:
+        self.kernel, self.takes_out = kernel, takes_out
         self.cut = lru_cache(maxsize=64)(partial(_cut_of_inputs, pieces))
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
@@ -134,7 +140,7 @@ class InPieces:
         return self.kernel(*inputs, **attrs) if cut is None else self._in_pieces(cut, inputs, attrs)
 
     def _in_pieces(self, cut: Cut, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        given = _Given(cut)
+        given = _Given(cut, inputs[0].dtype if self.takes_out else None)
         starts = tuple(itertools.accumulate(cut.sizes, initial=0))
 
         def call(number: int) -> None:
@@ -143,20 +149,30 @@ class InPieces:
                 array if dim == WHOLE else array[(slice(None),) * dim + (part,)]
                 for array, dim in zip(inputs, cut.inputs, strict=True)
             ]
-            given.take(number, part, self.kernel(*taken, **attrs))
+            room = given.room(part) if self.takes_out else None
+            into = attrs if room is None else {**attrs, "out": room}
+            found = self.kernel(*taken, **into)
+            if found is not room:
+                given.take(number, part, found)
 
         for_each(call, range(len(cut.sizes)))
         return given.result()
 
 
 class _Given:
-    """What the pieces of a call gave."""
+    """What the pieces of a call gave; of a dtype, None where the first of them tells."""
 
-    def __init__(self, cut: Cut) -> None:
+    def __init__(self, cut: Cut, dtype: numpy.dtype[Any] | None) -> None:
         self.cut = cut
         self.lock = threading.Lock()
-        self.whole: Any = None
+        known = dtype is not None and cut.output != WHOLE
+        self.whole: Any = numpy.empty(cut.shape, dtype) if known else None
         self.terms: list[Any] = [None] * len(cut.sizes)
+
+    def room(self, part: slice) -> Any:
+        """Return where a piece belongs; None where it is a term of a sum."""
+        dim = self.cut.output
+        return None if dim == WHOLE else self.whole[(slice(None),) * dim + (part,)]
 
     def take(self, number: int, part: slice, given: Any) -> None:
         dim = self.cut.output
@@ -165,9 +181,8 @@ class _Given:
             return
         with self.lock:
             if self.whole is None:
-                shape = (*given.shape[:dim], sum(self.cut.sizes), *given.shape[dim + 1 :])
-                self.whole = numpy.empty(shape, given.dtype)
-        self.whole[(slice(None),) * dim + (part,)] = given
+                self.whole = numpy.empty(self.cut.shape, given.dtype)
+        self.room(part)[...] = given
 
     def result(self) -> Any:
         return self.whole if self.cut.output != WHOLE else reduce(numpy.add, self.terms)

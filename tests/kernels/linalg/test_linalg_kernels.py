@@ -21,6 +21,16 @@ def test_matmul(dtype, transpose_a, transpose_b, batch_a, batch_b):
     found = kernels.matmul(np, left, right, transpose_a=transpose_a, transpose_b=transpose_b)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, a @ b, rtol=1e-2 if dtype == "f2" else 1e-5, atol=1e-2)
+    for out in (np.empty_like(found), np.empty((*found.shape[:-1], 9), dtype)[..., 2:7]):
+        transposed = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+        again = kernels.matmul(np, left, right, **transposed, out=out)
+        np.testing.assert_array_equal(again, found)
+
+
+def test_a_product_is_written_where_it_belongs():
+    for a, out in ((np.ones((4, 3)), np.empty((4, 9))[:, 2:7]), (np.ones((2, 4, 3)), None)):
+        room = np.empty((*a.shape[:-1], 5)) if out is None else out
+        assert kernels.matmul(np, a, np.ones((3, 5)), out=room) is room
 
 
 def test_blas_reads_transposed_matrices_in_place():

@@ -44,6 +44,21 @@ def test_it_is_cut_where_least_is_read_again(threads, sizes):
         assert all(largest not in (*x, *y) for x, y in taken)
 
 
+@pytest.mark.parametrize("sizes", [(64, 5, 6), (5, 6, 64)])
+def test_what_takes_out_writes_where_its_piece_belongs(threads, sizes):
+    a, b = normal(*sizes[:2]), normal(*sizes[1:], seed=1)
+    written = []
+
+    def product(x, y, *, out):
+        written.append(out)
+        return np.matmul(x, y, out=out)
+
+    found = InPieces(product, PRODUCT, takes_out=True)(a, b)
+    np.testing.assert_allclose(found, a @ b, rtol=1e-12)
+    assert len(written) > 1
+    assert all(out.base is found for out in written)
+
+
 def test_bits_do_not_depend_on_threads(monkeypatch):
     monkeypatch.setattr(pieces, "MIN_FLOPS", 1.0)
     a, b = normal(7, 4000, dtype="f4"), normal(4000, 9, seed=1, dtype="f4")
