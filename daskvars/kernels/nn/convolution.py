@@ -24,12 +24,15 @@ from daskvars.kernels.nn.windows.strips import can_sum, rows_at_once, strip_bloc
 FEW_CHANNELS = 8  # fewer make a product of few columns, which is slow
 
 
-def conv2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]) -> Array:
+def conv2d(
+    xp: ArrayModule, x: Array, w: Array, *, out: Any = None, **options: Unpack[WindowOptions]
+) -> Array:
     """Convolve images with a filter (cross-correlation, as ``tf.nn.conv2d``).
 
     Args:
         x: [batch, height, width, inputs] float, in ``data_format`` order.
         w: [height, width, inputs, outputs] float.
+        out: where the result may be written to; it is the result then.
 
     Returns:
         [batch, rows, columns, outputs], dtype of ``x``.
@@ -41,11 +44,17 @@ def conv2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]
                [6., 9., 6.],
                [4., 6., 4.]])
     """
-    return convolved(xp, x, w, correlate, options)
+    return convolved(xp, x, w, correlate, options, out=out)
 
 
 def conv2d_backprop_input(
-    xp: ArrayModule, w: Array, dy: Array, *, input_shape: tuple, **options: Unpack[WindowOptions]
+    xp: ArrayModule,
+    w: Array,
+    dy: Array,
+    *,
+    input_shape: tuple,
+    out: Any = None,
+    **options: Unpack[WindowOptions],
 ) -> Array:
     """Return the gradient of ``conv2d`` with respect to its images (``conv2d_transpose``).
 
@@ -57,7 +66,7 @@ def conv2d_backprop_input(
     Returns:
         [batch, height, width, inputs], dtype of ``dy``.
     """
-    return convolved(xp, dy, w, images_gradient, options, input_shape)
+    return convolved(xp, dy, w, images_gradient, options, input_shape, out)
 
 
 def conv2d_backprop_filter(
@@ -77,14 +86,14 @@ def conv2d_backprop_filter(
 
 
 def correlate(
-    xp: ArrayModule, x: Array, w: Array, windows: Windows, work: numpy.dtype[Any]
+    xp: ArrayModule, x: Array, w: Array, windows: Windows, work: numpy.dtype[Any], out: Any = None
 ) -> Array:
     """Return the windows' products with ``w``, computed in the ``work`` dtype."""
     outputs = w.shape[3]
     matrix = as_matrix(w.astype(work, copy=False))
     windows, pixels = pixels_as_channels(windows)
     x = x.reshape(len(x), *windows.image, pixels * x.shape[3])
-    y = xp.empty((len(x), *windows.count, outputs), work)
+    y = xp.empty((len(x), *windows.count, outputs), work) if out is None else out
     at_once = rows_at_once(windows, x.shape[3], outputs) if xp is numpy else 0
     if at_once:
         sum_strips(xp, x, matrix, windows, at_once, y)
@@ -111,23 +120,23 @@ def sum_strips(
 
 
 def images_gradient(
-    xp: ArrayModule, dy: Array, w: Array, windows: Windows, work: numpy.dtype[Any]
+    xp: ArrayModule, dy: Array, w: Array, windows: Windows, work: numpy.dtype[Any], out: Any = None
 ) -> Array:
     """Return the gradient by the images, computed in the ``work`` dtype."""
-    shape = (len(dy), *windows.image, w.shape[2])
+    dx = xp.empty((len(dy), *windows.image, w.shape[2]), work) if out is None else out
     windows, pixels = pixels_as_channels(windows)
     w = w.astype(work, copy=False).reshape(*windows.size, pixels * w.shape[2], w.shape[3])
-    return whole_gradient(xp, dy, w, windows, work).reshape(shape)
+    fill_gradient(xp, dy, w, windows, dx.reshape(len(dy), *windows.image, w.shape[2]))
+    return dx
 
 
-def whole_gradient(
-    xp: ArrayModule, dy: Array, w: Array, windows: Windows, work: numpy.dtype[Any]
-) -> Array:
-    """Return the same of windows that do not see all pixels along their last axis."""
+def fill_gradient(xp: ArrayModule, dy: Array, w: Array, windows: Windows, dx: Array) -> None:
+    """Write the same to ``dx`` for windows that do not see all pixels along their last axis."""
     backwards = turned(windows)
     if backwards is not None and prefers_turned(windows, w.shape[2], w.shape[3]):
-        return correlate(xp, dy, w[::-1, ::-1].transpose(0, 1, 3, 2), backwards, work)
-    return scatter_taps(xp, w, dy.astype(work, copy=False), windows)
+        correlate(xp, dy, w[::-1, ::-1].transpose(0, 1, 3, 2), backwards, dx.dtype, dx)
+    else:
+        scatter_taps(xp, w, dy.astype(dx.dtype, copy=False), windows, dx)
 
 
 def filter_gradient(
@@ -181,14 +190,13 @@ def prefers_turned(windows: Windows, inputs: int, outputs: int) -> bool:
     return outputs <= 2 * inputs and 2 * height * width <= 3 * rows * columns
 
 
-def scatter_taps(xp: ArrayModule, w: Array, dy: Array, windows: Windows) -> Array:
-    """Return the image gradient as products for the taps, added where each tap looked.
+def scatter_taps(xp: ArrayModule, w: Array, dy: Array, windows: Windows, dx: Array) -> None:
+    """Write the image gradient to ``dx``: products for the taps, added where each tap looked.
 
     Pixels that are a stride apart lie side by side meanwhile, so that a tap adds to whole rows; of
     images of a few channels each channel is apart, for a product's columns are to be many.
     """
     inputs, outputs = w.shape[2:]
-    dx = xp.empty((len(dy), *windows.image, inputs), dy.dtype)
     rows, columns = windows.count
     is_apart = inputs < FEW_CHANNELS
     filters = w.reshape(len(windows.taps()), inputs, outputs)
@@ -209,4 +217,3 @@ def scatter_taps(xp: ArrayModule, w: Array, dy: Array, windows: Windows) -> Arra
             seen = phases.seen(row, column)
             seen += product.reshape(seen.shape)
         phases.write(dx[images])
-    return dx

@@ -115,6 +115,23 @@ def test_forward_and_both_gradients(kernels, product, shape, case, data_format):
     np.testing.assert_allclose((u * dw).sum(), (reference(x, u, windows, product) * dy).sum())
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_results_are_written_where_they_belong(case):
+    x, w, windows, attrs = setting(case, "NHWC")
+    dy = normal(3, *windows.count, w.shape[3], seed=2)
+    for run in (
+        lambda **out: convolution.conv2d(np, x, w, **attrs, **out),
+        lambda **out: convolution.conv2d_backprop_input(
+            np, w, dy, input_shape=x.shape, **attrs, **out
+        ),
+    ):
+        wanted = run()
+        room = np.empty_like(wanted)
+        assert run(out=room) is room
+        np.testing.assert_array_equal(room, wanted)
+        np.testing.assert_array_equal(run(out=np.stack([room, room], -1)[..., 0]), wanted)
+
+
 @pytest.mark.parametrize("size", [(1, 1), (2, 2), (4, 4)])
 def test_products_of_no_channels_are_zeros(size):
     x, w = np.empty((2, 4, 4, 0)), np.empty((*size, 0, 3))

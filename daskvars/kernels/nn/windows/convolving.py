@@ -7,6 +7,7 @@ the windows are and in which dtype to work; its result gets their dtype and form
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.nn.windows.patches import channels_last, in_data_format, working_dtype
@@ -20,6 +21,7 @@ def convolved(
     compute: Callable[..., Array],
     options: WindowOptions,
     input_shape: tuple | None = None,
+    out: Any = None,
 ) -> Array:
     """Return what ``compute(xp, x, w, windows, dtype)`` makes of images and a filter.
 
@@ -28,12 +30,15 @@ def convolved(
         w: the filter.
         compute: either the convolution, or its gradient by images.
         input_shape: of the images that these slide over, if they are not ``x``.
+        out: where ``compute(..., out=out)`` writes and returns its result, if it is as computed.
     """
     data_format = options.get("data_format", "NHWC")
     image = spatial(tuple(x.shape if input_shape is None else input_shape), data_format)
     x, kind = channels_last(x, data_format), x.dtype
     windows = place_windows(image, w.shape[:2], **options)
-    y = compute(xp, x, w, windows, working_dtype(xp, kind))
+    work = working_dtype(xp, kind)
+    is_room = out is not None and data_format[1] != "C" and work == kind and out.flags.c_contiguous
+    y = compute(xp, x, w, windows, work, **({"out": out} if is_room else {}))
     return in_data_format(xp, y.astype(kind, copy=False), data_format)
 
 
