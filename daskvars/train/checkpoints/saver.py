@@ -242,20 +242,27 @@ class Saver:
         latest_filename: str | None,
         write_state: bool,
         later: bool,
-        write_beside: Callable[[str], None] | None = None,
+        beside: Callable[[], Callable[[str], None]] | None = None,
         meta_graph_suffix: str = "meta",
     ) -> Any:
-        """Save; what belongs beside a checkpoint is written before it goes on record."""
+        """Save; `beside` gives what writes of this moment what belongs beside a checkpoint, which
+        is done when that is complete, and before it goes on record.
+        """
         latest_filename = latest_filename or "checkpoint"
         engine = self._engine(sess)
         self._run_mirrors(sess, 0)
         path, step = path_of_step(sess, os.fspath(save_path), global_step, self._pad)
         check_place(path, latest_filename)
         parts = shards_by_name(self._tensors)
+        write_beside = beside() if beside is not None and self._graph is not None else None
 
         def note() -> None:
-            if write_state:
-                self._kept.record(path, latest_filename, meta_graph_suffix, self._relative)
+            try:
+                if write_beside is not None:
+                    write_beside(path)
+            finally:  # the checkpoint is there, and counts, whatever became of the graph
+                if write_state and parts:
+                    self._kept.record(path, latest_filename, meta_graph_suffix, self._relative)
 
         with _turn_at(path):
             codec = self._codec
@@ -263,12 +270,8 @@ class Saver:
             if parts and pending is None and not engine.save(parts, path, step, codec):
                 self._warn_uncompressed(path)
                 self._run(sess, "save", path)
-            try:
-                if write_beside is not None and self._graph is not None:
-                    write_beside(path)
-            finally:  # the checkpoint is there, and counts, whatever became of the graph
-                if pending is None and parts:
-                    note()
+            if pending is None:
+                note()
         if later and parts:
             return pending or saved_already(path)
         return path if parts else None

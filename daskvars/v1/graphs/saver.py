@@ -12,6 +12,7 @@ from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.state.checkpoints import SAVE
+from daskvars.state.stores.files import write_file
 from daskvars.surface.accepted import accepts
 from daskvars.train.checkpoints import saver
 from daskvars.train.checkpoints.checkpoint_state import meta_graph_filename
@@ -228,12 +229,13 @@ class Saver(saver.Saver):
 
     def _graph_writer(
         self, sess: SessionLike, suffix: str, wanted: bool
-    ) -> Callable[[str], None] | None:
-        def write(path: str) -> None:
+    ) -> Callable[[], Callable[[str], None]] | None:
+        def graph() -> Callable[[str], None]:
             with sess.graph.as_default():
-                self.export_meta_graph(meta_graph_filename(path, suffix))
+                found = self.export_meta_graph()
+            return lambda path: write_file(meta_graph_filename(path, suffix), found.pieces())
 
-        return write if wanted else None
+        return graph if wanted else None
 
 
 def tensors_of(graph: Graph, ops: SaverOps) -> list[SavedTensor]:

@@ -106,9 +106,10 @@ def test_an_error_is_told_once(tmp_path, monkeypatch):
             saver.save_async(sess, path)
             with pytest.raises(StoreError, match="full"):
                 saver.save(sess, path)
-            told = saver.save_async(sess, path)
+            told = saver.save_async(sess, path, 7)
             with pytest.raises(StoreError, match="full"):
                 told.result(30)
+            assert not (tmp_path / "m-7.meta").exists(), "nor the graph of what is not there"
             assert tf.train.load_variable(path, "v") == 1.0
         saver.save(sess, path)
         assert tf.train.load_variable(path, "v") == 2.0
