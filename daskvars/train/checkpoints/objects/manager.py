@@ -82,6 +82,7 @@ class CheckpointManager(ShownByArguments):
         self._last_step: int | None = None
         self._latest: str | None = None
         self._times: dict[str, float] = {}
+        self._remains: list[str] = []  # of checkpoints whose deleting was interrupted
         self._preserved = time.time() - 1.0  # as in TensorFlow: before anything that it saves
         self._take_over()
 
@@ -98,6 +99,7 @@ class CheckpointManager(ShownByArguments):
         times = state.all_model_checkpoint_timestamps or [self._preserved] * len(paths)
         found = dict(zip(paths, times, strict=False))
         self._times = {path: when for path, when in found.items() if checkpoint_exists(path)}
+        self._remains = [path for path in found if path not in self._times]
 
     directory: str = forwards("_directory", "Where the checkpoints are.")
     checkpoint: Checkpoint = forwards("_checkpoint", "What is saved.")
@@ -172,7 +174,7 @@ class CheckpointManager(ShownByArguments):
         One is kept for ever if it is so many hours newer than the last that was: a Saver, as in
         TensorFlow, has another rule (`kept_checkpoints`).
         """
-        found = []
+        found, self._remains = self._remains, []
         while self._max_to_keep is not None and len(self._times) > self._max_to_keep:
             path, when = next(iter(self._times.items()))
             del self._times[path]

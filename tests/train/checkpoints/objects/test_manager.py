@@ -6,6 +6,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars.state.format import snapshot
 from daskvars.train.checkpoints.objects import manager as module
 
 
@@ -44,6 +45,23 @@ def test_the_oldest_are_deleted(tmp_path):
     assert names([other.save(checkpoint_number=77)]) == ["z-77.zip"]
     assert sorted(os.listdir(tmp_path / "at")) == ["checkpoint", "z-77.zip"]
     assert int(checkpoint.save_counter) == 4
+
+
+def test_what_was_being_deleted_when_a_process_was_killed_goes_with_the_next(tmp_path, monkeypatch):
+    checkpoint = dv.train.Checkpoint(v=dv.Variable(1.0))
+    manager = dv.train.CheckpointManager(checkpoint, str(tmp_path), max_to_keep=1)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    manager.save()
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(snapshot, "sweep", killed)
+        manager.save()
+    again = dv.train.CheckpointManager(checkpoint, str(tmp_path), max_to_keep=1)
+    assert names(again.checkpoints) == ["ckpt-2"]
+    again.save()
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint", "ckpt-3"]
 
 
 def test_one_is_kept_for_ever_each_so_many_hours(tmp_path, clock):
