@@ -26,7 +26,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, greater_equal, where
 from daskvars.ops.state.assign import assign, assign_add, scatter_add, scatter_update
 from daskvars.surface.accepted import accepts
-from daskvars.surface.signatures import with_arguments_of_method
+from daskvars.surface.signatures import with_arguments_of, with_arguments_of_method
 from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
 from daskvars.v1.optimizers.wrapped import WrappedOptimizer
 from daskvars.v1.sessions.coordinator import Coordinator
@@ -95,17 +95,14 @@ class SyncReplicasOptimizer(WrappedOptimizer):
         self._variables_to_average = variables_to_average
         self._gradients_applied = False
 
+    @with_arguments_of(Optimizer.apply_gradients)
     @accepts("name")
     def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Variable | None = None,
-        name: str | None = None,
+        self, grads_and_vars: GradsAndVars, global_step: Variable | None, name: str | None = None
     ) -> Operation | None:
         """Add operations that collect gradients and apply their mean.
 
         Args:
-          grads_and_vars: pairs as `compute_gradients` returns them; a None gradient is left out.
           global_step: a scalar integer Variable to add one to with each update.
 
         Returns:
