@@ -27,9 +27,8 @@ class Config:
         num_threads: threads that run tasks in this process. None is every CPU this process may
             use, which in a container is fewer than the machine has.
         chunk_bytes: most bytes of a block of chunks="auto". Four times Dask's default: a variable
-            stays where it is, and one in a single block is updated in place by a plain call; 256
-            MB of embeddings in two blocks cost five tasks a step. Whoever wants shards asks for
-            them.
+            stays where it is, and one in a single block is updated in place by a plain call; 256 MB
+            of embeddings in two blocks cost five tasks a step. Whoever wants shards asks for them.
         inline_constant_bytes: larger constants travel to workers by reference, so that a step's
             graph stays small.
         tile_elements: elements per tile of a fused elementwise region: some float32 tiles stay in

@@ -6,16 +6,15 @@ through it is an *iterator*, whose state is a position: how many elements were t
 takes the next element, as it takes feeds, before anything is computed. Functions of elements
 are traced into graphs that this process runs, in the thread that prepares elements.
 
-On a cluster, batches that a session takes of stored arrays, or of the records of files, are made
-by the workers that will use them. This process goes through *places* alone: row numbers, or a
-block of a file and a number in it, of which shuffles and repetitions are the same as of elements;
-so order, positions and errors are those of one process. Workers look for where records are, some
-blocks ahead (the *index*); each then reads the blocks that its part of a batch has rows of, keeps
-them as long as a shuffle's buffer may have more, and calls the functions of a `map` on its rows.
-Before a run takes a batch, it is known to be made. What cannot be done by rows is done here, and
-all before it: filters, functions after a batch, functions with effects, with random numbers or
-with results whose shapes are not known, sparse and padded batches, ``cache``, files that are
-compressed.
+On a cluster, batches that a session takes of stored arrays, or of the records of files, are made by
+the workers that will use them. This process goes through *places* alone: row numbers, or a block of
+a file and a number in it, of which shuffles and repetitions are the same as of elements; so order,
+positions and errors are those of one process. Workers look for where records are, some blocks ahead
+(the *index*); each then reads the blocks that its part of a batch has rows of, keeps them as long
+as a shuffle's buffer may have more, and calls the functions of a `map` on its rows. Before a run
+takes a batch, it is known to be made. What cannot be done by rows is done here, and all before it:
+filters, functions after a batch, functions with effects, with random numbers or with results whose
+shapes are not known, sparse and padded batches, ``cache``, files that are compressed.
 
 Steps and what goes through them are in ``nodes``; ``dataset`` has their public form, ``arguments``
 what its methods are given, ``options`` what a program may say of one, ``iterators`` what users hold

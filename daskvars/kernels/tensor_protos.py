@@ -61,8 +61,6 @@ def encode(array: np.ndarray, dtype: DType, strings_apart: bool) -> bytes:
     """Return an array as the bytes of a message.
 
     Args:
-      array: any.
-      dtype: its dtype.
       strings_apart: each string is a field, as in `serialize_tensor`; else all of them are one.
     """
     sizes = b"".join(_field(2, _field(1, n) if n else b"") for n in array.shape)

@@ -47,9 +47,6 @@ def _count(name: str, label: bool, prediction: bool, found: str) -> Metric:
     """Return a metric that counts.
 
     Args:
-      name: its name.
-      label: the label that it counts.
-      prediction: the prediction that it counts.
       found: what it is of the labels and predictions of its example.
     """
 

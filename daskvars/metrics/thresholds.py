@@ -86,7 +86,6 @@ def _at_thresholds(
     """Return a metric of counts for each threshold.
 
     Args:
-      name: its name.
       summary: first line of its docstring.
       includes: keys of what it counts; its variables have their names.
       share: what it is from the counts, with the ending of its operation's name.

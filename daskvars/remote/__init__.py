@@ -9,12 +9,11 @@ their functions and to plain data, never to a Graph, a Tensor or a Session. Room
 - ``scheduler``: what watches workers from there: they come, go, lose data, run out of memory.
 
 And files: `exchange` (workers take slices from one another), `shared_buffers` (those of one machine
-through memory that both have), `task_keys` (who sent a task),
-`task_outputs` (several results under one key), `told_results` (small ones come with the word that a
-task is done), `scope_seconds` (what kernels took, for Dask's page), `tracing` (slices of time,
-while somebody looks), `worker_memory` (freed memory goes back in time), `groups_page` (Dask's page
-of that name, which our task groups would break), `main_guard` (a program without a ``__main__``
-guard is told of it).
+through memory that both have), `task_keys` (who sent a task), `task_outputs` (several results under
+one key), `told_results` (small ones come with the word that a task is done), `scope_seconds` (what
+kernels took, for Dask's page), `tracing` (slices of time, while somebody looks), `worker_memory`
+(freed memory goes back in time), `groups_page` (Dask's page of that name, which our task groups
+would break), `main_guard` (a program without a ``__main__`` guard is told of it).
 
 Words. A *task graph* is what a client sends (`RunGraph`); a key's *lineage* is what Dask would
 compute it from again; a *holder* is a client that exists on the scheduler by name alone and wants

@@ -579,7 +579,6 @@ def refer_inputs(
     not be taken for one when the worker that has the data is lost, or Dask reduces replicas.
 
     Args:
-      worker: the worker.
       refer: ``await refer(address, keys)``: a reference for each key that there is one for.
       is_reference: tells a reference from data.
     """
@@ -917,7 +916,6 @@ def add_to_dashboard(scheduler: Scheduler, path: str, draw: Callable[[Any], None
     """Add a page to a scheduler's dashboard, and to the menu of all pages.
 
     Args:
-      scheduler: the scheduler.
       path: of the page.
       draw: ``draw(document)`` fills a Bokeh document.
 

@@ -28,9 +28,8 @@ constructor makes, unless its scope was opened before: the eager program does no
 (a training loop would never stop counting), so the name is made unique within the one scope.
 
 Rooms: ``scopes`` and ``partitions``. Files: ``variable``, its ``arguments``, the ``variable_def``
-by which a graph's is found again, ``chunks`` (as asked, or by default:
-at most ``config.chunk_bytes``), ``updates`` and
-``reading``; ``initializers``, ``convolution_initializers`` and ``initial_value``; ``regularizers``;
-``collections``, ``colocation``; ``tracking``: objects that checkpoints know by their attributes;
-``synchronization``, which is accepted.
+by which a graph's is found again, ``chunks`` (as asked, or by default: at most
+``config.chunk_bytes``), ``updates`` and ``reading``; ``initializers``, ``convolution_initializers``
+and ``initial_value``; ``regularizers``; ``collections``, ``colocation``; ``tracking``: objects that
+checkpoints know by their attributes; ``synchronization``, which is accepted.
 """

@@ -35,11 +35,7 @@ SCALARS_S = 0.5  # between two messages of scalars
 
 
 class ClusterTraces:
-    """What the workers of a client's cluster do, while somebody in this process wants to know.
-
-    Args:
-      client: the cluster.
-    """
+    """What the workers of a client's cluster do, while somebody in this process wants to know."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

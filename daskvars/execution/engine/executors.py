@@ -89,7 +89,6 @@ class Binder(Protocol):
         """Return a plan as it is run.
 
         Args:
-          plan: the plan.
           names: of its outputs, in order, for people.
           has_lazy: whether dask arrays are fed.
         """

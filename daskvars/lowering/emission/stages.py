@@ -325,7 +325,6 @@ def stages(
     """Return the stages of a plan.
 
     Args:
-      plan: the plan.
       num_workers: how many workers there are.
       worker_of: ``worker_of(region, number)``: the worker of a block, ANYWHERE if it does not
         matter: then it is where most of what the block takes is.

@@ -57,7 +57,6 @@ def _segments(group: Group, taken: set[Ref], most_bytes: float) -> Iterator[Grou
     computed beside what takes it.
 
     Args:
-      group: the group.
       taken: values that other regions take.
       most_bytes: that a segment waits for, or makes for others.
     """

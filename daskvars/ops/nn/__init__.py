@@ -1,9 +1,8 @@
 """Neural networks' ops; `daskvars.nn` lists their public names.
 
-Rooms: ``windows``, what slides over images, poolings above all; ``convolution``;
-``normalization``. Files: ``activation``, ``bias``, ``dropout``, ``embedding``,
-``embedding_sparse``; ``softmax``, ``loss``, ``ranking``, ``weighting``; ``ctc``, labels without
-their times.
+Rooms: ``windows``, what slides over images, poolings above all; ``convolution``; ``normalization``.
+Files: ``activation``, ``bias``, ``dropout``, ``embedding``, ``embedding_sparse``; ``softmax``,
+``loss``, ``ranking``, ``weighting``; ``ctc``, labels without their times.
 
 The numbers, those of gradients too, are computed in the rooms and files of the same names in
 `daskvars.kernels.nn`; here it stands which op is whose gradient, and what arguments mean.

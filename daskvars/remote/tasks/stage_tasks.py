@@ -217,7 +217,6 @@ class StageRun:
     """One run of a stage.
 
     Args:
-      stage: the stage.
       arguments: of the task.
       key: of the task.
       worker: that it runs on.

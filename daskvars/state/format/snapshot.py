@@ -14,9 +14,8 @@ Zarr store and without renaming a directory:
 
 A kill at any moment leaves the old manifest with all of its chunks, or the new one; what an
 interrupted writer left is known from the announcement and goes with the next commit. Between the
-arrays' documents and the manifest a tool that knows no manifest may see arrays of both. A
-snapshot has one writer at a time, in any number of processes: an announcement ends the writer
-before it.
+arrays' documents and the manifest a tool that knows no manifest may see arrays of both. A snapshot
+has one writer at a time, in any number of processes: an announcement ends the writer before it.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
 The lock of a local store is the system's own (``flock``, ``LockFileEx``) on the document of an
 empty group ``lock`` in it: the system gives it back when its holder dies, however that happens, so
-no lock is ever left behind. It works on local file systems and on NFS. Where the system has no
-such locks there is a file beside it that names its holder, and is worth nothing once that is dead.
-Other Zarr stores have no such thing: there only the threads of this process keep out of each
-other's way.
+no lock is ever left behind. It works on local file systems and on NFS. Where the system has no such
+locks there is a file beside it that names its holder, and is worth nothing once that is dead. Other
+Zarr stores have no such thing: there only the threads of this process keep out of each other's way.
 """
 
 from __future__ import annotations

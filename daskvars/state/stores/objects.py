@@ -2,10 +2,9 @@
 
 Any `zarr.abc.store.Store` is driven through its own ``get`` and ``set``. A plain `LocalStore` is
 driven by the system calls that it would make itself (write beside, replace one file), without its
-extra copy and thread hop per object, and straight into writable memory. Measured on tmpfs with
-two cores: 2,000 small objects written in 80 ms rather than 260 (``set_sync``) or 500 (``set``);
-1,000 read in 10 ms rather than 40 or 200; 64 MiB objects written 1.6 times and read 1.3 times as
-fast.
+extra copy and thread hop per object, and straight into writable memory. Measured on tmpfs with two
+cores: 2,000 small objects written in 80 ms rather than 260 (``set_sync``) or 500 (``set``); 1,000
+read in 10 ms rather than 40 or 200; 64 MiB objects written 1.6 times and read 1.3 times as fast.
 
 Everything here is synchronous; `in_parallel` is where many objects are moved at once. An object is
 there whole or not at all, whenever a process is killed. Only what is given to `flush` also survives

@@ -59,14 +59,7 @@ class Exporter(ShownByArguments):
 
 
 class _SavedModelExporter(Exporter):
-    """Exports saved models: those of the evaluations that are wanted.
-
-    Args:
-      name: name of the directory.
-      serving_input_receiver_fn: see `Estimator.export_saved_model`.
-      assets_extra: files to copy, see there.
-      exports_to_keep: how many are kept; None keeps all.
-    """
+    """Exports saved models: those of the evaluations that are wanted."""
 
     def __init__(
         self,

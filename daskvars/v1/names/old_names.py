@@ -62,8 +62,6 @@ def _cast_to(function_name: str, dtype: dtypes.DType, default: str, example: str
     """Return a function that converts.
 
     Args:
-      function_name: its name.
-      dtype: what it converts to.
       default: the operation's name, by default.
       example: a value -> the array that becomes of it.
     """

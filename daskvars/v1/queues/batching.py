@@ -240,7 +240,6 @@ def _function(
     """Return a public function.
 
     Args:
-      name: its name.
       order: its arguments, in order.
       doc: what its docstring begins with.
       call: its arguments in the example, of which an element is a `number` from 0 to 5.

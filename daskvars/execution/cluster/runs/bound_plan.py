@@ -105,7 +105,6 @@ class BoundPlan:
 
     Args:
       executor: what runs it.
-      plan: the plan.
       names: of its outputs, in order, for people.
     """
 

@@ -25,7 +25,6 @@ def block_steps(
     """Return how the inputs of one block are had, and the blocks that it depends on.
 
     Args:
-      region: the region.
       block: the block's index.
       position_of: gives the position of a block among the results of its task, None where it is
         from outside.
