@@ -156,3 +156,10 @@ def test_a_tape_without_a_block_has_seen_nothing():
         tape.gradient(dv.Variable(2.0) * 2.0, [])
     with pytest.raises(RuntimeError, match="in its own block"), tape.stop_recording():
         pass
+
+
+def test_the_gradient_of_sorted_numbers_is_numbers():
+    x = dv.constant([3.0, 1.0, 2.0])
+    with dv.GradientTape() as tape:
+        y = dv.sort(x) * [1.0, 2.0, 3.0]
+    assert tape.gradient(y, x).numpy().tolist() == [3.0, 1.0, 2.0]

@@ -14,6 +14,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.gather_scatter import gather as kernels
+from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.rules import axes
@@ -104,5 +105,7 @@ def sort(
         if axis != last:
             swap = [*range(axis), last, *range(axis + 1, last), axis]
             return transpose(sort(transpose(values, swap), -1, direction), swap)
+        if last == 0:  # as a row: by `gather` along it the gradient is numbers, not IndexedSlices
+            return squeeze(sort(expand_dims(values, 0), -1, direction), [0])
         places = argsort(values, -1, direction)
         return gather(values, places, axis=last, batch_dims=last)
