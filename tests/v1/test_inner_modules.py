@@ -55,6 +55,7 @@ from daskvars.v1.python.framework import ops, dtypes; ops.convert_to_tensor, ops
 from daskvars.v1.python.ops import array_ops, math_ops, variable_scope; array_ops.concat
 from daskvars.v1.python.ops.array_ops import shape
 from daskvars.v1.python.ops.rnn_cell_impl import RNNCell, LSTMStateTuple
+from daskvars.v1.python.ops.rnn import rnn_cell_impl, dynamic_rnn; rnn_cell_impl.RNNCell
 from daskvars.v1.python.ops.rnn_cell import *; RNNCell, GRUCell, assert_like_rnncell
 from daskvars.v1.python.ops.gradients import gradients
 from daskvars.v1.python.platform import flags, gfile, tf_logging; gfile.FastGFile, flags.FLAGS
@@ -70,6 +71,7 @@ import daskvars.v1.contrib.slim as slim; slim.initializers.xavier_initializer
 from daskvars.v1.python import pywrap_tensorflow; pywrap_tensorflow.NewCheckpointReader
 from daskvars.v1.python.util import tf_contextlib, tf_inspect; tf_inspect.isfunction
 from daskvars.v1.python.util import deprecation; deprecation._PRINT_DEPRECATION_WARNINGS = False
+from daskvars.v1.python.util.deprecation import deprecated; deprecated(None, "")(len)("a")
 from daskvars.v1.python.framework import tensor_spec; tensor_spec.TensorSpec
 from daskvars.v1.train import queue_runner; queue_runner.QueueRunner, queue_runner.add_queue_runner
 from daskvars.v1.python.framework.smart_cond import smart_cond, smart_constant_value

@@ -446,7 +446,7 @@ NAMESPACES: dict[str, dict[str, Any]] = {
             further_cells,
             "Conv1DLSTMCell Conv2DLSTMCell Conv3DLSTMCell ConvLSTMCell GRUBlockCellV2 "
             "HighwayWrapper LSTMBlockCell LayerNormBasicLSTMCell NASCell UGRNNCell "
-            "stack_bidirectional_dynamic_rnn",
+            "stack_bidirectional_dynamic_rnn stack_bidirectional_rnn",
         ),
         **_of(fused_networks, "FusedRNNCellAdaptor LSTMBlockFusedCell TimeReversedFusedRNN"),
         "GRUBlockCell": further_cells.GRUBlockCellV2,

@@ -82,6 +82,7 @@ OF_PYTHON = {
     "multinomial:distributions normal:distributions student_t:distributions "
     "uniform:distributions",
     "ops.losses": "losses:losses losses_impl:losses",
+    "ops.rnn": "rnn_cell_impl:nn.rnn_cell",  # which TFLearn takes from there
     "platform": "app:app flags:flags gfile:gfile googletest:test test:test tf_logging:logging",
     "saved_model": "builder:saved_model.builder constants:saved_model.constants "
     "loader:saved_model.loader signature_constants:saved_model.signature_constants "
@@ -151,6 +152,11 @@ OF_DIGITS = ("examples.tutorials.mnist.input_data", "contrib.learn.python.learn.
 
 def _keep_all(module_name: str, *args: Any, **kwargs: Any) -> None:
     """Leave a module's names as they are: which of them are documented is nothing here."""
+
+
+def _deprecated(date: Any, instructions: str, warn_once: bool = True) -> Any:
+    """Return a decorator that leaves a function as it is: nobody is told that it is old."""
+    return lambda function: function
 
 
 def _list_local_devices(session_config: ConfigProto | None = None) -> list[Any]:
@@ -325,7 +331,7 @@ UNLISTED: dict[str, dict[str, Any]] = {
     },
     "python.util.all_util": {"remove_undocumented": _keep_all},
     # Programs set this to False, so as not to be told what they know; nobody is told anything here.
-    "python.util.deprecation": {"_PRINT_DEPRECATION_WARNINGS": True},
+    "python.util.deprecation": {"_PRINT_DEPRECATION_WARNINGS": True, "deprecated": _deprecated},
     "python.util.function_utils": {
         name: getattr(function_utils, name) for name in ("fn_args", "get_func_name", "has_kwargs")
     },

@@ -216,6 +216,14 @@ def test_pairs_of_cells_one_upon_another():
             v.op.name for v in tf.trainable_variables()
         }
         assert len(backward) == 2
+        with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+            again = [[tf.nn.rnn_cell.LSTMCell(3) for _ in range(2)] for _ in range(2)]
+            unrolled = tf.contrib.rnn.stack_bidirectional_rnn(
+                *again, tf.unstack(tf.constant(sequences), axis=1), None, None, tf.float32, [5, 2]
+            )
+        steps, last_again = sess.run([tf.stack(unrolled[0], axis=1), unrolled[1]])
+        np.testing.assert_allclose(steps, found, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(last_again[1].c, last[1].c, rtol=1e-5, atol=1e-7)
         with pytest.raises(ValueError, match="must have the same depth"):
             tf.contrib.rnn.stack_bidirectional_dynamic_rnn(cells[0], cells[1][:1], sequences)
         with pytest.raises(ValueError, match="at least one fw cell"):

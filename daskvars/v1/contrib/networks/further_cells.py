@@ -9,7 +9,10 @@ from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.by_name import Activation
-from daskvars.layers.recurrent.bidirectional import bidirectional_dynamic_rnn
+from daskvars.layers.recurrent.bidirectional import (
+    bidirectional_dynamic_rnn,
+    static_bidirectional_rnn,
+)
 from daskvars.layers.recurrent.cell import RNNCell
 from daskvars.layers.recurrent.cell_wrappers import CellWrapper
 from daskvars.layers.recurrent.cells import GRUCell, LSTMCell, LSTMStateTuple
@@ -477,6 +480,66 @@ def stack_bidirectional_dynamic_rnn(
     ...     found[0].shape.as_list(), len(found[1])
     ([2, 5, 6], 2)
     """
+
+    def layer(fw: RNNCell, bw: RNNCell, below: Any, first_fw: Any, first_bw: Any) -> Any:
+        outputs, states = bidirectional_dynamic_rnn(
+            fw, bw, below, sequence_length, first_fw, first_bw, dtype, time_major=time_major
+        )
+        return concat(outputs, 2), *states
+
+    return _stacked(layer, cells_fw, cells_bw, inputs, initial_states_fw, initial_states_bw, scope)
+
+
+def stack_bidirectional_rnn(
+    cells_fw: Sequence[RNNCell],
+    cells_bw: Sequence[RNNCell],
+    inputs: Sequence[Any],
+    initial_states_fw: Sequence[Any] | None = None,
+    initial_states_bw: Sequence[Any] | None = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike | None = None,
+    scope: Any = None,
+) -> tuple[list[Tensor], tuple[Any, ...], tuple[Any, ...]]:
+    """Apply pairs of cells one upon another, over a list of inputs, unrolled.
+
+    Args:
+      cells_fw, cells_bw, initial_states_fw, initial_states_bw, scope: see
+        `stack_bidirectional_dynamic_rnn`.
+      inputs, dtype, sequence_length: see `static_rnn`.
+
+    Returns:
+      The outputs of the last layer, for each step [batch, both sizes], and the last states of each
+      layer, forward and backward.
+
+    Raises:
+      ValueError: the lists are empty, or not equally long.
+
+    Source: TensorFlow 1.15, ``tf.contrib.rnn.stack_bidirectional_rnn``.
+
+    >>> with tf.Graph().as_default():
+    ...     forward, backward = [[tf.nn.rnn_cell.GRUCell(3) for _ in range(2)] for _ in range(2)]
+    ...     found = tf.contrib.rnn.stack_bidirectional_rnn(
+    ...         forward, backward, [tf.ones([2, 4])] * 5, dtype=tf.float32)
+    ...     len(found[0]), found[0][0].shape.as_list(), len(found[1])
+    (5, [2, 6], 2)
+    """
+
+    def layer(fw: RNNCell, bw: RNNCell, below: Any, first_fw: Any, first_bw: Any) -> Any:
+        return static_bidirectional_rnn(fw, bw, below, first_fw, first_bw, dtype, sequence_length)
+
+    return _stacked(layer, cells_fw, cells_bw, inputs, initial_states_fw, initial_states_bw, scope)
+
+
+def _stacked(
+    layer: Callable[..., Any],
+    cells_fw: Sequence[RNNCell],
+    cells_bw: Sequence[RNNCell],
+    inputs: Any,
+    initial_states_fw: Sequence[Any] | None,
+    initial_states_bw: Sequence[Any] | None,
+    scope: Any,
+) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """Return the outputs of the last of some layers, and the states of all, in two directions."""
     for cells, what in ((cells_fw, "fw"), (cells_bw, "bw")):
         if not cells:
             raise ValueError(f"Must specify at least one {what} cell for BidirectionalRNN.")
@@ -495,17 +558,7 @@ def stack_bidirectional_dynamic_rnn(
     with variable_scope(scope or "stack_bidirectional_rnn"):
         for number, (forward, backward, first_fw, first_bw) in enumerate(layers):
             with variable_scope(f"cell_{number}"):
-                outputs, states = bidirectional_dynamic_rnn(
-                    forward,
-                    backward,
-                    inputs,
-                    sequence_length=sequence_length,
-                    initial_state_fw=first_fw,
-                    initial_state_bw=first_bw,
-                    dtype=dtype,
-                    time_major=time_major,
-                )
-                inputs = concat(outputs, 2)
+                inputs, *states = layer(forward, backward, inputs, first_fw, first_bw)
             found.append(states)
     states_fw, states_bw = zip(*found, strict=True)
     return inputs, states_fw, states_bw
