@@ -130,14 +130,15 @@ def save(
     """
     writer = writer_at(where, global_step or 0, overwrite)
     writer.doing = "" if release else "save"  # in the background nobody waits for it
-    writer.declare(record for record, _ in values.values())
-    try:
-        writer.write_values({key: blocks for key, (_, blocks) in values.items()}, release)
-        return writer.commit(global_step=global_step, extra=extra)
-    except BaseException:
-        with contextlib.suppress(OpError):  # the first error is the one to tell
-            writer.abort()
-        raise
+    with writer.alone():
+        writer.declare(record for record, _ in values.values())
+        try:
+            writer.write_values({key: blocks for key, (_, blocks) in values.items()}, release)
+            return writer.commit(global_step=global_step, extra=extra)
+        except BaseException:
+            with contextlib.suppress(OpError):  # the first error is the one to tell
+                writer.abort()
+            raise
 
 
 def writer_at(where: Any, version: int, overwrite: bool) -> OneFileWriter | SnapshotWriter:

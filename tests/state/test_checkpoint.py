@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -47,6 +49,36 @@ def test_a_restored_model_is_the_saved_one(tmp_path) -> None:
     assert list(found) == list(values)
     for key, (_, blocks) in values.items():
         assert_same(found[key][0, 0], blocks[0, 0])
+
+
+class Late(dict):
+    """Blocks that come when they may."""
+
+    def __init__(self, blocks) -> None:
+        super().__init__(blocks)
+        self.asked, self.may_come = threading.Event(), threading.Event()
+
+    def get(self, index):
+        self.asked.set()
+        assert self.may_come.wait(30)
+        return super().get(index)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="directories have no locks there")
+def test_who_saves_at_a_path_waits_for_others_that_do(tmp_path) -> None:
+    record, blocks = variable("v", np.array(1.0))
+    late = Late(blocks)
+    first = threading.Thread(target=save, args=({"v": (record, late)}, tmp_path))
+    second = threading.Thread(target=save, args=({"v": variable("v", np.array(2.0))}, tmp_path))
+    first.start()
+    assert late.asked.wait(30)
+    second.start()
+    second.join(0.03)
+    assert second.is_alive()
+    late.may_come.set()
+    first.join()
+    second.join()
+    assert load_variable(tmp_path, "v") == 2
 
 
 def test_one_error_lists_all_that_a_larger_model_misses(tmp_path) -> None:

@@ -15,11 +15,13 @@ Zarr store and without renaming a directory:
 A kill at any moment leaves the old manifest with all of its chunks, or the new one; what an
 interrupted writer left is known from the announcement and goes with the next commit. Between the
 arrays' documents and the manifest a tool that knows no manifest may see arrays of both. A snapshot
-has one writer at a time, in any number of processes: an announcement ends the writer before it.
+has one writer at a time, in any number of processes: an announcement ends the writer before it. Who
+saves a checkpoint on a disk waits for others that save at its path.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -43,7 +45,14 @@ from daskvars.state.format.documents import (
 from daskvars.state.format.encoding import checksum
 from daskvars.state.format.grids import Index
 from daskvars.state.format.manifest import NAMINGS, Fields, Manifest, VariableRecord, shorten
-from daskvars.state.stores.objects import child_names, delete, in_parallel, join, object_names
+from daskvars.state.stores.objects import (
+    alone_at,
+    child_names,
+    delete,
+    in_parallel,
+    join,
+    object_names,
+)
 from daskvars.state.stores.store import Writer, to_write
 
 ATTRIBUTE = "daskvars_snapshot"
@@ -100,6 +109,10 @@ class SnapshotWriter(Writer):
             self.before, pending=tuple(dict.fromkeys(pending)), writer=self.token
         )
         self.announce(announcement)
+
+    def alone(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which others that write there wait for this one: on a disk."""
+        return alone_at(self.store, self.path)
 
     def announce(self, announcement: Manifest) -> None:
         """Write the announcement of this snapshot."""

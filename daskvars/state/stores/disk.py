@@ -64,6 +64,24 @@ def put_file(target: str, parts: Iterable[Any], synced: bool = False) -> None:
         raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
 
 
+@contextlib.contextmanager
+def alone_in(directory: str) -> Iterator[None]:
+    """Return a context that is of one at a time, of all threads and processes, for a directory.
+
+    Where the system has no locks on directories (Windows, NFS) nobody waits.
+    """
+    import filelock  # noqa: PLC0415 - it takes 10 ms, and only who writes needs it
+
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # whoever writes there is told
+            make_directory(directory)
+            file = os.open(directory, os.O_RDONLY)
+            stack.callback(os.close, file)
+            filelock.lock_descriptor(file, poll_interval=0.001)
+            stack.callback(filelock.unlock_descriptor, file)  # a child may have it, too
+        yield
+
+
 def make_directory(path: str) -> None:
     """Make a directory, and those above it, where they are not there."""
     try:

@@ -14,6 +14,7 @@ tmpfs, and for large files, nothing that can be measured.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import threading
@@ -33,6 +34,7 @@ from daskvars.state.stores.archive import ArchiveStore
 from daskvars.state.stores.disk import (
     STEP_BYTES,
     Memory,
+    alone_in,
     check_writable_directory,
     delete_file,
     file_size,
@@ -233,6 +235,13 @@ def copy(store: Store, source: str, target: str) -> bool:
     if data is not None:
         put(store, target, [data])
     return data is not None
+
+
+def alone_at(store: Store, path: str) -> contextlib.AbstractContextManager[None]:
+    """Return a context that is of one at a time for a place on a disk; see `alone_in`."""
+    if type(store) is LocalStore:
+        return alone_in(path_in(store, f"{path}/").rstrip("/"))
+    return contextlib.nullcontext()
 
 
 def flush(store: Store, names: Iterable[str]) -> None:

@@ -15,6 +15,7 @@ tests.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import uuid
 from abc import ABC, abstractmethod
@@ -107,6 +108,10 @@ class Writer(ABC):
     @abstractmethod
     def abort(self) -> None:
         """Give the version up and remove what was written of it."""
+
+    def alone(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which others that write at the same place wait for this writer."""
+        return contextlib.nullcontext()
 
     def carry(self, key: str) -> bool:
         """Take a variable's chunks over from the version that this one is based on.

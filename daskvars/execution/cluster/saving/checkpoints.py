@@ -88,19 +88,21 @@ def write(
     waits = in_flight is None
     put = write_stored_chunks if waits else write_in_background
     doing = "save" if waits else ""  # in the background nobody waits for it
-    try:
-        writer.declare(record for record, _ in values.values())
-        writer.write_values(here)
-        digests = write_chunks(client, f"save-{stamp}", writer, storage, blocks, put, doing=doing)
-        wait(client, in_flight or ())
-        failed = next((future for future in in_flight or () if future.status != "finished"), None)
-        if failed is not None:
-            raise error_of(failed)
-        return writer.commit(digests, global_step=global_step)
-    except BaseException:
-        with contextlib.suppress(OpError):  # the first error is the one to tell
-            writer.abort()
-        raise
+    with writer.alone():
+        try:
+            writer.declare(record for record, _ in values.values())
+            writer.write_values(here)
+            name = f"save-{stamp}"
+            digests = write_chunks(client, name, writer, storage, blocks, put, doing=doing)
+            wait(client, in_flight or ())
+            failed = next((f for f in in_flight or () if f.status != "finished"), None)
+            if failed is not None:
+                raise error_of(failed)
+            return writer.commit(digests, global_step=global_step)
+        except BaseException:
+            with contextlib.suppress(OpError):  # the first error is the one to tell
+                writer.abort()
+            raise
 
 
 def restore(
