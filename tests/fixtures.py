@@ -59,6 +59,12 @@ def pytest_runtest_setup(item):
         tf.reset_default_graph()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown():
+    """Close the writers that hooks share before the folders that they write into are gone."""
+    tf.summary.FileWriterCache.clear()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def workers_are_forked():
     distributed.utils.get_mp_context().set_forkserver_preload(PRELOADED)

@@ -286,13 +286,15 @@ def read_inside(graph: FuncGraph, written: set[str]) -> dict[Tensor, Tensor | No
         if handle.op.attrs["key"] in written:
             found[op.outputs[0]] = outer[op.inputs[0]]
             op.opdef, op.inputs = READ, (handle,)
-    needed = _needed(graph, graph.results, found, False)
-    used = {*graph.results, *(t for op in needed for t in op.inputs)}
+    needed = _needed(graph, graph.results, ByIdentity(found), False)
+    used = ByIdentity(
+        (t, None) for ts in (graph.results, *(op.inputs for op in needed)) for t in ts
+    )
     changing = [op for op in needed if keys_written([op])]
     return found | {t: None for op in changing for t in _kept_by(op, used)}
 
 
-def _kept_by(op: Operation, used: set[Tensor]) -> Sequence[Tensor]:
+def _kept_by(op: Operation, used: Collection[Tensor]) -> Sequence[Tensor]:
     """Return the outputs of an operation that assigns which no copy of it makes.
 
     There are none of a loop, nor of branches of which not all results are `used`: what they do
@@ -301,7 +303,8 @@ def _kept_by(op: Operation, used: set[Tensor]) -> Sequence[Tensor]:
     if isinstance(op.opdef.pattern, Effect):
         return op.outputs
     first = len(op.outputs) - len(op.attrs.get("kept", ()))
-    return op.outputs[first:] if _has_branches(op) and used.issuperset(op.outputs[:first]) else ()
+    is_used = _has_branches(op) and all(t in used for t in op.outputs[:first])
+    return op.outputs[first:] if is_used else ()
 
 
 def _has_branches(op: Operation) -> bool:

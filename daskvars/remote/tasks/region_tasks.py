@@ -12,7 +12,6 @@ Dask counts freed memory against a worker's limit, so only some of it is kept fo
 
 from __future__ import annotations
 
-import importlib
 import io
 import pickle as pickled
 import zlib
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy
+from cloudpickle.cloudpickle import subimport
 
 from daskvars import backend
 from daskvars.device_array import as_input, as_result
@@ -167,12 +167,12 @@ class _WithAbsent(pickled.Unpickler):
             found = super().find_class(module, name)
         except (ImportError, AttributeError):
             return _Absent()
-        return _module if found is cloudpickle.cloudpickle.subimport else found
+        return _module if found is subimport else found
 
 
 def _module(name: str) -> Any:
     try:
-        return importlib.import_module(name)
+        return subimport(name)
     except ImportError:
         return _Absent()
 

@@ -12,10 +12,9 @@ from daskvars.v1.sessions.wrapped_sessions import HookedSession
 
 
 @pytest.fixture(autouse=True)
-def graph(tmp_path):  # the folder is gone after this, so that its writers are closed before
+def graph():
     with tf.Graph().as_default() as graph:
         yield graph
-    tf.summary.FileWriterCache.clear()
 
 
 @pytest.fixture
