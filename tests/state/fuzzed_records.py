@@ -28,6 +28,7 @@ from daskvars.lowering import lower
 from daskvars.remote.regions.region_program import Call, RegionProgram
 from daskvars.remote.tasks.region_tasks import WorkerRegion
 from tests.state import hostile_graphs, hostile_readers
+from tests.state.hostile_manifests import manifest_of
 from tests.state.hostile_stores import sound
 from tests.state.mutations import at, mutated, paths
 
@@ -245,7 +246,10 @@ def make_sound(kind: str, place: Path) -> Any:
         hostile_graphs.sound_events(place)
     else:
         sound({"version": "store", "array": "group"}.get(kind, kind), place)
-    return json.loads((place / KINDS[kind][0]).read_text())
+    record = json.loads((place / KINDS[kind][0]).read_text())
+    if kind in ("checkpoint", "version"):
+        manifest_of(record)  # without its checksum
+    return record
 
 
 def problem_of(kind: str, found: dict[str, Any], place: Path, keys: list[str]) -> str | None:
