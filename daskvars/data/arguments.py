@@ -13,7 +13,7 @@ from daskvars.dtypes import int64, string
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.tensor import Tensor, TensorLike, is_tensor_like
-from daskvars.ops.random.distributions import get_seed
+from daskvars.ops.random.distributions import drawn_with, get_seed
 from daskvars.shapes import Shape
 
 LAST = 2**63 - 1  # the largest number of an element
@@ -34,9 +34,9 @@ def as_integer(value: Any) -> Any:
 
 
 def seeds_of(seed: TensorLike | None) -> tuple[Any, Any]:
-    """Return the seeds of the graph and of a dataset."""
+    """Return the seeds of the graph and of a dataset, in eager code of each one its own."""
     if seed is None:
-        return get_seed(None)
+        return drawn_with(None)
     found = as_component(seed)
     # A seed of one's own has that of the graph beside it, whatever it is.
     return (get_seed(1)[0], found) if isinstance(found, Tensor) else get_seed(int(found))

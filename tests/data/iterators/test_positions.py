@@ -152,6 +152,7 @@ def test_the_seed_of_the_program_makes_orders_repeatable():
         return [int(x) for x in Dataset.range(30).shuffle(30)]
 
     assert order() == order()
+    assert [int(x) for x in Dataset.range(30).shuffle(30)] != order()  # two need not agree
     dv.set_random_seed(None)
     assert [int(x) for x in Dataset.range(30).shuffle(30)] != order()
     dv.set_random_seed(None)
