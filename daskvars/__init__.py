@@ -18,7 +18,7 @@ two ways into one engine. The layers, lowest first; a module imports only from t
   ``losses``, ``metrics``, ``distributions``; ``summary``: event files; ``data``: batches
 - ``nn``, ``initializers``, ``namespaces``: names of ops and of layers by subject; ``observe`` and
   ``inspect_checkpoint``: what ran and what is stored, for people
-- this module, ``names`` and ``v1``: the public names, and ``cli``
+- this module, ``names`` and ``v1``: the public names; ``__main__``: the command line
 
 Words, beside TensorFlow's *graph*, *operation*, *tensor*, *variable* (a handle: it holds no value):
 

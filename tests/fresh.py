@@ -34,7 +34,7 @@ import dask
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPENDENCIES = ("dask.array", "distributed", "ml_dtypes", "scipy.special", "threadpoolctl", "zarr")
-PACKAGE = ("daskvars.v1", "daskvars.cli")  # all of it
+PACKAGE = ("daskvars.v1", "daskvars.inspect_checkpoint")  # and all that they import
 OUTPUTS = {"stdout": 1, "stderr": 2}
 
 # What ``python`` is, and ``daskvars``, to programs that were forked: it has a program forked with

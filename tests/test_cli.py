@@ -15,7 +15,7 @@ import zarr
 import zarr.codecs
 
 import daskvars.v1 as tf
-from daskvars.cli import main
+from daskvars.__main__ import main
 from daskvars.errors import FailedPreconditionError, StoreError
 from daskvars.state import ZarrStore
 from tests import clusters, fresh

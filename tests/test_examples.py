@@ -19,7 +19,7 @@ import pytest
 import zarr
 
 import daskvars as dv
-from daskvars import cli
+from daskvars.__main__ import main
 from tests import clusters, fresh
 from tests.waiting import wait_until
 
@@ -145,9 +145,9 @@ def test_inspect_lists_the_store(trained):
 
 def test_inspect_says_what_is_missing(trained, capsys):
     store, _, _ = trained
-    assert cli.main(["inspect", str(store), "--value", "features/conv1/weight"]) == 2
+    assert main(["inspect", str(store), "--value", "features/conv1/weight"]) == 2
     assert "did you mean 'features/conv1/weights'" in capsys.readouterr().err
-    assert cli.main(["inspect", str(store / "nothing")]) == 2
+    assert main(["inspect", str(store / "nothing")]) == 2
     assert "nothing" in capsys.readouterr().err
 
 

@@ -50,8 +50,7 @@ LEVELS = {
     "names": 7,
     "__init__": 8,
     "v1": 9,
-    "cli": 10,
-    "__main__": 11,
+    "__main__": 10,
 }
 MODULES = sorted(set(ROOT.rglob("*.py")) - {ROOT / "conftest.py"})  # which is pytest's
 pytestmark = pytest.mark.usefixtures("trees")

@@ -295,7 +295,7 @@ def test_what_the_first_name_leaves():
     loaded = run(LOADED.format(f"{program}; assert gc.isenabled()"))
     assert "daskvars.graph.graph" in loaded
     assert not [name for name in loaded if name.split(".")[1:2] in [[later] for later in LATER]]
-    assert not [name for name in loaded if name.startswith(("daskvars.ops.nn.c", "daskvars.cli"))]
+    assert not [name for name in loaded if name.startswith(("daskvars.ops.nn.c", "daskvars.insp"))]
     assert not [name for name in loaded if name.startswith("daskvars.namespaces")]
     assert "filelock" not in loaded, "it takes as long as forty of our modules"
 

@@ -140,7 +140,7 @@ def unnamed(folder):
     """Return the files and folders of a room that its note leaves out, if it names most of them."""
     note = facts(folder / "__init__.py").docstring or ""
     here = [p for p in folder.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()]
-    names = {p.stem for p in here} - {"__init__", "__main__"}
+    names = {p.stem for p in here} - {"__init__"}
     left_out = {name for name in names if not re.search(rf"`{name}`", note)}
     return sorted(left_out) if 2 * len(left_out) < len(names) else []
 

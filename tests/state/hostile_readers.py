@@ -24,7 +24,7 @@ from traceback import extract_tb
 from typing import Any
 
 import daskvars.v1 as tf
-from daskvars.cli import main
+from daskvars.__main__ import main
 
 ROOM_BYTES = 4 << 30  # of address space beyond what importing took: a net, not the limit
 MAX_S = 20

@@ -8,7 +8,7 @@ import zarr
 from zarr.storage import ObjectStore
 
 import daskvars.v1 as tf
-from daskvars.cli import main
+from daskvars.__main__ import main
 from daskvars.state import NO_VERSION, ConflictError, ZarrStore, checkpoint
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.values import forget_values
