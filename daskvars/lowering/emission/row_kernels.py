@@ -101,5 +101,5 @@ def merge_rows_call(node: Node, parts: tuple[int, ...], out: int, shape: Any) ->
         name=node.name,
         shapes=(None if node.ragged else shape,),
         dtypes=dtypes,
-        fresh=True,
+        fresh=node.kernel == ASSEMBLE_ROWS,  # concatenated, one part's rows alone are its own
     )

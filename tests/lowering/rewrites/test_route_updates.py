@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
+from daskvars import config
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -108,3 +109,15 @@ def test_an_update_made_from_rows_that_another_has_updated_is_routed_after_it(ch
             return session.run(table)
 
     np.testing.assert_allclose(trained(chunks), trained(None), rtol=1e-6)
+
+
+def test_rows_that_one_part_alone_has_are_not_written_over():
+    """They are that part's own memory, which others read too."""
+    table = tf.get_variable("t", [4, 2], chunks=(2, 2), initializer=tf.zeros_initializer())
+    fed = tf.placeholder(tf.float32, [4, 2])
+    rows = tf.cumsum(fed, axis=1)
+    step = tf.scatter_add(table, [0, 1, 2, 3], rows * tf.tanh(tf.get_variable("s", [])))
+    with config.set(batch_parts=2), tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run([rows, step.op], {fed: np.ones([4, 2])})[0]
+    np.testing.assert_array_equal(found, [[1, 2]] * 4)
