@@ -269,8 +269,6 @@ def near_matches(name: str, candidates: Collection[str], count: int = 3) -> list
     """The candidates that resemble a name, best first, then those that have it in theirs.
 
     Args:
-        name: the name that was not found.
-        candidates: the names there are.
         count: how many to give at most.
 
     Returns:
@@ -312,7 +310,6 @@ def enumerated(names: Sequence[str], most: int = 10) -> str:
 
     Args:
         names: what to name, in order; any texts.
-        most: how many of them.
 
     >>> enumerated(["a", "b", "c"], most=2), enumerated([])
     ('a, b and 1 more', '')

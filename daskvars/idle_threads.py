@@ -66,7 +66,6 @@ def for_each(function: Callable[[Any], Any], pieces: Sequence[Any], most: float 
     behind the caller's back: what they write into may be a variable's own memory.
 
     Args:
-      function: of a piece.
       pieces: begun in their order.
       most: threads that pay, the caller among them.
 

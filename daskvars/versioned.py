@@ -234,7 +234,6 @@ class VersionedPart(NamedTuple):
     """A part of a version, which is not copied yet.
 
     Attributes:
-        whole: the version.
         region: a slice of step 1 for each axis, or for the first ones.
     """
 

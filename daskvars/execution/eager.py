@@ -277,7 +277,6 @@ class _ThreadState:
       made: weak references to those that a function makes which is traced for the first time.
       depth: how many Python functions that a run has called it is in.
       failure: the error of operations of its own that another thread had to run.
-      thread: the thread.
     """
 
     def __init__(self) -> None:

@@ -122,7 +122,6 @@ class RegionInput:
     """How a region's input is had from a value.
 
     Attributes:
-      value: the value.
       kind: "block" (one block as it is), "partial" (one of its partial results), "cut" (put
         together from slices, because the region wants other chunks), "rows" (a table whose rows are
         looked up) or "attrs" (what differs from block to block in one kernel's attributes).

@@ -22,7 +22,6 @@ class Bar(NamedTuple):
       lane: a thread there, or the kind of what no thread does.
       name, kind: what it is.
       start_s: in seconds since the epoch.
-      duration_s: in seconds.
       facts: what a viewer shows when it is chosen.
     """
 
@@ -39,7 +38,6 @@ def chrome_trace(bars: Iterable[Bar], first_lanes: Iterable[str] = ()) -> dict[s
     """Return slices as a Chrome trace, which `json.dump` can write.
 
     Args:
-      bars: the slices.
       first_lanes: lanes of this process that are named even where there is nothing on them.
 
     >>> bars = [Bar("w", "t", n, "kernel", start, 2.0, {}) for n, start in (("a", 1), ("b", 2))]

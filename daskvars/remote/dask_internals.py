@@ -916,7 +916,6 @@ def add_to_dashboard(scheduler: Scheduler, path: str, draw: Callable[[Any], None
     """Add a page to a scheduler's dashboard, and to the menu of all pages.
 
     Args:
-      path: of the page.
       draw: ``draw(document)`` fills a Bokeh document.
 
     Returns:

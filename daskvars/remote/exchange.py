@@ -536,7 +536,6 @@ class Exchanges(NamedPlugin):
         """Raise what has Dask run a task again, once what it takes is there again.
 
         Args:
-          key: of the task.
           run: what has been done of it, which goes on if it is run here: what it has of others is
             not there twice.
 

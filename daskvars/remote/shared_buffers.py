@@ -241,9 +241,6 @@ def can_be_placed(value: Any) -> bool:
 class LentBuffers:
     """The buffers of others that this process fills, from any thread: they stay mapped, since to
     map 4 MiB takes longer than to fill them.
-
-    Args:
-      kept: bytes of those that stay mapped.
     """
 
     def __init__(self, kept: int = KEPT_BYTES) -> None:

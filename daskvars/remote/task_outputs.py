@@ -63,8 +63,6 @@ class TaskOutputs(Outputs):
         """Return what stands for them elsewhere.
 
         Args:
-          key: that they are under.
-          address: of the worker that has them.
           shown: whether it has the outputs that are looked at; single numbers it has anyway.
         """
         return OutputsReference(key, address, self._along(shown))
@@ -88,10 +86,6 @@ class Gone(enum.Enum):
 
 class CountedOutput:
     """An output that is let go when it was taken so often.
-
-    Args:
-      value: the output.
-      times: how often it will be taken.
 
     >>> output = CountedOutput(np.ones(2), 1)
     >>> output.note_taken()
@@ -138,7 +132,6 @@ class RemoteOutput(NamedTuple):
     Attributes:
       key: of the task that made it.
       address: of the worker that has it, or had.
-      position: which of the outputs there.
     """
 
     key: Any
@@ -150,8 +143,6 @@ class OutputsReference:
     """Stands for the outputs of a task on another worker.
 
     Attributes:
-      key: of the task.
-      address: of the worker that has them, or had.
       shown: position -> value, of those that came along.
 
     >>> found = TaskOutputs([np.ones(3), 0.5]).showing([1]).referred_to("step-7", "tcp://a:1")

@@ -46,14 +46,7 @@ class ToldResults(NamedPlugin):
 
 
 def as_told(key: Any, address: str, value: Any, nbytes: int) -> bytes | None:
-    """Return what a client gets in place of what is under a key, None where that is to be fetched.
-
-    Args:
-      key: of the task.
-      address: of its worker.
-      value: what it gave.
-      nbytes: of that.
-    """
+    """Return what a client gets in place of what is under a key; None where that is fetched."""
     if isinstance(value, TaskOutputs):
         if not value.shown:
             return None

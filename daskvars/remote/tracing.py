@@ -49,7 +49,6 @@ class Labels(NamedTuple):
     """What the calls of a metered region are, in order.
 
     Attributes:
-      kernels: what each is called.
       operations: the operations that it computes.
       layers: the layer of each; see `layer_of`.
       facts: what a slice of each says besides.
@@ -169,7 +168,6 @@ def kernels_ran(labels: Labels, times: Sequence[float]) -> None:
     """Take note of kernels that ran one after the other in this thread; see `Meter`.
 
     Args:
-      labels: what ran.
       times: the clock before the first and after each, in seconds.
     """
     found = _current.get()

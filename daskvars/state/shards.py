@@ -36,7 +36,6 @@ def join_shards(
 
     Args:
         name: the key of the whole.
-        shards: each with its record and its blocks.
 
     Returns:
         Record and blocks of the whole; None where the parts' chunks do not line up.

@@ -259,7 +259,6 @@ class EventRecordReader:
     """Reads TensorFlow's records: a length, its checksum, the bytes, their checksum.
 
     Attributes:
-      file: the file, at its beginning.
       size: its bytes; no more memory is taken, whatever a record says of its length.
     """
 

@@ -11,7 +11,6 @@ def forwards(path: str, doc: str) -> Any:
 
     Args:
       path: names from the object to the attribute, as in "op.graph".
-      doc: what it is.
 
     >>> class Pair:
     ...     left = 1 + 2j

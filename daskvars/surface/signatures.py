@@ -138,7 +138,6 @@ class Family:
         Where it ends so, it has the arguments of the family there, and so has the docstring.
 
         Args:
-          cls: the class.
           **defaults: those that are others here.
 
         >>> class Greeting:
@@ -260,7 +259,6 @@ def with_example(doc: str, example: str) -> str:
     r"""Return a docstring with an example after it.
 
     Args:
-      doc: the docstring.
       example: lines of code, the last with what it shows: "call -> what it shows"; or none.
 
     >>> with_example("Return a sum.", "sum([1, 2]) -> 3")

@@ -72,8 +72,6 @@ def place_initial_value(made: Sequence[Operation], name: str, device: str) -> No
 
     Args:
       made: the operations of the graph since the function was called.
-      name: name of the variable.
-      device: its device.
     """
     prefix, group = f"{name}/Initializer", (f"loc:@{name}",)
     for op in made:
@@ -87,9 +85,7 @@ def guarded(builder: Any, name: str, value: Tensor, variables: dict[Operation, A
     """Return `value` computed from initialized values in place of what it reads.
 
     Args:
-      builder: the graph.
       name: name of the variable that `value` is for.
-      value: the initial value.
       variables: the graph's variables by operation.
     """
     if not variables or not value.op.inputs:

@@ -107,8 +107,6 @@ def tensors_here(structure: Any, element: Element, as_numpy: bool = False) -> li
     """Return the components of an element as eager code has them.
 
     Args:
-      structure: of the element.
-      element: its components.
       as_numpy: whether those that are no datasets stay arrays.
     """
     pairs = zip(element, flatten(structure), strict=True)

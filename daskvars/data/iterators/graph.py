@@ -89,7 +89,6 @@ class _Running(NamedTuple):
     """What a session has of an iterator.
 
     Attributes:
-      cursor: where it is.
       updates: how often values of variables had come from elsewhere when it was last looked at.
     """
 

@@ -146,7 +146,6 @@ class PaddedBatched(Batched):
     """Elements of different shapes, filled up to one.
 
     Args:
-      input: the elements.
       size: how many are in a batch.
       is_remainder_dropped: whether a last, smaller batch is left out.
       padded: the shape for each component, in which None is the largest of the batch; or a tensor
@@ -236,7 +235,6 @@ class SparseBatched(Batched):
     """Elements of one component and different shapes, as one sparse tensor.
 
     Args:
-      input: the elements.
       size: how many are in a batch.
       shape: [rank], what a row is to have; -1 for the largest size of the batch. Or a tensor.
     """

@@ -27,7 +27,6 @@ class CachedInFile(Cached):
     The file has its name when it is complete, and not before; one that writes it holds a lock.
 
     Args:
-      input: the elements.
       prefix: with which the names of the file and of its lock begin; where it is empty, elements
         are kept in memory.
     """

@@ -40,7 +40,6 @@ class Chosen(Node):
 
     Args:
       numbers: scalars int64, which end the elements where they end.
-      nodes: the inputs.
     """
 
     def __init__(self, numbers: Node, nodes: Sequence[Node]) -> None:
@@ -79,7 +78,6 @@ class Sampled(Node):
     """The next element of an input that is drawn, of those that have not ended.
 
     Args:
-      nodes: the inputs.
       weights: [inputs], how often each is drawn; or a node of such, one for each draw.
       seeds: as of `Shuffled`.
     """
@@ -168,7 +166,6 @@ class Resampled(Node):
     """Elements of classes, of which so many are left out that classes are as frequent as wanted.
 
     Args:
-      input: the elements.
       function: gives the class of one, a scalar int32 or int64.
       target: [classes], how frequent each is to be.
       initial: [classes], how frequent each is in the input; None to count them on the way.

@@ -44,7 +44,6 @@ class DatasetSpec:
     """Structure of a component that is a dataset itself: a window of elements.
 
     Attributes:
-      structure: of its elements.
       kind: makes what functions are given of a node.
     """
 

@@ -154,10 +154,6 @@ class _Places(Elements):
 
     Workers look for them too, some ahead. This process gets a block and a number for each.
 
-    Args:
-      path: of the file, or its URL.
-      format: how records are in it.
-
     Raises:
       NotFoundError: the worker that looks does not see the file.
     """

@@ -111,10 +111,8 @@ def components_of(
     """Return components of what they are made of.
 
     Args:
-      specs: of the components.
       arrays: what dense and sparse ones are made of.
       kind: makes a sparse one of three parts.
-      nodes: of those that are datasets.
     """
     rest, datasets = iter(arrays), iter(nodes)
 
@@ -136,9 +134,7 @@ class Given(Node):
     """What a function of elements is given where a component is a dataset.
 
     Args:
-      spec: of the component.
       here: the windows that the function has been given, of the thread that runs it.
-      place: which of these it is.
     """
 
     def __init__(self, spec: DatasetSpec, here: threading.local, place: int) -> None:
@@ -174,11 +170,9 @@ class Traced:
 
     Args:
       function: takes an element: the items of a tuple, or one structure.
-      structure: of the elements.
       what: how it is called in errors, and its graph.
 
     Attributes:
-      returned: what the function returned.
       operands: tensors around that it uses.
       given: the nodes that it was given where components are datasets.
     """
@@ -306,11 +300,7 @@ def _may_wait(op: Operation) -> bool:
 
 
 class ElementFunction(Traced):
-    """A function of elements that gives elements.
-
-    Attributes:
-      structure: of what it gives.
-    """
+    """A function of elements that gives elements."""
 
     def __init__(self, function: Callable[..., Any], structure: Any, what: str) -> None:
         super().__init__(function, structure, what)
@@ -422,8 +412,6 @@ def number_function(
     """Return a function of elements that gives a scalar int64.
 
     Args:
-      function: the function.
-      structure: of its elements.
       name: of the dataset's function, in errors.
       what: what it is called where it gives something else.
 
@@ -451,11 +439,7 @@ def _as_tensor(item: Any) -> Any:
 
 
 class DatasetFunction(Traced):
-    """A function of elements that gives datasets.
-
-    Attributes:
-      node: what it gave.
-    """
+    """A function of elements that gives datasets."""
 
     def __init__(self, function: Callable[..., Any], structure: Any, what: str) -> None:
         super().__init__(function, structure, what)

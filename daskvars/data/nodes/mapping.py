@@ -93,12 +93,7 @@ class Mapped(Node):
 
 
 class _MappedRows:
-    """Has workers call functions of elements whose places are given.
-
-    Args:
-      reader: of what the functions take.
-      program: the function.
-    """
+    """Has workers call functions of elements whose places are given."""
 
     def __init__(self, reader: Any, program: ElementProgram | None) -> None:
         is_mapped = isinstance(reader, _MappedRows)
@@ -265,7 +260,6 @@ class OfPredicate(Node):
     """The elements that a function decides on.
 
     Args:
-      input: the elements.
       function: says of one whether it is wanted.
     """
 
@@ -324,8 +318,6 @@ class Interleaved(Node):
     """The elements of the datasets that a function makes of elements.
 
     Args:
-      input: the elements.
-      function: makes a dataset of one.
       cycle_length: from how many datasets elements come in turn.
       block_length: how many come from one in its turn.
       what: how errors call it.
@@ -382,7 +374,6 @@ class _Interleave(Elements):
     """Elements of several datasets in turn.
 
     Args:
-      source: elements that datasets are made of.
       opened: gives the elements of the dataset that is made of one, and which it is.
       cycle, block: as of `Interleaved`.
       looks_ahead: whether elements of a dataset may be made before their turn.

@@ -309,11 +309,7 @@ def goes_on(found: Any) -> bool:
 
 
 class InTurn(Elements):
-    """Elements that are given as an iterable.
-
-    Args:
-      items: they.
-    """
+    """Elements that are given as an iterable."""
 
     def __init__(self, items: Iterable[Any]) -> None:
         self._items = iter(items)

@@ -66,8 +66,6 @@ class Shuffled(OfOne):
     """Elements drawn from a buffer that is filled up again by those that follow.
 
     Args:
-      input: the elements.
-      size: of the buffer.
       seeds: of the graph and of the shuffle, which may be a tensor; (None, None) for another order
         in each program.
       is_anew: whether each time through has an order of its own.
@@ -106,7 +104,6 @@ def draws_of(
     """Return the random numbers of one time through a node.
 
     Args:
-      pass_: which it belongs to.
       begun: how often the node was gone through before in it.
       seeds: of the graph and of the node, which may be a tensor; (None, None) for those of the
         pass.
@@ -125,8 +122,6 @@ class _Shuffle(OfSource):
 
     Args:
       source: the elements, or the places of rows.
-      size: of the buffer.
-      draws: random numbers.
       has_rows: whether the source gives places, and never fails.
     """
 

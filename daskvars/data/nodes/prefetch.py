@@ -106,7 +106,6 @@ class _Ahead(Elements):
     """Prepares elements in a thread, which begins when the first is asked for.
 
     Args:
-      source: gives them.
       size: how many there are at most.
       most: how many are prepared at once, at most.
     """

@@ -28,7 +28,6 @@ class StateFunction:
     Args:
       function: ``function(state, element)``.
       initial: the structure of the state at first.
-      structure: of elements.
       what: how it is called in errors.
       state_of: takes the structure of what the function gives to that of the state.
 
@@ -37,7 +36,6 @@ class StateFunction:
 
     Attributes:
       state: the structure of the state: its shapes are those that all turns have.
-      structure: of what the function gives.
       operands: tensors around that it uses.
     """
 
@@ -71,7 +69,6 @@ class Scanned(Node):
     """What a function gives for each element and a state, which it gives too.
 
     Args:
-      input: the elements.
       initial: the state at first, nested.
       function: ``function(state, element)``, gives the next state and what comes out.
     """
@@ -171,7 +168,6 @@ class GroupedByReducer(Node):
     """One result for each key: what functions make of all elements that have it.
 
     Args:
-      input: the elements.
       key: gives the key of one, a scalar int64.
       first: gives the state at first, of a key.
       reduce: gives the next state, of a state and an element.
@@ -223,9 +219,7 @@ class Reduced(Node):
     """One element: the state after all elements of the input.
 
     Args:
-      input: the elements.
       initial: the state at first, nested.
-      function: gives the next state, of a state and an element.
     """
 
     def __init__(self, input: Node, initial: Any, function: Callable[..., Any]) -> None:

@@ -80,12 +80,7 @@ class Cardinality(Node):
 
 
 class Kept(Node):
-    """Elements that went by before.
-
-    Args:
-      structure: of the elements.
-      window: they.
-    """
+    """Elements that went by before."""
 
     def __init__(self, structure: Any, window: Window) -> None:
         self.structure, self._window = structure, window
@@ -155,7 +150,6 @@ class RowReader:
     """Reads rows of several components.
 
     Args:
-      columns: what reads the rows of each.
       num_rows: how many there are.
       as_dask: whether stored rows are gathered as dask arrays.
 

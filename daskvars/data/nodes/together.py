@@ -85,7 +85,6 @@ class FunctionTogether:
     Args:
       plans: what it is for elements of some shapes; for all passes.
       captured: arrays around that the function uses.
-      dtypes: of the results.
       stream_of: gives the stream of random numbers of an op.
       computing: what calls are inside of.
     """
@@ -220,7 +219,6 @@ class _OfShapes:
     """A function for several elements of known shapes.
 
     Args:
-      plan: for one of them.
       num_given: arrays of an element; those around follow.
 
     Attributes:

@@ -25,12 +25,10 @@ class Windowed(Node):
     """Datasets of some elements that follow one another, one for each component.
 
     Args:
-      input: the elements.
       size: how many are in a window.
       shift: how far it is from the first element of a window to that of the next.
       stride: how far it is from one element of a window to the next.
       is_remainder_dropped: whether windows at the end that have fewer elements are left out.
-      kind: makes a dataset of a node.
     """
 
     def __init__(

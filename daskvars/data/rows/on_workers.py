@@ -31,11 +31,7 @@ Make = Callable[[int, int, str | None], Call]
 
 
 class Picked(NamedTuple):
-    """Rows of blocks by their numbers, some of a block at a time.
-
-    Attributes:
-      picks: which.
-    """
+    """Rows of blocks by their numbers, some of a block at a time."""
 
     picks: Sequence[Pick]
 
@@ -50,7 +46,6 @@ class Scattered(NamedTuple):
 
     Attributes:
       gathered: puts them together: `gathered_rows`, or its like.
-      blocks: those that they are of.
       which: [rows] int, of which of these each is.
       places: [rows] int, which row of it.
     """
@@ -71,9 +66,6 @@ class PartsOnWorkers:
     """What workers make of the parts of each batch: one array, or several.
 
     Which worker uses which part is known from the batch before: each then makes its own ahead.
-
-    Args:
-      client: of the cluster.
     """
 
     def __init__(self, client: Client) -> None:
@@ -282,7 +274,6 @@ class MappedOnWorkers:
     """Has functions of elements called by the workers that will use what they give.
 
     Args:
-      client: of the cluster.
       programs: the functions, one after the other.
     """
 

@@ -21,7 +21,6 @@ class RowOrder:
     the rows of one block side by side. So whoever has a part of the batch needs few of the blocks.
 
     Attributes:
-      sizes: rows of each block.
       seed: of the shuffles; None for none.
       window: how many blocks are shuffled together.
     """

@@ -19,13 +19,10 @@ class StateClient(Protocol):
     """A client's part in a state on a cluster.
 
     Attributes:
-      client: the cluster.
       values: records of the variables; their blocks are on workers.
       placement: where tasks run and variables live.
       transfers: what moves blocks between this process and workers.
-      name: the state's.
       token: a text that no other executor has, for keys.
-      scheduler: the scheduler's id.
       is_private: whether nobody else can know the state.
     """
 

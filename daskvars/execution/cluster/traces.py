@@ -132,7 +132,6 @@ class ClusterTraces:
 
         Args:
           state: the state that the run changed.
-          names, values: what was fetched.
           step: the version after it.
         """
         for name, value in zip(names, values, strict=True):

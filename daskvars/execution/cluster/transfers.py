@@ -32,7 +32,6 @@ class Transfers:
     """Moves blocks between this process and the workers of a cluster.
 
     Args:
-      client: the cluster.
       placement: where variables live.
       new_stamp: gives a text for keys that no other graph has.
     """

@@ -63,7 +63,6 @@ class Loss(NamedTuple):
     """What went with a cluster that is gone.
 
     Attributes:
-      keys: the variables.
       error: what is raised where they are needed.
       store: where their last durable version is, None if none was written.
     """

@@ -34,7 +34,6 @@ class RunFinished:
     """A run committed.
 
     Attributes:
-      plan: what ran.
       version: of the variables after it.
       duration_s: the seconds it took.
       tasks: how many Dask tasks it had, by scope.
@@ -114,7 +113,6 @@ def subscribed(subscriber: Subscriber, wanted: int = tracing.OFF) -> Iterator[No
     """Call ``subscriber(event)`` for each event inside the block.
 
     Args:
-      subscriber: what is called.
       wanted: how much of the work inside runs it wants to hear, a level of `remote.tracing`. Then
         what workers did is waited for at the end of the block.
     """

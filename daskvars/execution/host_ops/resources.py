@@ -183,10 +183,7 @@ class Call:
     """One host-side op being done; its kernel's first argument.
 
     Attributes:
-      op: the operation.
-      engine: the session's.
       resources: the objects of the session.
-      waiting: how to wait.
     """
 
     __slots__ = ("engine", "op", "resources", "waiting")
@@ -212,7 +209,6 @@ def run_along(op: Operation, update: Operation) -> None:
     """Have each run that does a host-side op run another operation too.
 
     Args:
-      op: the host-side op.
       update: the other, which may take results of it. Runs of the same fetches before are not
         changed.
     """
@@ -240,7 +236,6 @@ def host_op(
       kernel: ``kernel(call, *arrays, **attrs)``, given the `Call` that it is.
       waits: whether it may wait for what another run does.
       lazy: whether its inputs may be dask arrays, where they are on workers.
-      **rules: its other rules.
     """
     return without_gradient(
         type, signature, infer, kernel, HostCall(waits=waits, lazy=lazy), **rules

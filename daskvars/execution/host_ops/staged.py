@@ -171,8 +171,6 @@ class StagedExecutable:
 
     Args:
       engine: the session's, which has its objects.
-      stages: its parts.
-      fetches: tensors.
       fed: tensors whose values are given to each run.
     """
 

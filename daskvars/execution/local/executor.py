@@ -420,7 +420,6 @@ def _run_beside_others(
     """Run a block on a thread of several; see `run_block`.
 
     Args:
-      function, xp, steps: as there.
       given: its dependencies; None for those that are results of other tasks.
       computed: these, in order.
     """
@@ -434,9 +433,7 @@ class _BlockTask(NamedTuple):
     """The task of one block of a region, without the arrays of a run.
 
     Attributes:
-      region, block: which.
       steps: how its arguments are had; see `block_steps`.
-      taken: the blocks that it takes.
     """
 
     region: int

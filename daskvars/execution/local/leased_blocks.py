@@ -23,7 +23,6 @@ class LeasedMemory:
     """The memory of a block, which NumPy makes an array of (its array interface).
 
     Args:
-      block: of numbers.
       lease: of that block, released with the last array of its memory.
     """
 

@@ -203,7 +203,6 @@ def without_gradient(
 
     Args:
       type, signature, infer, kernel, pattern: see `OpDef`.
-      **rules: its other rules.
     """
     return OpDef(type, signature, infer, pattern, kernel, NO_GRADIENT, **rules)
 
@@ -212,7 +211,6 @@ class UnregisteredOp(OpDef):
     """An op of a type that nobody registered: operations of it are built, and cannot run.
 
     Args:
-      type: the type.
       dtypes: of its results, whose shapes are not known.
     """
 

@@ -38,7 +38,6 @@ class AskedRows(NamedTuple):
     """Rows that a table was asked for.
 
     Attributes:
-        shape: of the ids.
         places: for each id which of the rows.
         rows: waits for them, part by part.
     """
@@ -157,9 +156,6 @@ def own_rows(
     Args:
         ids: [n] int, in [0, size).
         rows: [n, ...] each.
-        offset: the first row of the part.
-        count: the rows of the part.
-        size: the rows of the table.
 
     Raises:
         InvalidArgumentError: an id is out of range.

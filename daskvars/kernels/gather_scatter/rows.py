@@ -260,7 +260,6 @@ def device_sums(
         places: [n] int, in [0, len(rows)): which row that is.
         factors: [n], dtype of ``rows``: what it is multiplied by.
         rows: [m, width] number.
-        count: of the sums.
 
     Returns:
         [count, width], dtype of ``rows``.

@@ -93,7 +93,6 @@ def random_bits(xp: ArrayModule, key: Key, start: int, count: int) -> Array:
     Args:
         key: two 64-bit ints naming the stream.
         start: index of the first word.
-        count: number of words.
 
     Returns:
         [count] uint64.
@@ -189,7 +188,6 @@ def block_words(
     """Yield (slice of the flattened block, its words) until the block is full.
 
     Args:
-        shape: extents of the block.
         offset: where the block starts in the tensor, None for its origin.
         full_shape: extents of the tensor, None where the block is the whole of it.
         width: bits of a word, 32 or 64; an element's word number is its flat index.

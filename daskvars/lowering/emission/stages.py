@@ -149,7 +149,6 @@ class StagePlan:
     """The stages of a plan on some workers.
 
     Attributes:
-      plan: the plan.
       num_workers: how many there are.
       stages: each after those that it takes something from.
       stage_of: for each region the stage of each of its blocks.

@@ -62,7 +62,6 @@ def with_factors(
     Args:
       body: of the loop.
       first: where its sums are among its results.
-      products: which of these are.
     """
     positions = [first + place for place, _ in products]
     multiplied = [body.outputs[position].producer for position in positions]

@@ -253,7 +253,6 @@ def main_scope(work: Mapping[str, float], total: float) -> str:
 
     Args:
       work: of each scope, what is inside of it included.
-      total: all of it.
 
     Returns:
       The innermost scope with at least half of the work, or else the outermost one with the most.

@@ -114,7 +114,6 @@ class Movement(NamedTuple):
     Attributes:
       kind: in words; "" where it is not put together from other blocks.
       times: how often each of its elements that move is sent.
-      nbytes: of those elements.
     """
 
     kind: str

@@ -81,7 +81,6 @@ def broadcast_gradients(op: Operation, *gradients: Tensor | None) -> Sequence[Te
     """Return the gradients of an op's first inputs, each summed to the shape of its input.
 
     Args:
-      op: an operation that broadcasts its inputs.
       *gradients: for each input the gradient in the broadcast shape, or None.
     """
     inputs = op.inputs[: len(gradients)]

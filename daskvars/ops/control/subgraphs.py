@@ -337,8 +337,6 @@ def branch_again(
     """Build a branch again, without its assignments; return its results.
 
     Args:
-      op: the operation of the branches.
-      number: which of them.
       inputs: what stands for the operation's inputs.
       values: what stands for those of its outputs that are kept.
     """
@@ -409,7 +407,6 @@ def copy_body(
     """Build the operations of a body again, on other inputs, in the graph being built.
 
     Args:
-      graph: the body.
       arguments: what stands for its inputs.
       inputs: its inputs in the order of `arguments`; by default ``graph.inputs``.
       effects: build its assignments and other effects too. Without them (for a gradient, which

@@ -63,7 +63,6 @@ def flat_rows(value: Tensor, like: Tensor, indices: Tensor) -> Tensor:
     """Return `value`, [*indices.shape, *like.shape[1:]], as [number of indices, *like.shape[1:]].
 
     Args:
-      value: the slices.
       like: the table whose rows they are like.
       indices: the ids they belong to.
     """

@@ -143,7 +143,6 @@ def unary(
     """Define an elementwise op of one input; its function is ``f(x, name=None)``.
 
     Args:
-      function_name: the name of the function.
       type: the op's type.
       letter: the dtypes that it takes, a letter of a signature.
       kernel: see `OpDef`.

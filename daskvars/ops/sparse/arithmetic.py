@@ -192,7 +192,6 @@ def with_dense(
     """Return a function of each element of a sparse tensor and of the dense element there.
 
     Args:
-      sp: a sparse tensor.
       dense: a tensor that broadcasts to its shape.
       function: of two tensors.
       type: name scope of the operations.

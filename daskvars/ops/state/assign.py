@@ -53,7 +53,6 @@ def variable_handle(
     Args:
       builder: the program that the variable belongs to.
       key: scope-qualified name in the state, unique in a graph.
-      dtype: dtype of the value.
       shape: its shape, None where not known before it is assigned.
       chunks: layout in Dask's notation, None for one chunk.
     """
@@ -153,7 +152,6 @@ def first_assignment(builder: Any, handle: Tensor, value: Tensor, name: str) -> 
 
     Args:
       builder: the program that the variable belongs to.
-      handle: its handle.
       value: its initial value, whose dtype and shape are those of the handle.
       name: the full name of the operation.
 

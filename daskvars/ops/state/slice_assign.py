@@ -61,7 +61,6 @@ def strided_slice_assign(
     """Set a strided slice of a variable.
 
     Args:
-      ref: the Variable.
       value: of its dtype, of the shape of the slice or one that broadcasts to it.
       name: name of the operation, by default "StridedSliceAssign".
       **bounds: begin, end, strides and the masks of `strided_slice`.

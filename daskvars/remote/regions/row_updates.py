@@ -72,7 +72,6 @@ def inputs_read_by_rows(program: RegionProgram, split: region_split.RegionSplit 
     """Return the inputs of which nothing is read but rows, and nothing changed but rows.
 
     Args:
-      program: the region.
       split: its updates of rows; other calls that could change rows make a new array instead.
     """
     updates = {program.outputs[position] for position in split.updates} if split else set()

@@ -88,13 +88,7 @@ class Streams:
 
 
 class Keys(NamedTuple):
-    """The random keys of a draw, one for each element.
-
-    Attributes:
-      streams: of all draws.
-      draw: which.
-      places: of which elements.
-    """
+    """The random keys of a draw, one for each element."""
 
     streams: Streams
     draw: int
@@ -115,12 +109,7 @@ class Keys(NamedTuple):
 
 
 def keys_of(draws: Sequence[int], numbers: Sequence[int]) -> list[Keys]:
-    """Return the keys of draws.
-
-    Args:
-      draws: the stream of each.
-      numbers: of the elements.
-    """
+    """Return the keys of draws."""
     if not draws:
         return []
     keys = numpy.empty((2, len(draws), len(numbers)), numpy.uint64)

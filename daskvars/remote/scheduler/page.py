@@ -59,11 +59,7 @@ def add_page(observer: Observer) -> None:
 
 
 class Page:
-    """What one browser looks at.
-
-    Attributes:
-      root: the page as Bokeh has it.
-    """
+    """What one browser looks at."""
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer

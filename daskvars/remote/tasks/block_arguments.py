@@ -55,7 +55,6 @@ def run_block(
     """Run one block of a region.
 
     Args:
-      function: the compiled region.
       xp: the array module that computes it.
       steps: for each of its arguments a Take, a Cut or Rows whose blocks are Takes, or plain data.
       dependencies: results of other tasks and Literals.
@@ -85,7 +84,6 @@ def arguments_of(
 
     Args:
       steps: as in `run_block`.
-      taken: gives what a Take takes.
       as_argument: ``as_argument(value, number)`` gives what is taken for an argument, or put
         together with others to one.
       xp: the module of the arrays that `as_argument` gives.

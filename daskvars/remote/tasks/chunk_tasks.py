@@ -38,7 +38,6 @@ class Fragment(NamedTuple):
         dependency: which dependency of the task holds the block.
         position: which of that task's outputs it is.
         source: the part of the block, None for all of it.
-        target: where in the chunk it goes.
     """
 
     dependency: int
@@ -56,8 +55,6 @@ def write_stored_chunks(
     """Write stored chunks of a snapshot.
 
     Args:
-        storage: the Zarr store.
-        path: the snapshot's path in it.
         parts: the chunks, and what each is put together from.
         dependencies: outputs of tasks, and blocks.
 
@@ -110,11 +107,8 @@ def load_selections(
     """Give selections of the variables of a snapshot, or of any Zarr group.
 
     Args:
-        storage: the Zarr store.
-        path: the snapshot's path in it.
         wanted: key and selection of each block.
         token: that of the manifest, which an overwriting changes.
-        device_type: of the device that the variables live on.
 
     Raises:
         CorruptChunkError: a chunk is missing or damaged.
@@ -140,11 +134,7 @@ def load_outputs(
     """Give what a task returned whose blocks were sealed, as far as they are blocks of variables.
 
     Args:
-        storage: the Zarr store.
-        path: the snapshot's path in it.
         wanted: for each block: which of the task's outputs it is, key and selection.
-        token: that of the manifest.
-        device_type: of the device that the variables live on.
 
     Raises:
         CorruptChunkError, NotFoundError, StoreError: as `load_selections`.

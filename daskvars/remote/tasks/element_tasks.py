@@ -34,7 +34,6 @@ def gathered_rows(which: numpy.ndarray, places: numpy.ndarray, *blocks: Any) -> 
     Args:
       which: [rows] int, of which block each is.
       places: [rows] int, which of its rows.
-      *blocks: arrays.
     """
     arrays = [numpy.asarray(block) for block in blocks]
     if len(arrays) == 1:

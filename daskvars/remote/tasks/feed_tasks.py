@@ -93,7 +93,6 @@ class FeedTask:
     """A task of a dask array that is fed.
 
     Args:
-      name: of the tensor that it is fed for.
       function: the task: a function of a dict of the values that it takes.
       takes: their keys, in the order in which they are given.
       block: dtype, shape and index of the block of the array that it gives; None if it gives what

@@ -23,7 +23,6 @@ class Join(NamedTuple):
     """A slot that is put together from others.
 
     Attributes:
-      slot: its number.
       region: one of those that take it, which says where its memory is.
       cut: from which slots, and which slices of them; several.
     """
@@ -43,7 +42,6 @@ class Joining:
 
     Args:
       xp: the array module of its memory.
-      cut: of what.
       pulled: the slots that hold the slices alone; of the others these are taken.
     """
 

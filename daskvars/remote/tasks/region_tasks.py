@@ -63,7 +63,6 @@ def pack_region(
       program: its kernel calls.
       pairs: position of an output -> the input that is the variable which it is a new value of.
       kept: positions of all outputs that are values of variables.
-      device_type: of the device that it is placed on.
       nbytes: of memory that a block's results take, about.
       values: the variables among them, with their bytes.
     """

@@ -18,7 +18,6 @@ class Pick(NamedTuple):
     """Some rows of a block, one after the other in the block's order.
 
     Attributes:
-      block: its number.
       low, high: the first, and where they end.
       seeds: of the block's order; None for the one that its rows are in.
     """
@@ -46,12 +45,7 @@ def picked_between(picks: Sequence[Pick], start: int, stop: int) -> list[Pick]:
 
 
 def picked_rows(picks: Sequence[Pick], *blocks: Any) -> numpy.ndarray:
-    """Return rows put together, in C order and in memory of their own.
-
-    Args:
-      picks: which.
-      *blocks: the rows of each pick's block.
-    """
+    """Return rows put together, in C order and in memory of their own."""
     found = [_rows(pick, numpy.asarray(block)) for pick, block in zip(picks, blocks, strict=True)]
     if len(found) > 1:
         return numpy.concatenate(found)

@@ -86,7 +86,6 @@ class BlockCall(NamedTuple):
     """One block of a stage.
 
     Attributes:
-      region: which of the stage's regions.
       block: the block's index.
       steps: for each input a Take of a slot, a Cut of one or Rows of such, or plain data.
       outputs: (position, slot) of each result that is wanted.
@@ -151,7 +150,6 @@ class WorkerStage:
     """A stage, and what is known of it before it runs.
 
     Attributes:
-      program: the stage.
       regions: those that its calls name.
       takers: slot -> the calls that wait for it, in order.
       uses: slot -> how many calls and joins take it; one more for those that leave the stage.
@@ -214,13 +212,7 @@ def _slots(steps: Sequence[Any]) -> Any:
 
 
 class StageRun:
-    """One run of a stage.
-
-    Args:
-      arguments: of the task.
-      key: of the task.
-      worker: that it runs on.
-    """
+    """One run of a stage."""
 
     def __init__(
         self, stage: WorkerStage, arguments: Sequence[Any], key: Any, worker: Exchanges
@@ -494,7 +486,6 @@ def run_stage(packed: PackedStage, *taken: Any) -> Outputs:
     """Run one stage of a plan.
 
     Args:
-      packed: the stage.
       taken: what it takes: outputs of tasks, references, lists of them, arrays, plain data.
 
     Returns:

@@ -32,7 +32,6 @@ class RowsElsewhere(NamedTuple):
 
     Attributes:
       pull: ``pull([(output, row numbers), ...])`` returns the rows of outputs that are elsewhere.
-      output: the block there.
     """
 
     pull: Pull

@@ -39,10 +39,8 @@ class RecordReader:
     """Goes through the records of a file.
 
     Args:
-      path: of the file.
       compression_type: "", "ZLIB" or "GZIP".
       start: the byte where it begins, of a file that is not compressed.
-      number: which record is there.
 
     Attributes:
       place: the byte where the next record begins, of what is decompressed.

@@ -39,8 +39,6 @@ class BlockRef(NamedTuple):
     """A block of a variable, in place of the key that a run is bound to.
 
     Attributes:
-        variable: its key in the state.
-        block: the block's index.
         stale: of the newest version that is finished or includes the session's own last run,
             rather than of the newest of all.
     """
@@ -54,7 +52,6 @@ class BlockRefs(NamedTuple):
     """Blocks of variables that a task takes as one list, or whose keys it takes.
 
     Attributes:
-        refs: the blocks.
         with_keys: the task takes, instead of their values: the keys, for each block which of these
             and the position there, and what is under the keys.
     """
@@ -173,7 +170,6 @@ class SharedVersions:
         dropped: keys that are in use no more, for somebody to release.
         leaving: variables that nobody has any more -> the session that had them, its epoch, and the
             number of the last run that it had sent by then.
-        epochs: the epoch of each session.
         bound_by, finished_by, sealed_by: the number of the last run of each session that is so.
         written_by: the last version that each session has made since the last seal.
     """

@@ -22,7 +22,6 @@ class Duty(NamedTuple):
     """Whose turn it is to seal.
 
     Attributes:
-      session: whose.
       since_s: when it was asked, or began.
       version: that it seals; None until it begins.
     """

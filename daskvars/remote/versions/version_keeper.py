@@ -432,7 +432,6 @@ class VersionKeeper(SchedulerPlugin):
         Args:
             client, name, session, epoch: whose, and in which state.
             number: of the last run that was sent before.
-            key: the variable.
         """
         state = self.states.get(name)
         if state is not None:
@@ -478,7 +477,6 @@ class VersionKeeper(SchedulerPlugin):
         """Take note of a seal.
 
         Args:
-            name, session: as before.
             durable: the version on disk that it made, None if it failed.
             reload_tasks: key -> the task that loads what is under it.
             pause_s: how long nobody is to seal again.

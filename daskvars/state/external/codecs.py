@@ -172,7 +172,6 @@ class CheckedCompressor(numcodecs.abc.Codec):
     """A compressor of Zarr v2 that refuses what it would make too large.
 
     Args:
-        compressor: the codec.
         limit: most bytes that a chunk decompresses to.
     """
 

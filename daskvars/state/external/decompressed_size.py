@@ -30,7 +30,6 @@ def check_decompressed(codec: str, data: bytes, most_bytes: int) -> None:
 
     Args:
         codec: name of the codec, one of `COMPRESSORS`.
-        data: what is to be decompressed.
         most_bytes: the size that the result may have.
 
     Raises:

@@ -63,10 +63,6 @@ FAILURES = (
 def external_variables(store: ZarrStorage, path: str) -> tuple[dict[str, VariableRecord], Load]:
     """Describe the arrays of any Zarr group as variables.
 
-    Args:
-        store: the Zarr store.
-        path: the group's path in it.
-
     Returns:
         key -> record, the key being the array's path in the group as it is, the layout its chunk
         grid; and the function that reads a chunk of one. Arrays of a dtype that no variable has

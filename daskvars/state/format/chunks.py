@@ -116,7 +116,6 @@ def write_ref(store: ZarrStorage, path: str, chunk: ChunkRef, array: np.ndarray 
     """Write one chunk of a declared variable, from any process.
 
     Args:
-        store: the Zarr store.
         path: the snapshot's path in it.
         chunk: the chunk, ``chunk_ref(writer.records[key], index)``.
         array: the chunk's elements, in the variable's NumPy dtype. A version of a block is
@@ -211,7 +210,6 @@ def read_ref(store: ZarrStorage, path: str, chunk: ChunkRef) -> np.ndarray:
     """Read one chunk of a variable and verify it.
 
     Args:
-        store: the Zarr store.
         path: the snapshot's path in it.
         chunk: the chunk, ``chunk_ref(manifest.record(key), index)``.
 
@@ -315,7 +313,6 @@ def read_selection(
     """Read a selection of a variable, whatever its chunks.
 
     Args:
-        store: the Zarr store.
         path: the snapshot's path in it.
         record: the variable, from the snapshot's manifest.
         selection: one slice with step 1 per axis.
@@ -337,7 +334,6 @@ def read_values(
     """Read several variables, each chunk once, many at a time.
 
     Args:
-        store: the Zarr store.
         path: the snapshot's path in it.
         wanted: name -> a record from the snapshot's manifest, and the layout to cut its value
             into; ``record.chunks`` reads without a copy where that is regular.

@@ -38,7 +38,6 @@ class OneFileWriter(Writer):
     """Writes a snapshot into one file: declare, chunks, commit.
 
     Args:
-        target: path of the file.
         version: the number that the manifest gives it.
         overwrite: whether a checkpoint that is there may be replaced.
 
@@ -126,9 +125,6 @@ def pack(store: ZarrStorage, path: str, manifest: Manifest, target: str) -> None
     """Copy a complete snapshot into one file, object by object.
 
     Args:
-        store: the Zarr store that it is in.
-        path: its path there.
-        manifest: that of the snapshot.
         target: path of the file, which is replaced.
 
     Raises:

@@ -315,9 +315,6 @@ class ArchiveStore(Store):
 
     It holds the file open: one that takes its place is not seen. It travels as its path.
 
-    Args:
-        path: the file.
-
     Raises:
         NotFoundError: it is not there.
         StoreError: it is no whole zip archive.

@@ -56,7 +56,6 @@ def put_tagged(store: Any, path: str, document: Mapping[str, Any] | str, tag: st
 
     Args:
         store: one that `is_conditional`.
-        path: the node's path.
         document: what is written, data or text.
         tag: the tag of what may be replaced; None where there must be nothing.
 

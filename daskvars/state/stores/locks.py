@@ -123,10 +123,6 @@ _locks: dict[tuple[str, str], PathLock] = {}
 def exclusive(store: Store, path: str) -> Iterator[None]:
     """Return a context in which nobody else has this place.
 
-    Args:
-        store: a Zarr store.
-        path: the place in it.
-
     Raises:
         StoreError: it is open for reading only, or its file system has no locks, or refuses.
     """

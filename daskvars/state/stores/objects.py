@@ -149,8 +149,6 @@ def get_into(store: Store, name: str, memory: Memory) -> bool:
     """Read one object into memory of one's own.
 
     Args:
-        store: where from.
-        name: the object's name in the store.
         memory: gives the vectors that take it, once its size is known.
 
     Returns:
@@ -185,7 +183,6 @@ def get_range(store: Store, name: str, start: int, stop: int) -> np.ndarray | No
     Args:
         store: where from; an archive, whose objects are chunks, has none that are read in parts.
         name: the object's name in the store.
-        start, stop: which bytes.
 
     Returns:
         They, as a new uint8 array; None where there is no such object, or it ends before.

@@ -115,8 +115,6 @@ def store_at(
     It is one with a root's attributes, or without a document and with a version.
 
     Args:
-        storage: the Zarr store.
-        path: the place in it.
         document: that of the node there, as `node_document` gives it.
 
     Raises:
@@ -401,7 +399,6 @@ class ZarrStore(Store):
         """Take note of a committed version and drop interrupted ones and those not kept.
 
         Args:
-            manifest: the version's.
             fenced: the interrupted ones, if not all that are not complete are.
         """
         numbers = self.version_numbers()

@@ -33,8 +33,6 @@ class SavedTensor:
     """One variable under the name that it is saved by, or one part of an array of that name.
 
     Attributes:
-      name: the name in the checkpoint.
-      handle: the variable's handle.
       slice: which part it is, in TensorFlow's notation; "" for the whole.
     """
 

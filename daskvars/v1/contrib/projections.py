@@ -29,7 +29,6 @@ class SpriteMetadata:
     """One image for each point, in one file.
 
     Args:
-      image_path: its path.
       single_image_dim: width and height of an image.
 
     Source: TensorFlow 1.15, ``tf.contrib.tensorboard.plugins.projector``.

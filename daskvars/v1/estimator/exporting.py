@@ -33,10 +33,8 @@ def export_built(
     """Write a saved model of the graph being built, with the values of a checkpoint.
 
     Args:
-      spec: the model, built to predict.
       received: what it is fed, a `ServingInputReceiver`.
       export_dir_base: the directory of saved models; the new one is in it under a number.
-      checkpoint_path: where the values are.
       session_config: a `ConfigProto`.
       assets_extra: path below ``assets.extra`` -> path of a file that is copied there.
 

@@ -80,8 +80,6 @@ def check_attributes(
     """Raise ValueError, naming the attribute, unless an op can have these attributes.
 
     Args:
-      definition: the op.
-      attrs: attributes by name.
       inputs: its inputs, those that are given for attributes last.
       num_outputs: how many outputs there are said to be; 0 where that is not said.
     """

@@ -105,7 +105,6 @@ class Importer:
     """Adds nodes to a graph, and to the bodies in it.
 
     Args:
-      graph: the graph.
       scope: what is put before names, ending in "/", or "".
       given: name of a tensor in the data -> what stands in its place.
 

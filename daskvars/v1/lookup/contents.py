@@ -25,8 +25,6 @@ class Table:
 
     Args:
       name: for its handle.
-      dtypes: of a key and of a value.
-      shape: of a value.
       grows: whether pairs are put in one by one; if not, all at once.
 
     Attributes:

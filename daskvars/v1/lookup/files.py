@@ -24,9 +24,7 @@ def pairs_of_lines(
     """Return the keys and values in a file.
 
     Args:
-      filename: its name.
       indices: what of a line is the key, and what the value: a column, or one of the constants.
-      dtypes: of keys and values.
       vocab_size: how many lines to read, negative for all.
       delimiter: between columns.
 

@@ -13,7 +13,6 @@ class WrappedOptimizer(Optimizer):
     """What an optimizer around another one gives out of it.
 
     Args:
-      opt: the other one.
       use_locking, name: as of `Optimizer`.
     """
 

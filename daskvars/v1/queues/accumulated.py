@@ -19,7 +19,6 @@ class Accumulator:
 
     Args:
       name: for errors.
-      dtype: of the gradients.
       shape: of each, as far as it is known.
       reduction_type: "MEAN" or "SUM".
 

@@ -35,7 +35,6 @@ class Components(NamedTuple):
     """What the elements of a queue are made of.
 
     Attributes:
-      dtypes: of each component.
       shapes: of each, none where they may differ from element to element.
     """
 
@@ -63,7 +62,6 @@ class Attempt:
 
     Attributes:
       step: goes on as far as it can, returns whether the attempt is over, and raises its error.
-      error: with which it ended.
       is_over: whether it has ended.
     """
 
@@ -79,7 +77,6 @@ class Queue:
     Args:
       name: for errors.
       capacity: how many elements there may be; None or negative for any number.
-      components: what they are made of.
 
     Attributes:
       said: what the first op that asked for it said of it, by name.
@@ -166,8 +163,6 @@ class Queue:
         """Take as many elements as a batch has, as soon as they are there.
 
         Args:
-          count: how many.
-          waiting: how to wait.
           up_to: once the queue is closed, take those that are left.
 
         Raises:

@@ -21,7 +21,6 @@ class Reader:
     """Reads records out of work, such as names of files, that a queue gives.
 
     Args:
-      records: gives the records of one piece of work.
       ends_at_once: whether the last record ends the work; else it is the next read that notices.
     """
 

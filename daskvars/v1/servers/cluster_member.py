@@ -31,12 +31,7 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 class ClusterMember:
-    """A task of a cluster, on a thread of this process.
-
-    Args:
-      cluster: all tasks.
-      job, task: which one this is.
-    """
+    """A task of a cluster, on a thread of this process."""
 
     def __init__(self, cluster: ClusterSpec, job: str, task: int) -> None:
         self.cluster, self.job, self.task = cluster, job, task

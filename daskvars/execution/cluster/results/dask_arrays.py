@@ -28,9 +28,6 @@ class Part(NamedTuple):
     """A value that becomes a dask array.
 
     Attributes:
-      name: of the array.
-      dtype: of its elements.
-      chunks: of the array.
       blocks: where each block is, or the block itself.
     """
 
@@ -71,7 +68,6 @@ class ValueOnWorkers(NamedTuple):
 
     Attributes:
       array: the value, as `on_workers` returns it.
-      label: what it is of.
     """
 
     array: dask.array.Array

@@ -21,7 +21,6 @@ class RunResults:
     """All results of one run.
 
     Attributes:
-      executor: what sent the run.
       run: the run, None once its results are here.
       values: the results, None before they are fetched.
     """

@@ -78,7 +78,6 @@ def wait_for_chunks(client: Client, num_chunks: Mapping[Future, int], doing: str
     """Wait as `wait` does, and show how many chunks are done where that takes long.
 
     Args:
-      client: the cluster.
       num_chunks: future -> how many chunks its task makes, writes or reads.
       doing: what the bar says; "" shows none.
     """

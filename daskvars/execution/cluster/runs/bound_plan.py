@@ -104,7 +104,6 @@ class BoundPlan:
     succeeded. One without outputs is not waited for. One with outputs is: it raises its own errors.
 
     Args:
-      executor: what runs it.
       names: of its outputs, in order, for people.
     """
 

@@ -56,7 +56,6 @@ class LoggedRun(NamedTuple):
     """A finished run, as far as it takes to send it again.
 
     Attributes:
-      bound, feeds, random_keys, drops: as of the run.
       run: the run itself, if somebody still wants its results.
     """
 

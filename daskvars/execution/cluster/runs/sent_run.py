@@ -14,7 +14,6 @@ class SentRun:
     """A run that was sent.
 
     Attributes:
-      bound, feeds, random_keys: what it is run with.
       is_awaited: whether its caller waits for it, and gets its error.
       dispatch: as it was sent last.
       drops: the variables that nobody had any more when it was sent first, each with a number.

@@ -69,7 +69,6 @@ class Template:
     """What the graphs of all runs of a plan have in common.
 
     Attributes:
-      plan: the plan.
       stages, annotations: its stages, and the Dask annotations of each.
       packed_stages: for each stage what it does, to be sent once to where it runs.
       tasks: for each stage its task.

@@ -68,7 +68,6 @@ class Sealer:
     """Seals a state on a cluster when asked to.
 
     Args:
-      executor: the state's executor.
       store: where to; without it that is a directory: for a private state on this machine, else on
         the scheduler's.
 

@@ -47,7 +47,6 @@ def write_chunks(
     """Have workers write variables into a snapshot that was begun.
 
     Args:
-      client: the cluster.
       stamp: a text for keys that was not used before.
       writer: the snapshot's writer; its records say how the variables are stored.
       storage: the Zarr store that it writes to.

@@ -29,7 +29,6 @@ class DeviceWorkers:
       workers: the cluster's workers.
 
     Attributes:
-      workers: as given.
       soft: whether a device that no worker offers is replaced by one that is like it.
     """
 

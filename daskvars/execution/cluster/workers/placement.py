@@ -55,7 +55,6 @@ class ClusterPlacement(DeviceWorkers):
     """Gives places and workers to the plans of one executor; its devices: see `DeviceWorkers`.
 
     Args:
-      workers: the cluster's workers.
       is_alive: tells of a key whether there is a variable of it.
 
     Attributes:
@@ -118,7 +117,6 @@ class ClusterPlacement(DeviceWorkers):
         Args:
           spec: its dtype and shape.
           device: that it asks for: there it stays, whole.
-          found: the chunks that it has, if it has a value.
         """
         if found is not None and is_cut(found) and tuple(map(sum, found)) == spec.shape:
             return found

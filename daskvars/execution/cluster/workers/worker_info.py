@@ -27,7 +27,6 @@ class WorkerInfo(NamedTuple):
     """What one worker offers.
 
     Attributes:
-      name: its name, as text.
       address: where Dask reaches it.
       job, task: which task of a cluster it is; the task may be None.
       num_gpus: its resource "GPU".

@@ -153,8 +153,6 @@ class Executable:
         Variables that others may have made since are brought into the form that it is for.
 
         Args:
-          executor: what runs it.
-          values: of the fed tensors.
           is_there: whether workers have to do it, as results are to be there.
         """
         engine, knobs = self.engine, config.get()

@@ -53,7 +53,6 @@ class SizesMet:
         """Return the shapes, some sizes None, that a plan for these and those met is for, if any.
 
         Args:
-          shapes: of what is fed.
           static: the shapes of the tensors that are fed, None where not known.
         """
         if self.is_hopeless or self._common is None or self._num_met < LEAST_MET:

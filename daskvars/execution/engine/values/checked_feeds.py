@@ -84,7 +84,6 @@ def as_array(value: Any, name: str) -> Any:
 
     Args:
       value: an object that NumPy can make an array of, or a collection of Dask.
-      name: what it is given for.
     """
     if dask.is_dask_collection(value):
         return dask_array(value, name)
@@ -115,8 +114,6 @@ def feed_specs(
     """Return dtype, shape and chunks of each feed, as `lower` takes them.
 
     Args:
-      tensors: those that are fed.
-      values: what they are fed.
       shapes: the shapes to plan for, by default those of the values.
     """
     shapes = [tuple(value.shape) for value in values] if shapes is None else shapes

@@ -36,8 +36,6 @@ def dask_array(
 
     Args:
       name: see `array_name`.
-      dtype: of the elements.
-      chunks: of the array.
       blocks: index -> NumPy array, or a `Future` of one.
     """
     graph = {

@@ -35,11 +35,6 @@ def nowhere(block: tuple[int, ...]) -> None:
 class LazyFeed:
     """A dask array fed for a tensor.
 
-    Args:
-      name: of the tensor.
-      array: what is fed.
-      dtype: of the tensor.
-
     Raises:
       TypeError: the array has no values of that dtype.
       ValueError: the sizes of its chunks are not known.
@@ -87,8 +82,6 @@ def fitted(
     """Return what is fed, lazy feeds cut as a plan with these leaves wants them.
 
     Args:
-      feeds: what is fed.
-      leaves: the plan's.
       address_of: ``address_of(leaf, block)``: the worker that uses a block of the leaf of that
         number.
     """

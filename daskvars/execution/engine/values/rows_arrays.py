@@ -21,8 +21,6 @@ class RowsArray(dask.array.Array):
     like others, read by one worker when its tasks are asked for.
 
     Args:
-      name, shape, dtype: as of a dask array.
-      read: what reads the rows.
       wait: waits until they are there, and raises what is wrong with them; None where a run finds
         that out.
     """

@@ -27,7 +27,6 @@ def convolved(
 
     Args:
         x: the images, or the gradient of a convolution's result.
-        w: the filter.
         compute: either the convolution, or its gradient by images.
         input_shape: of the images that these slide over, if they are not ``x``.
         out: where ``compute(..., out=out)`` writes and returns its result, if it is as computed.

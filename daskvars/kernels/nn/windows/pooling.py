@@ -246,8 +246,6 @@ def first_maxima(
     """Yield (tap, which of the windows that it sees pixels of have their first maximum there).
 
     Args:
-        x: the images.
-        y: the maxima.
         w: [height, width, channels], what was added to what windows see.
     """
     free, buffer = xp.ones(y.shape, bool), xp.empty(y.shape, bool)

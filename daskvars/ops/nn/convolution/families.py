@@ -43,9 +43,7 @@ class Convolution:
     """A convolution and its gradients with respect to images and filter, as three ops.
 
     Args:
-      type: type of the convolution.
       shape_rule: shape of the result from those of images and filter.
-      kernels: the module of the kernels.
       kernel: name of the convolution's kernel, and of those of its gradients before
         "_backprop_input" and "_backprop_filter".
       letters: labels of images, filter and result, channels last.

@@ -19,8 +19,6 @@ def without_broadcasts(
     """Return the calls without the broadcasts that only ufuncs of chains take.
 
     Args:
-      program: the region.
-      calls: those of it.
       chains: start -> end of each run of calls that are made as one.
     """
     broadcasts = {

@@ -23,7 +23,6 @@ def in_steps(program: RegionProgram, chains: Mapping[int, int]) -> list[Call]:
     """Return the calls of a region, those of its chains that are several ufuncs as these.
 
     Args:
-      program: the region.
       chains: start -> end of each run of calls that are made as one.
     """
     new_register = registers_after(program.calls)

@@ -57,7 +57,6 @@ class TensorFlowCheckpoint(NamedTuple):
     """A checkpoint of TensorFlow.
 
     Attributes:
-        records: its tensors, by name.
         load: gives a chunk of one.
         token: changes with its index.
         left_out: names of tensors of a dtype that no variable has.

@@ -51,7 +51,6 @@ def write_tensorflow(prefix: str, records: Mapping[str, VariableRecord], load: L
     Args:
         prefix: path that its files' names begin with, on a disk. One that is there is replaced by
             replacing its index: the data is in files of other names until then.
-        records: the variables, by name.
         load: gives a chunk of one.
 
     Raises:

@@ -54,7 +54,6 @@ class Restore:
         """Set what has appeared below an object that it knows.
 
         Args:
-          found: the object.
           begins: whether initializers of variables that have appeared in a graph are to give the
             checkpoint's values: of those that a layer makes.
         """

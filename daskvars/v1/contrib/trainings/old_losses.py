@@ -73,7 +73,6 @@ def _of_predictions(loss: Callable[..., Tensor], order: str, rest: str = "") -> 
     """Return a loss of the core that takes the predictions first, and weights of examples.
 
     Args:
-      loss: the core's.
       order: names of predictions and labels.
       rest: its other arguments, after the weights.
     """
