@@ -8,7 +8,6 @@ committed meanwhile, the new one is read.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -55,13 +54,9 @@ class OpenedCheckpoint:
     """Something to restore from.
 
     Attributes:
-        records: its variables, by key.
         load: gives a stored chunk of one.
         token: changes when it is overwritten; empty for a Zarr group of somebody else's.
         location: how errors name it.
-        storage: the Zarr store that it is in.
-        path: its path there.
-        global_step: the step that was noted in it.
         kind: whose it is: "" for our own, "zarr" for a group of somebody else's, "tensorflow".
         left_out: names of what it has besides, of dtypes that no variable has.
         extra: what the writer kept with it.
@@ -132,13 +127,9 @@ def save(
     writer.doing = "" if release else "save"  # in the background nobody waits for it
     with writer.alone():
         writer.declare(record for record, _ in values.values())
-        try:
+        with writer.whole_or_not():
             writer.write_values({key: blocks for key, (_, blocks) in values.items()}, release)
             return writer.commit(global_step=global_step, extra=extra)
-        except BaseException:
-            with contextlib.suppress(OpError):  # the first error is the one to tell
-                writer.abort()
-            raise
 
 
 def writer_at(where: Any, version: int, overwrite: bool) -> OneFileWriter | SnapshotWriter:

@@ -41,8 +41,7 @@ def put_file(target: str, parts: Iterable[Any], synced: bool = False) -> None:
     Raises:
         StoreError: the disk refuses, with its reason.
     """
-    beside = f"{target}.{os.urandom(16).hex()}.partial"
-    try:
+    with put_in_place(target) as beside:
         try:
             file = os.open(beside, WRITE, 0o666)
         except FileNotFoundError:
@@ -55,13 +54,6 @@ def put_file(target: str, parts: Iterable[Any], synced: bool = False) -> None:
                 os.fsync(file)
         finally:
             os.close(file)
-        os.replace(beside, target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        if not isinstance(error, OSError):
-            raise
-        raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager
@@ -102,10 +94,6 @@ def write_all(file: int, part: Any) -> None:
 
 def get_file(path: str, memory: Memory) -> bool:
     """Read a file into memory.
-
-    Args:
-        path: the file.
-        memory: where to.
 
     Returns:
         False where there is no such file.
@@ -151,14 +139,14 @@ def put_in_place(target: str) -> Iterator[str]:
     """
     beside = f"{target}.{os.urandom(16).hex()}.partial"
     try:
-        try:
-            yield beside
-            os.replace(beside, target)
-        except OSError as error:
-            raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
-    finally:
+        yield beside
+        os.replace(beside, target)
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(beside)
+        if not isinstance(error, OSError):
+            raise
+        raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
 
 
 def get_file_range(path: str, start: int, stop: int) -> np.ndarray | None:

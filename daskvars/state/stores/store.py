@@ -19,12 +19,12 @@ import contextlib
 import json
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from daskvars.errors import enumerated, invalid
+from daskvars.errors import OpError, enumerated, invalid
 from daskvars.shapes import Chunks
 from daskvars.state.failures import conflict
 from daskvars.state.format.assembly import Load, assemble_selection, assemble_values, stored_chunk
@@ -112,6 +112,16 @@ class Writer(ABC):
     def alone(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which others that write at the same place wait for this writer."""
         return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def whole_or_not(self) -> Iterator[None]:
+        """Return a context that gives the version up where something in it fails."""
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(OpError):  # the first error is the one to tell
+                self.abort()
+            raise
 
     def carry(self, key: str) -> bool:
         """Take a variable's chunks over from the version that this one is based on.
@@ -266,7 +276,6 @@ class Store(ShownInNotebooks, ABC):
         """Read several variables, each chunk once.
 
         Args:
-            version: the version to read.
             layouts: key -> layout wanted; None for every variable in its own layout.
 
         Returns:

@@ -197,16 +197,9 @@ class Saver(saver.Saver):
         Returns:
           The path of the checkpoint; None for a saver without variables.
         """
-        found = self._save(
-            sess,
-            save_path,
-            global_step,
-            latest_filename,
-            write_state,
-            self._is_async,
-            self._graph_writer(sess, meta_graph_suffix, write_meta_graph),
-            meta_graph_suffix,
-        )
+        write = self._graph_writer(sess, meta_graph_suffix, write_meta_graph)
+        at = (sess, save_path, global_step, latest_filename, write_state)
+        found = self._save(*at, self._is_async, write, meta_graph_suffix)
         return found.path if isinstance(found, PendingSave) else found
 
     def save_async(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from distributed import Client, Future
 
 from daskvars.chunk_grid import block_indices, block_slices
-from daskvars.errors import OpError
 from daskvars.execution.cluster.errors import error_of
 from daskvars.execution.cluster.results.remote_blocks import (
     Reference,
@@ -88,21 +86,16 @@ def write(
     waits = in_flight is None
     put = write_stored_chunks if waits else write_in_background
     doing = "save" if waits else ""  # in the background nobody waits for it
-    with writer.alone():
-        try:
-            writer.declare(record for record, _ in values.values())
-            writer.write_values(here)
-            name = f"save-{stamp}"
-            digests = write_chunks(client, name, writer, storage, blocks, put, doing=doing)
-            wait(client, in_flight or ())
-            failed = next((f for f in in_flight or () if f.status != "finished"), None)
-            if failed is not None:
-                raise error_of(failed)
-            return writer.commit(digests, global_step=global_step)
-        except BaseException:
-            with contextlib.suppress(OpError):  # the first error is the one to tell
-                writer.abort()
-            raise
+    with writer.alone(), writer.whole_or_not():
+        writer.declare(record for record, _ in values.values())
+        writer.write_values(here)
+        name = f"save-{stamp}"
+        digests = write_chunks(client, name, writer, storage, blocks, put, doing=doing)
+        wait(client, in_flight or ())
+        failed = next((f for f in in_flight or () if f.status != "finished"), None)
+        if failed is not None:
+            raise error_of(failed)
+        return writer.commit(digests, global_step=global_step)
 
 
 def restore(

@@ -139,7 +139,6 @@ class Durable:
     Args:
       name: the store's path or URL.
       values: the variables; sessions of this process on one store share them.
-      store: where their versions are.
     """
 
     def __init__(self, name: str, values: Values, store: ZarrStore) -> None:
@@ -430,8 +429,6 @@ def seal_version(
     """Seal, whoever has the values: write those that changed, carry the others over, and commit.
 
     Args:
-      store: where to.
-      records: all variables.
       dirty: which of them differ from the version `base`.
       base: the version that must be the head.
       write: writes variables, and returns the checksums of what other processes wrote of them.
@@ -445,13 +442,9 @@ def seal_version(
     """
     start = time.perf_counter()
     writer = store.begin(records.values(), version, base)
-    try:
+    with writer.whole_or_not():
         changed = {key for key in records if key in dirty or not writer.carry(key)}
         manifest = writer.commit(write(writer, changed))
-    except BaseException:
-        with contextlib.suppress(OpError):  # the first error is the one to tell
-            writer.abort()
-        raise
     nbytes = sum(records[key].nbytes for key in changed)
     duration = time.perf_counter() - start
     events.publish(events.Sealed(str(store), manifest.version, nbytes, duration))
