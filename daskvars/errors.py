@@ -265,25 +265,19 @@ def invalid(message: str) -> InvalidArgumentError:
     return InvalidArgumentError.saying(message)
 
 
-def near_matches(name: str, candidates: Collection[str], count: int = 3) -> list[str]:
-    """The candidates that resemble a name, best first, then those that have it in theirs.
+def near_matches(name: str, candidates: Collection[str]) -> list[str]:
+    """Up to three others that resemble a name, best first, then those that have it in theirs.
 
-    Args:
-        count: how many to give at most.
-
-    Returns:
-        At most `count` candidates, never `name` itself.
-
-    >>> near_matches("dense/kernal", ["dense/bias", "dense/kernel", "step"], count=1)
-    ['dense/kernel']
+    >>> near_matches("dense/kernal", ["dense/bias", "dense/kernel", "step"])
+    ['dense/kernel', 'dense/bias']
     >>> near_matches("Adam", ["AdamOptimizer", "NadamOptimizer", "Saver"])
     ['AdamOptimizer', 'NadamOptimizer']
     """
-    close = difflib.get_close_matches(name, candidates, n=count + 1, cutoff=0.6)
+    close = difflib.get_close_matches(name, candidates, n=4, cutoff=0.6)
     part = name.lower()
     longer = [each for each in candidates if part in each.lower()] if len(part) > 2 else []
     found = dict.fromkeys([*close, *sorted(longer, key=len)])
-    return [match for match in found if match != name][:count]
+    return [match for match in found if match != name][:3]
 
 
 def did_you_mean(name: str, candidates: Collection[str]) -> str:

@@ -912,18 +912,12 @@ def _dashboard_of(scheduler: Scheduler) -> Any | None:
     return next((app for app in application.applications if isinstance(app, kind)), None)
 
 
-def add_to_dashboard(scheduler: Scheduler, path: str, draw: Callable[[Any], None]) -> bool:
-    """Add a page to a scheduler's dashboard, and to the menu of all pages.
-
-    Args:
-      draw: ``draw(document)`` fills a Bokeh document.
-
-    Returns:
-      Whether there is a dashboard.
-    """
+def add_to_dashboard(scheduler: Scheduler, path: str, draw: Callable[[Any], None]) -> None:
+    """Add a page, which ``draw(document)`` fills, to a scheduler's dashboard, if it has one, and to
+    the menu of all pages."""
     first = _dashboard_of(scheduler)
     if first is None:
-        return False
+        return
     pages = sys.modules["distributed.dashboard.core"]
     variables = sys.modules["distributed.dashboard.scheduler"].template_variables(scheduler)
     if path.strip("/") not in variables["pages"]:  # one list, which all pages make their menu of
@@ -943,7 +937,6 @@ def add_to_dashboard(scheduler: Scheduler, path: str, draw: Callable[[Any], None
     application.add_application(app)
     app.initialize(scheduler.loop)
     app.start()
-    return True
 
 
 def add_routes(scheduler: Scheduler, routes: Sequence[tuple[Any, ...]]) -> None:

@@ -511,12 +511,12 @@ class Iterator(Trackable):
                     name=f"{self._key.replace(' ', '_')}/position",
                 )
                 for op in graph.get_operations():
-                    if _concerns(op, self._key, self._handle):
+                    if _concerns(op, self._key):
                         _note_position(op, self._key, iterated.position)
         return iterated.position
 
 
-def _concerns(op: Operation, key: str, handle: Tensor) -> bool:
+def _concerns(op: Operation, key: str) -> bool:
     """Return whether an operation may move the iterator of a name."""
     if op.opdef is MAKE_ITERATOR:
         return op.attrs["key"] == key

@@ -117,9 +117,8 @@ def common(a: Shape, b: Shape) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Where one block lies: shapes and offsets of it in each input and output, in elements."""
+    """Where one block lies: its offsets in each input, its shapes and offsets in each output."""
 
-    in_shapes: tuple[RankedShape, ...]
     in_offsets: tuple[tuple[int, ...], ...]
     out_shapes: tuple[RankedShape, ...]
     out_offsets: tuple[tuple[int, ...], ...]

@@ -497,9 +497,9 @@ def _block_attrs(
     full_ins = tuple(ranked(ref.spec.shape) for ref, _, _ in ins)
     full_outs = tuple(ranked(spec.shape) for spec in node.specs)
     for index in itertools.product(*map(range, node.grid)):
-        in_shapes, in_offsets = _located([(r.spec, w, m) for r, w, m in ins], index)
+        _, in_offsets = _located([(r.spec, w, m) for r, w, m in ins], index)
         out_shapes, out_offsets = _located(outs, index)
-        block = Block(in_shapes, in_offsets, out_shapes, out_offsets, full_ins, full_outs)
+        block = Block(in_offsets, out_shapes, out_offsets, full_ins, full_outs)
         found = rule(attrs, block)
         table[index] = {k: v for k, v in found.items() if k not in node.operands}
     return RegionInput(None, "attrs", attrs=table)

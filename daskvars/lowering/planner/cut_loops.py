@@ -575,7 +575,6 @@ def _block_attrs(
     ins = ins[node.rules.seeded :]
     taken, given = ([_extents(*value, here) for value in side] for side in (ins, outs))
     block = Block(
-        tuple(shape for shape, _ in taken),
         tuple(offset for _, offset in taken),
         tuple(shape for shape, _ in given),
         tuple(offset for _, offset in given),

@@ -237,20 +237,12 @@ def called(inputs: Sequence[Spec], *, dtypes: Sequence[DType], **attrs: Any) -> 
     return tuple(Spec(dtype, None) for dtype in dtypes)
 
 
-PY_FUNC = without_gradient(
-    "PyFunc",
-    "*inp:A",
-    infer=called,
-    kernel=control_kernels.call_python,
-    pattern=Opaque(pure=False, beside=control_kernels.PYTHON_BESIDE),
-)
-PY_FUNC_STATELESS = without_gradient(
-    "PyFuncStateless",
-    "*inp:A",
-    infer=called,
-    kernel=control_kernels.call_python,
-    pattern=Opaque(beside=control_kernels.PYTHON_BESIDE),
-)
+def _py_func_op(type: str, pure: bool) -> OpDef:
+    pattern = Opaque(pure=pure, beside=control_kernels.PYTHON_BESIDE)
+    return without_gradient(type, "*inp:A", called, control_kernels.call_python, pattern)
+
+
+PY_FUNC, PY_FUNC_STATELESS = _py_func_op("PyFunc", False), _py_func_op("PyFuncStateless", True)
 
 
 def py_func(

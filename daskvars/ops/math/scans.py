@@ -29,18 +29,18 @@ def whole_along(inputs: Any, attrs: Any) -> str:
     return f"{term}->{term}"
 
 
-def static_axis(axis: TensorLike, x: Tensor, what: str = "axis") -> int:
+def static_axis(axis: TensorLike, x: Tensor) -> int:
     """Return a single axis as an int, counted from the front where the rank is known.
 
     Raises:
       ValueError: the axis is not known before the run, or there is none such.
     """
-    axis = known_integer(axis, what)
+    axis = known_integer(axis)
     shape = x.spec.shape
-    return axis if shape is None else shapes.normalize_axis(axis, len(shape), what)
+    return axis if shape is None else shapes.normalize_axis(axis, len(shape))
 
 
-def known_integer(axis: TensorLike, what: str = "axis") -> int:
+def known_integer(axis: TensorLike) -> int:
     """Return an int, or the value of a tensor, as an int.
 
     Raises:
@@ -51,7 +51,7 @@ def known_integer(axis: TensorLike, what: str = "axis") -> int:
     value = constant_value(convert_to_tensor(axis))
     if value is None or value.size != 1 or value.dtype.kind not in "iu":
         raise ValueError(
-            f"{what} must be one integer that is known when the graph is built, not {axis!r}"
+            f"axis must be one integer that is known when the graph is built, not {axis!r}"
         )
     return int(value.reshape(()))
 

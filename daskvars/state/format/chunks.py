@@ -18,7 +18,7 @@ from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.errors import CorruptChunkError, StoreError, invalid
 from daskvars.shapes import Chunks
-from daskvars.state.format.assembly import assemble_selection, assemble_values
+from daskvars.state.format.assembly import assemble_values
 from daskvars.state.format.compression import SLACK_BYTES, compress, decompress
 from daskvars.state.format.documents import chunk_object
 from daskvars.state.format.encoding import (
@@ -32,7 +32,7 @@ from daskvars.state.format.encoding import (
     memory_dtype,
     native,
 )
-from daskvars.state.format.grids import Grid, Index, Selection, selection_shape
+from daskvars.state.format.grids import Grid, Index, selection_shape
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.format.sharding import MOST_MORE_BYTES, inner_shape, parsed, sharded, unsharded
 from daskvars.state.stores.disk import STEP_BYTES
@@ -305,27 +305,6 @@ def write_chunk(
 def read_chunk(store: ZarrStorage, path: str, record: VariableRecord, index: Index) -> np.ndarray:
     """Read one chunk, given by record and index; see `read_ref`."""
     return read_ref(store, path, chunk_ref(record, index))
-
-
-def read_selection(
-    store: ZarrStorage, path: str, record: VariableRecord, selection: Selection
-) -> np.ndarray:
-    """Read a selection of a variable, whatever its chunks.
-
-    Args:
-        path: the snapshot's path in it.
-        record: the variable, from the snapshot's manifest.
-        selection: one slice with step 1 per axis.
-
-    Returns:
-        The selection's elements, a new array.
-
-    Raises:
-        InvalidArgumentError: `selection` is no selection of the variable.
-        CorruptChunkError: a chunk of the selection is missing, truncated or altered.
-    """
-    run = partial(in_parallel, store)
-    return assemble_selection(record, selection, partial(read_chunk, store, path), run)
 
 
 def read_values(

@@ -120,16 +120,9 @@ def _for_images(family: Convolution, name: str, order: str, example: str) -> Cal
     words, of = WORDS[family], name.removesuffix("_backprop_input")
 
     def call(given: dict[str, Any]) -> Tensor:
-        sizes, dy = as_sizes(given["input_sizes"]), given["out_backprop"]
-        options = _window(family, given)
-        return apply(
-            family.backward_images,
-            _filter(given),
-            dy,
-            name=given["name"],
-            input_shape=sizes,
-            **options,
-        )
+        sizes, options = as_sizes(given["input_sizes"]), _window(family, given)
+        w, dy, name = _filter(given), given["out_backprop"], given["name"]
+        return apply(family.backward_images, w, dy, name=name, input_shape=sizes, **options)
 
     doc = f"""Return the gradient of `{of}` with respect to its {words["images"]}.
 
