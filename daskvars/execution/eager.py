@@ -675,15 +675,9 @@ class EagerContext(Graph):
         fetches = [tensor for op in ops for tensor in op.wanted()]
         effects = [op for op in ops if has_effect(op)]
         form = _CanonicalRecord(ops, fetches)
+        number_of = form.numbers.__getitem__
         executable = _RecordExecutable(
-            self.engine,
-            form.signature,
-            fetches,
-            effects,
-            form.leaves,
-            True,
-            form.numbers.__getitem__,
-            form.key_of,
+            self.engine, form.signature, fetches, effects, form.leaves, True, number_of, form.key_of
         )
         specs = [tensor.spec for tensor in fetches]
         as_dask = as_dask and self.engine.acquire().placement is not None and may_be_dask(specs)

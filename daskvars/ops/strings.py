@@ -403,14 +403,8 @@ def regex_replace(
     >>> regex_replace("abcabc", "b(c)", r"<\1>").numpy()
     b'a<c>a<c>'
     """
-    return apply(
-        REGEX_REPLACE,
-        input,
-        name=name,
-        pattern=pattern,
-        rewrite=rewrite,
-        count=0 if replace_global else 1,
-    )
+    count = 0 if replace_global else 1
+    return apply(REGEX_REPLACE, input, name=name, pattern=pattern, rewrite=rewrite, count=count)
 
 
 def regex_full_match(input: TensorLike, pattern: str, name: str | None = None) -> Tensor:

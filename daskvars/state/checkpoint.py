@@ -253,15 +253,9 @@ def open_checkpoint(store: ZarrStorage, path: str) -> OpenedCheckpoint:
         return OpenedCheckpoint(*read, place, store, path, kind="zarr")
     check_complete(manifest, place)
     load = partial(read_chunk, store, path)
+    step = manifest.global_step
     return OpenedCheckpoint(
-        manifest.records,
-        load,
-        manifest.token,
-        place,
-        store,
-        path,
-        manifest.global_step,
-        extra=manifest.extra,
+        manifest.records, load, manifest.token, place, store, path, step, extra=manifest.extra
     )
 
 

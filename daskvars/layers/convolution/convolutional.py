@@ -168,13 +168,9 @@ class TransposedConvolution(Convolution):
             sizes = [self.filters, *space] if first else [*space, self.filters]
             found = [dynamic[0], *sizes]
             wanted = [n if m is None else m for m, n in zip(wanted, found, strict=True)]
+        data_format = op_format(self.data_format, self.rank)
         outputs = self.transposed(
-            inputs,
-            self.kernel,
-            wanted,
-            self.strides,
-            self.padding.upper(),
-            op_format(self.data_format, self.rank),
+            inputs, self.kernel, wanted, self.strides, self.padding.upper(), data_format
         )
         outputs.set_shape(known)
         return outputs

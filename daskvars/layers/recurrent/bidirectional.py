@@ -73,13 +73,9 @@ def bidirectional_dynamic_rnn(
                 cell_fw, inputs, sequence_length, initial_state_fw, scope=inner, **options
             )
         with variable_scope("bw") as inner:
+            inputs_bw = nest.map_structure(turned, inputs)
             backward, state_bw = dynamic_rnn(
-                cell_bw,
-                nest.map_structure(turned, inputs),
-                sequence_length,
-                initial_state_bw,
-                scope=inner,
-                **options,
+                cell_bw, inputs_bw, sequence_length, initial_state_bw, scope=inner, **options
             )
         backward = nest.map_structure(turned, backward)
     return (forward, backward), (state_fw, state_bw)
@@ -134,13 +130,9 @@ def static_bidirectional_rnn(
                 cell_fw, inputs, initial_state_fw, dtype, sequence_length, inner
             )
         with variable_scope("bw") as inner:
+            inputs_bw = _turned(inputs, sequence_length)
             turned, state_bw = static_rnn(
-                cell_bw,
-                _turned(inputs, sequence_length),
-                initial_state_bw,
-                dtype,
-                sequence_length,
-                inner,
+                cell_bw, inputs_bw, initial_state_bw, dtype, sequence_length, inner
             )
         backward = _turned(turned, sequence_length)
         outputs = [

@@ -398,15 +398,8 @@ class _RegionBuilder:
         )
         constants = {numbers[s]: value for s, value in self.constants.items()}
         outputs = tuple(numbers[self.registers[ref]] for ref in exported)
-        return RegionProgram(
-            name,
-            count,
-            constants,
-            calls,
-            outputs,
-            _copied(calls, outputs, count, constants),
-            tuple(self.shapes),
-        )
+        copied = _copied(calls, outputs, count, constants)
+        return RegionProgram(name, count, constants, calls, outputs, copied, tuple(self.shapes))
 
 
 def _work(node: Node) -> float:

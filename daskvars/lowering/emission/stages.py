@@ -374,13 +374,9 @@ class _Staging:
                 if part.block_id.origin.region >= 0
             )
         exchanges = self._exchanges()
+        stages = tuple(self.stages)
         return StagePlan(
-            self.plan,
-            self.num_workers,
-            tuple(self.stages),
-            tuple(stage_of),
-            exchanges,
-            self.state_workers,
+            self.plan, self.num_workers, stages, tuple(stage_of), exchanges, self.state_workers
         )
 
     def _number(self, block_id: BlockId) -> int:

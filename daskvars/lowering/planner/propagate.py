@@ -349,14 +349,9 @@ class _Propagation:
 
     def _merge(self, node: Node, index: int, missing: tuple[int, ...]) -> None:
         rest = [axis for axis in range(len(node.grid)) if axis not in missing]
+        combine = node.access.combine_of(index)
         merge = Node(
-            node.name,
-            None,
-            node.access.combine_of(index),
-            [Ref(node, index)],
-            {},
-            (node.specs[index],),
-            op=node.op,
+            node.name, None, combine, [Ref(node, index)], {}, (node.specs[index],), op=node.op
         )
         merge.merges, merge.ragged, merge.filled = missing, node.ragged, node.filled
         merge.grid = tuple(node.grid[axis] for axis in rest)

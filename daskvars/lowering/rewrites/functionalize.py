@@ -287,16 +287,9 @@ class _Walk:
             inputs = [self.program.leaf(KEY, drawn, UNKNOWN), *inputs]
         attrs = {k: v for k, v in op.attrs.items() if k not in _NOT_FOR_RULES}
         specs = tuple([t.spec for t in outputs])
+        operands = op.attrs.get("operands", ())
         node = Node(
-            op.name,
-            opdef,
-            opdef.kernel,
-            inputs,
-            attrs,
-            specs,
-            op.multiple,
-            op.attrs.get("operands", ()),
-            op=op,
+            op.name, opdef, opdef.kernel, inputs, attrs, specs, op.multiple, operands, op=op
         )
         if not op.inputs and "value" in attrs and specs[0].dtype is not None:
             self.values[id(op.outputs[0])] = self.program.leaf(

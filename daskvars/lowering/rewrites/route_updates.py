@@ -223,16 +223,9 @@ class _Routing:
         specs = tuple(
             Spec(ref.spec.dtype, (self.num_rows, *ranked(ref.spec.shape)[1:])) for ref in inputs
         )
+        device = update.device
         node = Node(
-            update.name,
-            None,
-            kernel,
-            inputs,
-            {},
-            specs,
-            multiple=True,
-            op=update.op,
-            device=update.device,
+            update.name, None, kernel, inputs, {}, specs, multiple=True, op=update.op, device=device
         )
         # Blocks of one part are neighbours, as it has what they take: its label comes first.
         part, owner = Dim(0), Dim(1)

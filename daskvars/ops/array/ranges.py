@@ -207,13 +207,9 @@ def eye(
     rows = axes.as_operand(num_rows)
     columns = rows if num_columns is None else axes.as_operand(num_columns)
     batch = () if batch_shape is None else axes.as_sizes(batch_shape)
+    dtype = as_dtype(dtype).base_dtype
     return apply(
-        EYE,
-        name=name or "eye",
-        num_rows=rows,
-        num_columns=columns,
-        batch_shape=batch,
-        dtype=as_dtype(dtype).base_dtype,
+        EYE, name=name or "eye", num_rows=rows, num_columns=columns, batch_shape=batch, dtype=dtype
     )
 
 

@@ -247,13 +247,8 @@ def _strided_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) 
 def _strided_gradient(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
     bounds = {name: axes.operand_of(op, name) for name in ("begin", "end", "strides")}
-    return apply(
-        STRIDED_SLICE_GRAD,
-        dy,
-        **bounds,
-        **{mask: op.attrs[mask] for mask in MASKS},
-        shape=constant.full_shape(x),
-    )
+    masks = {mask: op.attrs[mask] for mask in MASKS}
+    return apply(STRIDED_SLICE_GRAD, dy, **bounds, **masks, shape=constant.full_shape(x))
 
 
 STRIDED_SLICE = OpDef(

@@ -138,13 +138,9 @@ def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     graph = builder_for(tuple(results)).graph
     known = graph.notes.get("variables_by_op", {}) if graph is not None else {}
     variables = [known.get(t.op.inputs[0].op, t.op.inputs[0]) for t in reads]
+    rule = _Rule(function, gradient, graph, variables)
     op = apply_op(
-        CUSTOM_GRADIENT,
-        *results,
-        *arguments,
-        *reads,
-        num_results=len(results),
-        _rule=_Rule(function, gradient, graph, variables),
+        CUSTOM_GRADIENT, *results, *arguments, *reads, num_results=len(results), _rule=rule
     )
     return nest.pack(structure, list(op.outputs))
 

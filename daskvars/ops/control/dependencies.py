@@ -269,13 +269,8 @@ def py_func(
     """
     single = not isinstance(Tout, list | tuple)
     dtypes = tuple(as_dtype(t) for t in ([Tout] if single else Tout))
-    op = apply_op(
-        PY_FUNC if stateful else PY_FUNC_STATELESS,
-        *inp,
-        name=name or "PyFunc",
-        function=func,
-        dtypes=dtypes,
-    )
+    opdef = PY_FUNC if stateful else PY_FUNC_STATELESS
+    op = apply_op(opdef, *inp, name=name or "PyFunc", function=func, dtypes=dtypes)
     if single:
         return op.outputs[0]
     return list(op.outputs) if dtypes or not stateful else op

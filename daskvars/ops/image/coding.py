@@ -239,15 +239,9 @@ def decode_image(
     [1.0]
     """
     kinds = (dtypes.uint8, dtypes.uint16, dtypes.float32, dtypes.float64)
+    frames = "own" if expand_animations else "first"
     return _decode(
-        ANY,
-        contents,
-        name or "decode_image",
-        ALL,
-        channels or 0,
-        dtype,
-        frames="own" if expand_animations else "first",
-        kinds=kinds,
+        ANY, contents, name or "decode_image", ALL, channels or 0, dtype, frames=frames, kinds=kinds
     )
 
 

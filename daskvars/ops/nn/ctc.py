@@ -140,12 +140,9 @@ def _decoded(inputs: Sequence[Spec], *, top_paths: int = 1, **attrs: Any) -> tup
 
 
 def _decoder(type: str, kernel: Any, **kinds: kinds_of.Kind) -> OpDef:
+    attributes = {"merge_repeated": kinds_of.BOOL, **kinds}
     return without_gradient(
-        type,
-        "inputs:D, sequence_length:I",
-        infer=_decoded,
-        kernel=kernel,
-        attributes={"merge_repeated": kinds_of.BOOL, **kinds},
+        type, "inputs:D, sequence_length:I", infer=_decoded, kernel=kernel, attributes=attributes
     )
 
 

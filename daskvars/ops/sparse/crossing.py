@@ -29,12 +29,9 @@ def _crossed(result: Any) -> Any:
 
 
 def _cross_op(type: str, kernel: Any, result: Any, **kinds: kinds_of.Kind) -> OpDef:
+    attributes = {"forms": kinds_of.tuple_of(kinds_of.TEXT), **kinds}
     return without_gradient(
-        type,
-        "*inputs:A",
-        infer=_crossed(result),
-        kernel=kernel,
-        attributes={"forms": kinds_of.tuple_of(kinds_of.TEXT), **kinds},
+        type, "*inputs:A", infer=_crossed(result), kernel=kernel, attributes=attributes
     )
 
 

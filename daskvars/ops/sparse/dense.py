@@ -124,13 +124,9 @@ def to_dense(
     sp = as_sparse(sp_input)
     if default_value is None:
         default_value = "" if sp.dtype.base_dtype == dtypes.string else 0
+    sizes = sp.dense_shape
     dense = sparse_to_dense(
-        sp.indices,
-        sp.dense_shape,
-        sp.values,
-        default_value,
-        validate_indices=validate_indices,
-        name=name,
+        sp.indices, sizes, sp.values, default_value, validate_indices=validate_indices, name=name
     )
     dense.set_shape(sp.shape)
     return dense

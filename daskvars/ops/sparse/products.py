@@ -83,14 +83,8 @@ def _product_gradient(op: Operation, dy: Tensor) -> tuple[None, Tensor, Tensor]:
     indices, values, b = op.inputs[:3]
     is_across = op.attrs["transpose_a"]
     sides = (conj(b), dy) if is_across else (dy, conj(b))
-    db = apply(
-        PRODUCT,
-        indices,
-        conj(values),
-        dy,
-        shape=axes.operand_of(op, "shape"),
-        transpose_a=not is_across,
-    )
+    shape = axes.operand_of(op, "shape")
+    db = apply(PRODUCT, indices, conj(values), dy, shape=shape, transpose_a=not is_across)
     return None, apply(SAMPLED, indices, *sides), db
 
 

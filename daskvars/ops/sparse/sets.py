@@ -40,12 +40,9 @@ def _together(inputs: Sequence[Spec], *, forms: Sequence[str], operation: str) -
 
 
 def _set_op(type: str) -> OpDef:
+    attributes = {"forms": kinds_of.tuple_of(kinds_of.TEXT), "operation": kinds_of.TEXT}
     return without_gradient(
-        type,
-        "*inputs:A",
-        infer=_together,
-        kernel=kernels.set_operation,
-        attributes={"forms": kinds_of.tuple_of(kinds_of.TEXT), "operation": kinds_of.TEXT},
+        type, "*inputs:A", infer=_together, kernel=kernels.set_operation, attributes=attributes
     )
 
 

@@ -358,12 +358,9 @@ def scattering(
     Returns:
       What gives the function, by its docstring's first line and its example's result.
     """
+    effect = Effect(pattern, reads=True, writes=True)
     definition = without_gradient(
-        type,
-        "ref:T, indices:I, updates:T",
-        pattern=Effect(pattern, reads=True, writes=True),
-        block=axes.into_rows_of_block,
-        **rules,
+        type, "ref:T, indices:I, updates:T", pattern=effect, block=axes.into_rows_of_block, **rules
     )
 
     def call(given: dict[str, Any]) -> Tensor:

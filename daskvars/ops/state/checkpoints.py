@@ -40,13 +40,9 @@ def save_v2(
       tensors: the tensors; a variable's handle for its value.
       name: name of the operation.
     """
+    slices = tuple(shape_and_slices)
     return apply_op(
-        SAVE,
-        prefix,
-        *tensors,
-        name=name,
-        tensor_names=tuple(tensor_names),
-        shape_and_slices=tuple(shape_and_slices),
+        SAVE, prefix, *tensors, name=name, tensor_names=tuple(tensor_names), shape_and_slices=slices
     )
 
 

@@ -202,15 +202,9 @@ class _Split:
         )
         outputs = tuple(numbers[out] for out in self.pairs)
         into = {numbers[out]: numbers[variable] for out, (_, variable) in self.pairs.items()}
+        num_inputs = len(variables) + len(passed)
         return RegionProgram(
-            self.program.label,
-            len(variables) + len(passed),
-            constants,
-            renumbered,
-            outputs,
-            (),
-            shapes,
-            into,
+            self.program.label, num_inputs, constants, renumbered, outputs, (), shapes, into
         )
 
 

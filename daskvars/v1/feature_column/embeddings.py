@@ -104,13 +104,9 @@ class EmbeddingColumn(DenseColumn):
         table = self._table(weight_collections, trainable is not False and self.trainable)
         if self.ckpt_to_load_from is not None and self.tensor_name_in_ckpt is not None:
             init_from_checkpoint(self.ckpt_to_load_from, {self.tensor_name_in_ckpt: table})
+        name = f"{self.name}_weights"
         return safe_embedding_lookup_sparse(
-            table,
-            ids,
-            weights,
-            combiner=self.combiner,
-            name=f"{self.name}_weights",
-            max_norm=self.max_norm,
+            table, ids, weights, combiner=self.combiner, name=name, max_norm=self.max_norm
         )
 
     def _table(self, collections: Sequence[str] | None, trainable: bool) -> Any:

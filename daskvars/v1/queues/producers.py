@@ -121,12 +121,9 @@ def input_producer(
         if shuffle:
             rows = random_shuffle(rows, seed=seed)
         rows = limit_epochs(rows, num_epochs)
+        dtypes = [rows.dtype.base_dtype]
         queue = FIFOQueue(
-            capacity,
-            [rows.dtype.base_dtype],
-            [row_shape],
-            shared_name=shared_name,
-            name=name or "fifo_queue",
+            capacity, dtypes, [row_shape], shared_name=shared_name, name=name or "fifo_queue"
         )
         runner = QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op)
         add_queue_runner(runner)

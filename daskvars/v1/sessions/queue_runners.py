@@ -117,13 +117,8 @@ class QueueRunner(ShownByArguments):
             getattr(op, "op", op) for op in (*self._enqueue_ops, self._close_op, self._cancel_op)
         ]
         *enqueue, close, cancel = [op.name.removeprefix(prefix) for op in ops]
-        return QueueRunnerDef(
-            self.name.removeprefix(prefix),
-            enqueue,
-            close,
-            cancel,
-            [error_code_from_exception_type(error) for error in self._ends],
-        )
+        codes = [error_code_from_exception_type(error) for error in self._ends]
+        return QueueRunnerDef(self.name.removeprefix(prefix), enqueue, close, cancel, codes)
 
     @staticmethod
     def from_proto(

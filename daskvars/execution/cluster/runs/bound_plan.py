@@ -283,12 +283,9 @@ class Dispatch:
         bound.ensure_sent()
         self.number = self._first_phase_number = self.executor.next_number()
         self.stamp = f"{self.executor.token}-{self.number}"
+        addresses = self.executor.placement.addresses
         self.run_feeds: Any = RunFeeds(
-            self.executor.client,
-            bound.template,
-            self.stamp,
-            feeds,
-            self.executor.placement.addresses,
+            self.executor.client, bound.template, self.stamp, feeds, addresses
         )
         self.first_phase: list[Future] = []
         self.drops: frozenset[str] = frozenset()

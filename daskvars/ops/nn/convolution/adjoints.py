@@ -43,15 +43,8 @@ def atrous_conv2d_transpose(
     >>> atrous_conv2d_transpose(images, filters, [1, 3, 3, 1], 2, "VALID").numpy().ravel().tolist()
     [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0]
     """
-    return conv2d_transpose(
-        value,
-        filters,
-        output_shape,
-        1,
-        padding,
-        name=name or "atrous_conv2d_transpose",
-        dilations=rate,
-    )
+    name = name or "atrous_conv2d_transpose"
+    return conv2d_transpose(value, filters, output_shape, 1, padding, name=name, dilations=rate)
 
 
 def conv1d_transpose(

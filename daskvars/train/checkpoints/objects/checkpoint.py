@@ -117,12 +117,9 @@ class Checkpoint(Trackable):
             builder.device(None),
             builder.device("/cpu:0"),
         ):
+            collections: list[str] | None = [] if self._graph is None else None
             self._save_counter = Variable(
-                0,
-                trainable=False,
-                collections=[] if self._graph is None else None,
-                name="save_counter",
-                dtype=int64,
+                0, trainable=False, collections=collections, name="save_counter", dtype=int64
             )
         return True
 

@@ -87,12 +87,9 @@ def parallel_read(
     (b'one', b'two')
     """
     with name_scope(scope, "parallel_read", []):
+        paths = get_data_files(data_sources)
         files = string_input_producer(
-            get_data_files(data_sources),
-            num_epochs=num_epochs,
-            shuffle=shuffle,
-            seed=seed,
-            name="filenames",
+            paths, num_epochs=num_epochs, shuffle=shuffle, seed=seed, name="filenames"
         )
         dtypes = dtypes or [string, string]
         records: QueueBase
@@ -178,12 +175,9 @@ def prefetch_queue(
     parts = list(tensors) if names is None else [tensors[key] for key in names]
     kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
     with name_scope(name, "prefetch_queue", parts):
+        dtypes = [part.dtype.base_dtype for part in parts]
         queue = kind(
-            capacity,
-            [part.dtype.base_dtype for part in parts],
-            [part.shape for part in parts],
-            names=names,
-            shared_name=shared_name,
+            capacity, dtypes, [part.shape for part in parts], names=names, shared_name=shared_name
         )
         add_queue_runner(QueueRunner(queue, [queue.enqueue(tensors)] * num_threads))
         summarize_fullness(f"fraction_of_{capacity}_full", queue.size(), capacity)

@@ -36,13 +36,9 @@ def get_or_create_eval_step() -> Any:
     if found:
         return found[0]
     with owner().name_scope(None):
+        collections = [GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP]
         return get_variable(
-            "eval_step",
-            [],
-            int64,
-            Zeros(),
-            trainable=False,
-            collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP],
+            "eval_step", [], int64, Zeros(), trainable=False, collections=collections
         )
 
 
