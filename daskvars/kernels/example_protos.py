@@ -33,11 +33,7 @@ NAMES = (
 
 @functools.cache
 def message_class(name: str) -> Any:
-    """Return the class of a message.
-
-    Raises:
-      ImportError: protobuf is not installed.
-    """
+    """Return the class of a message. Raises ImportError where protobuf is not installed."""
     found = _pool().FindMessageTypeByName(f"{PACKAGE}.{name}")
     return import_module("google.protobuf.message_factory").GetMessageClass(found)
 
@@ -50,11 +46,7 @@ def decode_error() -> type[Exception]:
 
 
 def example_of_json(text: bytes) -> bytes:
-    """Return an example in JSON as bytes.
-
-    Raises:
-      InvalidArgumentError: it is none.
-    """
+    """Return an example in JSON as bytes. Raises InvalidArgumentError where it is none."""
     with needing("protobuf", WHY):
         json_format = import_module("google.protobuf.json_format")
     try:

@@ -121,11 +121,9 @@ def popped_collections(given: dict[str, Any]) -> tuple[Any, Any]:
 
 def metric_variable(shape: TensorLike, dtype: DTypeLike, name: str | None = None) -> Variable:
     """Return a variable of zeros in the local and the metric variables."""
+    collections = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
     return Variable(
-        lambda: zeros(shape, dtype),
-        trainable=False,
-        name=name,
-        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+        lambda: zeros(shape, dtype), trainable=False, name=name, collections=collections
     )
 
 

@@ -481,11 +481,9 @@ def _merged(key: str, feature: Any, parts: Mapping[str, Any]) -> Any:
         return parts[key]
     several = not isinstance(feature.index_key, str)
     ids = [parts[name] for name in feature.index_keys]
+    places = ids if several else ids[0]
     return merge(
-        ids if several else ids[0],
-        parts[feature.value_key],
-        feature.size,
-        already_sorted=feature.already_sorted,
+        places, parts[feature.value_key], feature.size, already_sorted=feature.already_sorted
     )
 
 

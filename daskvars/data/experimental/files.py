@@ -230,11 +230,7 @@ def _in_epochs(
 
 
 def _matching(file_pattern: Any) -> list[str]:
-    """Return the names of the files that match, sorted.
-
-    Raises:
-      ValueError: there are none.
-    """
+    """Return the names of the files that match, sorted. Raises ValueError where there are none."""
     given = path_text(file_pattern)
     patterns = [given] if isinstance(given, str | bytes) else list(given)
     found = sorted({name for pattern in patterns for name in names_like(os.fsdecode(pattern))})

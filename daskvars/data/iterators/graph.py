@@ -504,11 +504,9 @@ class Iterator(Trackable):
                     "saveable before the first run, so that each run sets it"
                 )
             with scopes.entered(graph), graph.control_dependencies(None):
+                name = f"{self._key.replace(' ', '_')}/position"
                 iterated.position = Variable(
-                    numpy.zeros(3, numpy.int64),
-                    trainable=False,
-                    collections=[],
-                    name=f"{self._key.replace(' ', '_')}/position",
+                    numpy.zeros(3, numpy.int64), trainable=False, collections=[], name=name
                 )
                 for op in graph.get_operations():
                     if _concerns(op, self._key):

@@ -229,11 +229,9 @@ class RecordReaders:
     def _selected(self, places: Sequence[tuple[RecordBlock, int]]) -> Scattered:
         numbers: dict[RecordBlock, int] = {}
         which = [numbers.setdefault(block, len(numbers)) for block, _ in places]
+        numbers_in_blocks = numpy.array([place for _, place in places], numpy.int32)
         return Scattered(
-            gathered_records,
-            list(numbers),
-            numpy.array(which, numpy.int32),
-            numpy.array([place for _, place in places], numpy.int32),
+            gathered_records, list(numbers), numpy.array(which, numpy.int32), numbers_in_blocks
         )
 
     def sources(self, places: Sequence[tuple[RecordBlock, int]], client: Client) -> list[Make]:

@@ -187,12 +187,9 @@ class Pass:
           number: that no other element has.
           given: nodes that the function was given -> their elements.
         """
+        known = ByIdentity([*self._values.items(), *values.items(), *given.items()])
         return Pass(
-            ByIdentity([*self._values.items(), *values.items(), *given.items()]),
-            self.entropy,
-            self.iteration,
-            path=f"{self.path}/{number}",
-            as_dask=self.as_dask,
+            known, self.entropy, self.iteration, path=f"{self.path}/{number}", as_dask=self.as_dask
         )
 
     def number(self, count: int) -> int:

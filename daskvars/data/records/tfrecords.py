@@ -57,11 +57,7 @@ class TFRecordOptions(ShownByArguments):
 
 
 def compression_of(given: Any) -> str:
-    """Return "", "ZLIB" or "GZIP".
-
-    Raises:
-      ValueError: it is none of these.
-    """
+    """Return "", "ZLIB" or "GZIP". Raises ValueError where it is none of these."""
     if isinstance(given, TFRecordOptions):
         return given.compression_type
     if isinstance(given, int):

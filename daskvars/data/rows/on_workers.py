@@ -154,11 +154,7 @@ class _Parts:
         return {key: (itemgetter(which), part) for key, part in zip(keys, parts, strict=True)}
 
     def wait(self) -> None:
-        """Wait until they are made.
-
-        Raises:
-          OpError: they cannot be.
-        """
+        """Wait until they are made. Raises OpError where they cannot be."""
         with self._lock:
             made = list(self._made.values())
         parts = made[-1] if made else self._parts((self._count,), None)

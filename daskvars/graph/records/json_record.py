@@ -47,11 +47,7 @@ class JsonRecord:
 
     @classmethod
     def FromString(cls, s: bytes) -> Self:
-        """Return what `SerializeToString` gave.
-
-        Raises:
-          ValueError: it is no such text.
-        """
+        """Return what `SerializeToString` gave. Raises ValueError where it is no such text."""
         return cls.from_json(parsed(s, cls.what))
 
     def ByteSize(self) -> int:
@@ -59,11 +55,7 @@ class JsonRecord:
         return len(self.SerializeToString())
 
     def CopyFrom(self, other: Self) -> None:
-        """Become a copy of another.
-
-        Raises:
-          TypeError: it is of another class.
-        """
+        """Become a copy of another. Raises TypeError where it is of another class."""
         if not isinstance(other, type(self)):
             raise TypeError(
                 f"CopyFrom() of a {type(self).__name__} takes another one, found {other!r}"

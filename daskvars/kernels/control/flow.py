@@ -38,11 +38,7 @@ def cond(
 
 
 def truth(pred: Any) -> bool:
-    """Return whether a predicate is true.
-
-    Raises:
-      InvalidArgumentError: it is no scalar.
-    """
+    """Return whether a predicate is true. Raises InvalidArgumentError where it is no scalar."""
     if getattr(pred, "ndim", 0):
         raise invalid(f"the condition must be a scalar bool, but has shape {pred.shape}")
     return bool(pred)

@@ -241,11 +241,9 @@ class LSTMCell(GatedCell):
     def build(self, input_shape: ShapeLike) -> None:
         """Make ``kernel``, ``bias``, and what peepholes and projection take."""
         size, depth = self._num_units, self._depth(input_shape)
+        shape = [depth + self.output_size, 4 * size]
         self._kernel = self.add_weight(
-            "kernel",
-            [depth + self.output_size, 4 * size],
-            initializer=self._initializer,
-            partitioner=_cut(self._num_unit_shards),
+            "kernel", shape, initializer=self._initializer, partitioner=_cut(self._num_unit_shards)
         )
         self._bias = self.add_weight("bias", [4 * size], initializer=_ZEROS)
         if self._use_peepholes:

@@ -147,11 +147,9 @@ class _Loop:
             ]
             return add(time, 1), nest.pack(arrays, written), new_state
 
+        first = (constant(0, name="time"), arrays, state)
         _, arrays, state = while_loop(
-            lambda time, *_: less(time, self.steps),
-            step,
-            (constant(0, name="time"), arrays, state),
-            name="while",
+            lambda time, *_: less(time, self.steps), step, first, name="while"
         )
         return nest.map_structure(self._stacked, arrays), state
 

@@ -49,11 +49,9 @@ def _unsorted(inputs: Sequence[Spec], *, num_segments: Any, **attrs: Any) -> Spe
 
 def _part(attrs: dict[str, Any], block: Any) -> dict[str, Any]:
     """Tell a block of the result which of all segments it has."""
+    size = block.full_out_shapes[0][0]
     return axes.in_block(
-        attrs,
-        num_segments=block.out_shapes[0][0],
-        offset=block.out_offsets[0][0],
-        size=block.full_out_shapes[0][0],
+        attrs, num_segments=block.out_shapes[0][0], offset=block.out_offsets[0][0], size=size
     )
 
 

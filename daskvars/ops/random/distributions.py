@@ -134,11 +134,9 @@ def _drawn(inputs: Sequence[Spec], *, shape: Shape, dtype: DType, **attrs: Any) 
 
 def part_of_block(attrs: Any, block: Any) -> dict[str, Any]:
     """Return the attributes of one block of a source: its extents, and where it lies."""
+    whole = block.full_out_shapes[0]
     return axes.in_block(
-        attrs,
-        shape=block.out_shapes[0],
-        offset=block.out_offsets[0],
-        full_shape=block.full_out_shapes[0],
+        attrs, shape=block.out_shapes[0], offset=block.out_offsets[0], full_shape=whole
     )
 
 

@@ -43,11 +43,9 @@ def _own_dims(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access
 
 def _part(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
     lead = len(block.full_out_shapes[0]) - len(block.full_in_shapes[-1])
+    shape = block.out_shapes[0][:lead]
     return axes.in_block(
-        attrs,
-        shape=block.out_shapes[0][:lead],
-        offset=block.out_offsets[0],
-        full_shape=block.full_out_shapes[0],
+        attrs, shape=shape, offset=block.out_offsets[0], full_shape=block.full_out_shapes[0]
     )
 
 

@@ -28,11 +28,7 @@ def is_sparse(value: Any) -> bool:
 
 
 def as_sparse(value: Any) -> SparseTensor:
-    """Return a sparse tensor as such.
-
-    Raises:
-      TypeError: it is none.
-    """
+    """Return a sparse tensor as such. Raises TypeError where it is none."""
     if not is_sparse(value):
         raise TypeError(f"Input must be a SparseTensor, got {value!r} ({type(value).__name__})")
     return SparseTensor.from_value(value)
@@ -49,11 +45,7 @@ def parts(*values: SparseTensor) -> list[Tensor]:
 
 
 def known_rank(value: SparseTensor, function: str) -> int:
-    """Return the rank of a sparse tensor.
-
-    Raises:
-      ValueError: it is not known.
-    """
+    """Return the rank of a sparse tensor. Raises ValueError where it is not known."""
     rank = value.shape.ndims
     if rank is None:
         raise ValueError(f"{function}() needs a sparse tensor of known rank")

@@ -166,11 +166,9 @@ def update_checkpoint_state(
     target = state_path(save_dir, latest_filename)
     if save_relative_paths:
         newest, *paths = (_relative(p, save_dir) for p in [model_checkpoint_path, *paths])
+        every = paths if newest in paths else [*paths, newest]
         state = CheckpointState(
-            newest,
-            paths if newest in paths else [*paths, newest],
-            list(all_model_checkpoint_timestamps or []),
-            last_preserved_timestamp,
+            newest, every, list(all_model_checkpoint_timestamps or []), last_preserved_timestamp
         )
     else:
         state = generate_checkpoint_state_proto(

@@ -179,11 +179,9 @@ def train_and_evaluate(
         if not isinstance(given, kind):
             raise ValueError(f"expected a tf.estimator.{kind.__name__}, given: {type(given)}")
     evaluating = _Evaluating(estimator, eval_spec, train_spec.max_steps)
+    most = train_spec.max_steps
     estimator.train(
-        train_spec.input_fn,
-        hooks=train_spec.hooks,
-        max_steps=train_spec.max_steps,
-        saving_listeners=[evaluating],
+        train_spec.input_fn, hooks=train_spec.hooks, max_steps=most, saving_listeners=[evaluating]
     )
     evaluating.evaluate_last(int(estimator.get_variable_value("global_step")))
     return evaluating.metrics, evaluating.exported

@@ -102,16 +102,10 @@ class SavedModelBuilder(ShownByArguments):
                 "Graph state including variables and assets has already been saved. Please invoke "
                 "`add_meta_graph()` instead."
             )
-        found = self._exported(
-            sess.graph,
-            tags,
-            signature_def_map,
-            assets_collection,
-            _one_of(main_op, legacy_init_op),
-            clear_devices,
-            saver,
+        op = _one_of(main_op, legacy_init_op)
+        meta_graph, used = self._exported(
+            sess.graph, tags, signature_def_map, assets_collection, op, clear_devices, saver
         )
-        meta_graph, used = found
         folder = os.path.join(self._export_dir, constants.VARIABLES_DIRECTORY)
         used.save(
             sess,
@@ -146,14 +140,9 @@ class SavedModelBuilder(ShownByArguments):
                 "Graph state including variables and assets has not been saved yet. Please invoke "
                 "`add_meta_graph_and_variables()` first."
             )
+        graph, op = get_default_graph(), _one_of(main_op, legacy_init_op)
         meta_graph, _ = self._exported(
-            get_default_graph(),
-            tags,
-            signature_def_map,
-            assets_collection,
-            _one_of(main_op, legacy_init_op),
-            clear_devices,
-            saver,
+            graph, tags, signature_def_map, assets_collection, op, clear_devices, saver
         )
         self._meta_graphs.append(meta_graph)
 

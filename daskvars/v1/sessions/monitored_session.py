@@ -233,11 +233,7 @@ class _Monitored:
         return self._sess is None or self._sess.should_stop()
 
     def close(self) -> None:
-        """Call the hooks' `end` and close the session.
-
-        Raises:
-          RuntimeError: it is closed.
-        """
+        """Call the hooks' `end` and close the session. Raises RuntimeError where it is closed."""
         self._close()
 
     def _close(self, failed: bool = False) -> None:

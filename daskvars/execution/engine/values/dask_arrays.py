@@ -57,12 +57,8 @@ def cut_array(name: str, dtype: numpy.dtype[Any], value: Any) -> dask.array.Arra
     array = read_only(numpy.asarray(value, dtype))
     sizes = "auto" if not dtype.hasobject else -1  # Dask does not know the bytes of texts
     chunks = dask.array.core.normalize_chunks(sizes, array.shape, dtype=dtype)
-    return dask_array(
-        name,
-        array.dtype,
-        chunks,
-        {index: array[block_slices(chunks, index)] for index in block_indices(chunks)},
-    )
+    blocks = {index: array[block_slices(chunks, index)] for index in block_indices(chunks)}
+    return dask_array(name, array.dtype, chunks, blocks)
 
 
 def chunks_of(value: PlanValue) -> Chunks:

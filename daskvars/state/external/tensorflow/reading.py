@@ -312,11 +312,7 @@ class Bundle:
                 )
 
     def load(self, record: VariableRecord, index: Index) -> np.ndarray:
-        """Read a chunk of a tensor.
-
-        Raises:
-            CorruptChunkError: it is missing or altered.
-        """
+        """Read a chunk of a tensor. Raises CorruptChunkError where it is missing or altered."""
         try:
             return self.read(record, record.grid.selection(index))
         except (ValueError, OpError) as error:

@@ -72,11 +72,9 @@ class EmbeddingWrapper(_Around):
         """Return the output and the new state of the cell, for the rows of ids."""
         bound = math.sqrt(3)
         initializer = self._initializer or get_variable_scope().initializer
+        first = initializer or RandomUniform(-bound, bound)
         embedding = get_variable(
-            "embedding",
-            self._sizes,
-            nest.flatten(state)[0].dtype.base_dtype,
-            initializer or RandomUniform(-bound, bound),
+            "embedding", self._sizes, nest.flatten(state)[0].dtype.base_dtype, first
         )
         return self._cell(embedding_lookup(embedding, reshape(inputs, [-1])), state)
 

@@ -252,11 +252,9 @@ class TrainingHelper(_ChoosesIds):
 
 
 def _unstacked(steps: Tensor) -> TensorArray:
+    dtype = steps.dtype.base_dtype
     array = TensorArray(
-        steps.dtype.base_dtype,
-        size=shape_of(steps)[0],
-        clear_after_read=False,
-        element_shape=steps.get_shape()[1:],
+        dtype, size=shape_of(steps)[0], clear_after_read=False, element_shape=steps.get_shape()[1:]
     )
     return array.unstack(steps)
 
