@@ -181,10 +181,7 @@ async def _add_plugin(plugin: NamedPlugin, dask_worker: Worker) -> None:
 
 def call_handler(client: Client, operation: str, request: bytes) -> bytes:
     """Return what the handler of that name on the scheduler (`add_handler`) makes of a request.
-
-    Raises:
-      OSError: it cannot be reached, or was lost meanwhile.
-    """
+    Raises OSError where it cannot be reached, or was lost meanwhile."""
     return sync_while_connected(client, getattr(client.scheduler, operation), request=request)
 
 

@@ -39,11 +39,8 @@ def made_by_function(
 
 
 def made_of_value(builder: Any, name: str, value: TensorLike, dtype: DTypeLike) -> Tensor:
-    """Return `value` as a tensor, a constant ``<name>/initial_value`` if it is data.
-
-    Raises:
-      ValueError: it is computed in the body of a function, branch or loop.
-    """
+    """Return `value` as a tensor, a constant ``<name>/initial_value`` if it is data. Raises
+    ValueError where it is computed in the body of a function, branch or loop."""
     if isinstance(value, Tensor):
         if isinstance(value.graph, FuncGraph):
             raise ValueError(

@@ -133,11 +133,8 @@ def pack(structure: Any, components: Sequence[Any]) -> Any:
 
 
 def nest_like(structure: Any, given: Any, what: str) -> list[Any]:
-    """Return one item for each component of a structure, of what nests as it does.
-
-    Raises:
-      ValueError: it nests otherwise.
-    """
+    """Return one item for each component of a structure, of what nests as it does. Raises
+    ValueError where it nests otherwise."""
     if isinstance(structure, Mapping):
         if not isinstance(given, Mapping) or set(given) != set(structure):
             raise ValueError(f"{what} is {given!r}, but elements have the keys {sorted(structure)}")
@@ -272,11 +269,8 @@ def _shapes_like(types: Any, given: Any) -> list[Any]:
 
 
 def most_specific(first: Any, second: Any, what: str) -> Any:
-    """Return what is known of elements that have one of two structures.
-
-    Raises:
-      TypeError: they differ in nesting or dtypes.
-    """
+    """Return what is known of elements that have one of two structures. Raises TypeError where they
+    differ in nesting or dtypes."""
     a, b = flatten(first), flatten(second)
     types = types_of(first), types_of(second)
     if types[0] != types[1]:

@@ -105,11 +105,8 @@ class Leaving(Protocol):
 
 
 def active_client() -> Client | None:
-    """Return the Dask client that collections would compute on, if one can be reached.
-
-    Raises:
-      UnimplementedError: it is an asynchronous one, or is sending something just now.
-    """
+    """Return the Dask client that collections would compute on, if one can be reached. Raises
+    UnimplementedError where it is an asynchronous one, or is sending something just now."""
     client = dask_internals.current_client()
     if client is None:
         return None

@@ -221,11 +221,8 @@ class BestExporter(_SavedModelExporter):
 
 
 def is_loss_smaller(best_eval_result: Any, current_eval_result: Any) -> bool:
-    """Return whether an evaluation has a smaller "loss" than the best one.
-
-    Raises:
-      ValueError: one of them has none.
-    """
+    """Return whether an evaluation has a smaller "loss" than the best one. Raises ValueError where
+    one of them has none."""
     for name, found in (("best", best_eval_result), ("current", current_eval_result)):
         if not found or "loss" not in found:
             raise ValueError(f"{name}_eval_result cannot be empty or no loss is found in it.")

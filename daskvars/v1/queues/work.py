@@ -45,10 +45,7 @@ class Reader:
 
     def restore(self, state: bytes) -> None:
         """Go on from where a reader was when it gave a state; the work is read again up to there.
-
-        Raises:
-          ValueError: it is none.
-        """
+        Raises ValueError where it is none."""
         found = json.loads(state)
         if not isinstance(found, list) or len(found) != 4:
             raise ValueError(f"wanted work and three counts, found {found!r}")
