@@ -27,9 +27,8 @@ def shielded(function: Callable[[], Any]) -> Any:
     Raises:
       what the function raises, or what the handler of a signal does.
 
-    Example:
-      >>> shielded(lambda: 2)
-      2
+    >>> shielded(lambda: 2)
+    2
     """
     if threading.current_thread() is not threading.main_thread():
         return function()  # handlers never run here

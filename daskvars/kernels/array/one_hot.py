@@ -32,10 +32,9 @@ def one_hot(
     Returns:
         ``indices.shape`` with ``depth`` inserted at ``axis``.
 
-    Example:
-        >>> one_hot(np, np.array([2, -1]), depth=3, dtype="int32")
-        array([[0, 0, 1],
-               [0, 0, 0]], dtype=int32)
+    >>> one_hot(np, np.array([2, -1]), depth=3, dtype="int32")
+    array([[0, 0, 1],
+           [0, 0, 0]], dtype=int32)
     """
     flat = indices.reshape(-1).astype(np.int64, copy=False)
     out = xp.full(flat.size * depth, off_value, as_dtype(dtype).np)

@@ -25,9 +25,8 @@ def unique(
     Returns:
         (values [m], place of each entry's value [n], count of each value [m]).
 
-    Example:
-        >>> unique(np, np.array([7, 3, 7]))[1]
-        array([0, 1, 0], dtype=int32)
+    >>> unique(np, np.array([7, 3, 7]))[1]
+    array([0, 1, 0], dtype=int32)
     """
     found = _numbered(x, as_dtype(index_dtype).np) if axis is None and xp is np else None
     if found is not None:

@@ -69,8 +69,7 @@ def check_ids(xp: ArrayModule, ids: Array, *, size: int, what: str = "indices") 
         size: number of rows that may be named.
         what: how the message calls ``ids``.
 
-    Example:
-        >>> check_ids(np, np.array([0, 2]), size=3)
+    >>> check_ids(np, np.array([0, 2]), size=3)
     """
     if not ids.size:
         return
@@ -102,10 +101,9 @@ def segment_sum(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segment
     Raises:
         InvalidArgumentError: an id is beyond the last segment.
 
-    Example:
-        >>> segment_sum(np, np.array([[1.0], [2.0], [4.0]]), np.array([1, 0, 1]), num_segments=2)
-        array([[2.],
-               [5.]])
+    >>> segment_sum(np, np.array([[1.0], [2.0], [4.0]]), np.array([1, 0, 1]), num_segments=2)
+    array([[2.],
+           [5.]])
     """
     work = data.astype(float_work(data.dtype), copy=False)
     sums = _sparse_sums if work.dtype.kind in "fiu" else _sums_of_all
@@ -200,9 +198,8 @@ def deduplicate(xp: ArrayModule, values: Array, ids: Array) -> tuple[Any, Any]:
     Returns:
         (sums [m, ...], ids [m] ascending), dtypes as given.
 
-    Example:
-        >>> deduplicate(np, np.array([1.0, 2.0, 4.0]), np.array([7, 3, 7]))
-        (array([2., 5.]), array([3, 7]))
+    >>> deduplicate(np, np.array([1.0, 2.0, 4.0]), np.array([7, 3, 7]))
+    (array([2., 5.]), array([3, 7]))
     """
     sums, unique = combine_rows(xp, "add", values.astype(float_work(values.dtype), copy=False), ids)
     return sums.astype(values.dtype, copy=False), unique
@@ -309,9 +306,8 @@ def scatter_rows(
     Raises:
         InvalidArgumentError: an id is out of range.
 
-    Example:
-        >>> scatter_rows(np, np.zeros(3), np.array([1, 1]), np.array([2.0, 3.0]), mode="add")
-        array([0., 5., 0.])
+    >>> scatter_rows(np, np.zeros(3), np.array([1, 1]), np.array([2.0, 3.0]), mode="add")
+    array([0., 5., 0.])
     """
     out = x.copy()
     scatter_rows_into(xp, out, ids, updates, mode=mode, **part)

@@ -10,10 +10,9 @@ from daskvars.backend import Array, ArrayModule
 def diag(xp: ArrayModule, x: Array) -> Array:
     """Return zeros with ``x`` on the diagonal: shape [*x.shape, *x.shape] (as ``tf.diag``).
 
-    Example:
-        >>> diag(np, np.array([1, 2]))
-        array([[1, 0],
-               [0, 2]])
+    >>> diag(np, np.array([1, 2]))
+    array([[1, 0],
+           [0, 2]])
     """
     size = math.prod(x.shape)
     out = xp.zeros((size, size), x.dtype)
@@ -62,10 +61,9 @@ def matrix_band_part(xp: ArrayModule, x: Array, *, num_lower: int, num_upper: in
     Returns:
         Like ``x``.
 
-    Example:
-        >>> matrix_band_part(np, np.ones((2, 2), int), num_lower=-1, num_upper=0)
-        array([[1, 0],
-               [1, 1]])
+    >>> matrix_band_part(np, np.ones((2, 2), int), num_lower=-1, num_upper=0)
+    array([[1, 0],
+           [1, 1]])
     """
     rows = xp.arange(x.shape[-2])[:, None]
     columns = xp.arange(x.shape[-1])

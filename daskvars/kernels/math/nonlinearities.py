@@ -29,9 +29,8 @@ SELU_SCALE_ALPHA = SELU_SCALE * 1.6732632423543772848170429916717
 def sigmoid(xp: ArrayModule, x: Array) -> Array:
     """Return 1 / (1 + exp(-x)), exactly 0 and 1 far from zero.
 
-    Example:
-        >>> sigmoid(np, np.array([-1000.0, 0.0, 1000.0])).round(6)
-        array([0. , 0.5, 1. ])
+    >>> sigmoid(np, np.array([-1000.0, 0.0, 1000.0])).round(6)
+    array([0. , 0.5, 1. ])
     """
     return filled(xp, fill_sigmoid, x)
 

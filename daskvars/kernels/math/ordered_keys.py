@@ -31,10 +31,9 @@ def keys_of(
     Returns:
         [..., n] int64, of which the bits of ``PLACE`` are the place.
 
-    Example:
-        >>> keys = keys_of(np, np.array([2.0, -1.0, 2.0], np.float32), descending=True)
-        >>> (np.sort(keys) & PLACE).tolist()
-        [0, 2, 1]
+    >>> keys = keys_of(np, np.array([2.0, -1.0, 2.0], np.float32), descending=True)
+    >>> (np.sort(keys) & PLACE).tolist()
+    [0, 2, 1]
     """
     keys = x.astype(np.int64) if x.dtype.kind in "iub" else _ordered_bits(xp, x)
     if x.dtype == np.uint32:

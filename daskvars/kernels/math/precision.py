@@ -18,9 +18,8 @@ def is_half(dtype: np.dtype[Any]) -> bool:
 def float_work(dtype: np.dtype[Any]) -> np.dtype:
     """Return the dtype to compute in: float32 for a 16-bit float, else ``dtype``.
 
-    Example:
-        >>> float_work(np.dtype("float16")), float_work(np.dtype("float64"))
-        (dtype('float32'), dtype('float64'))
+    >>> float_work(np.dtype("float16")), float_work(np.dtype("float64"))
+    (dtype('float32'), dtype('float64'))
     """
     return FLOAT32 if is_half(dtype) else dtype
 

@@ -22,9 +22,8 @@ def cumsum(
         exclusive: leave each entry out of its own sum.
         reverse: run from the end.
 
-    Example:
-        >>> cumsum(np, np.array([1, 2, 4]), axis=0, exclusive=True, reverse=True)
-        array([6, 4, 0])
+    >>> cumsum(np, np.array([1, 2, 4]), axis=0, exclusive=True, reverse=True)
+    array([6, 4, 0])
     """
     return cumulate("cumsum", xp, x, axis, exclusive, reverse)
 

@@ -54,9 +54,8 @@ SCALED = 0.5
 def erf(xp: ArrayModule, x: Array) -> Array:
     """Return the error function, accurate to a few units in the last place.
 
-    Example:
-        >>> erf(np, np.array([0.0, 1.0])).round(6)
-        array([0.      , 0.842701])
+    >>> erf(np, np.array([0.0, 1.0])).round(6)
+    array([0.      , 0.842701])
     """
     return filled(xp, fill_erf, x)
 
@@ -153,9 +152,8 @@ def igamma(xp: ArrayModule, a: Array, x: Array) -> Array:
     Returns:
         Of the dtype of ``a``; NaN outside the domain.
 
-    Example:
-        >>> igamma(np, np.array([1.0]), np.array([2.0])).round(6)  # 1 - exp(-2)
-        array([0.864665])
+    >>> igamma(np, np.array([1.0]), np.array([2.0])).round(6)  # 1 - exp(-2)
+    array([0.864665])
     """
     return _by_library(xp, "gammainc", xp.where(a > 0, a, a.dtype.type(np.nan)), x)
 

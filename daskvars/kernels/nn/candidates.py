@@ -42,11 +42,10 @@ def candidates(
     Returns:
         (classes [num_sampled] int64, in the order drawn; number of draws [] int64).
 
-    Example:
-        >>> drawn, tries = candidates(np, (1, 2), base="uniform", num_sampled=4, unique=True,
-        ...                           range_max=4)
-        >>> sorted(drawn.tolist()), bool(tries >= 4)
-        ([0, 1, 2, 3], True)
+    >>> drawn, tries = candidates(np, (1, 2), base="uniform", num_sampled=4, unique=True,
+    ...                           range_max=4)
+    >>> sorted(drawn.tolist()), bool(tries >= 4)
+    ([0, 1, 2, 3], True)
     """
     if not unique:
         return draws(xp, key, totals, base, range_max, 0, num_sampled), xp.asarray(num_sampled)
@@ -133,9 +132,8 @@ def accidental_hits(xp: ArrayModule, true_classes: Any, candidates: Any) -> tupl
         (rows [hits] int32, places among the candidates [hits] int64, weights [hits] float32, each
         the least number there is).
 
-    Example:
-        >>> accidental_hits(np, np.array([[1, 2], [0, 3]]), np.array([3, 1]))[:2]
-        (array([0, 1], dtype=int32), array([1, 0]))
+    >>> accidental_hits(np, np.array([[1, 2], [0, 3]]), np.array([3, 1]))[:2]
+    (array([0, 1], dtype=int32), array([1, 0]))
     """
     values, from_the_end = xp.unique(candidates[::-1], return_index=True)
     flat = true_classes.reshape(-1)

@@ -37,12 +37,11 @@ def conv2d(
     Returns:
         [batch, rows, columns, outputs], dtype of ``x``.
 
-    Example:
-        >>> x, w = np.ones((1, 3, 3, 1)), np.ones((3, 3, 1, 1))
-        >>> conv2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME")[0, :, :, 0]
-        array([[4., 6., 4.],
-               [6., 9., 6.],
-               [4., 6., 4.]])
+    >>> x, w = np.ones((1, 3, 3, 1)), np.ones((3, 3, 1, 1))
+    >>> conv2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME")[0, :, :, 0]
+    array([[4., 6., 4.],
+           [6., 9., 6.],
+           [4., 6., 4.]])
     """
     return convolved(xp, x, w, correlate, options, out=out)
 

@@ -37,10 +37,9 @@ def conv3d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]
     Returns:
         [batch, planes, rows, columns, outputs], dtype of ``x``.
 
-    Example:
-        >>> x, w = np.ones((1, 3, 2, 2, 1)), np.ones((2, 2, 2, 1, 1))
-        >>> conv3d(np, x, w, strides=(1, 1, 1, 1, 1), padding="VALID").ravel()
-        array([8., 8.])
+    >>> x, w = np.ones((1, 3, 2, 2, 1)), np.ones((2, 2, 2, 1, 1))
+    >>> conv3d(np, x, w, strides=(1, 1, 1, 1, 1), padding="VALID").ravel()
+    array([8., 8.])
     """
     data_format, padding, steps = along_space(**options)
     x, kind = channels_last(x, data_format), x.dtype
@@ -162,9 +161,8 @@ def depth_taps(
 
     Planes of padding add nothing and are left out.
 
-    Example:
-        >>> list(depth_taps(3, 2, ((1, 1, 1), (1, 1, 1)), "SAME"))
-        [(0, slice(0, 3, None), slice(0, 3, 1)), (1, slice(0, 2, None), slice(1, 3, 1))]
+    >>> list(depth_taps(3, 2, ((1, 1, 1), (1, 1, 1)), "SAME"))
+    [(0, slice(0, 3, None), slice(0, 3, 1)), (1, slice(0, 2, None), slice(1, 3, 1))]
     """
     stride, dilation = steps[0][0], steps[1][0]
     before, _ = conv_padding(depth, size, stride, dilation, padding)

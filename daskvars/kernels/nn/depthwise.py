@@ -47,11 +47,10 @@ def depthwise_conv2d(
     Returns:
         [batch, rows, columns, inputs * multiplier], dtype of ``x``.
 
-    Example:
-        >>> w = np.array([1.0, 10.0]).reshape(1, 1, 2, 1)
-        >>> x = np.ones((1, 1, 1, 2))
-        >>> depthwise_conv2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME").ravel()
-        array([ 1., 10.])
+    >>> w = np.array([1.0, 10.0]).reshape(1, 1, 2, 1)
+    >>> x = np.ones((1, 1, 1, 2))
+    >>> depthwise_conv2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME").ravel()
+    array([ 1., 10.])
     """
     return convolved(xp, x, w, correlate, options)
 

@@ -26,10 +26,9 @@ def softmax_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tupl
     Returns:
         (loss [n], gradient [n, classes] with respect to ``logits``), dtype of ``logits``.
 
-    Example:
-        >>> loss, _ = softmax_cross_entropy(np, np.zeros((1, 2)), np.array([[1.0, 0.0]]))
-        >>> round(float(loss[0]), 4)
-        0.6931
+    >>> loss, _ = softmax_cross_entropy(np, np.zeros((1, 2)), np.array([[1.0, 0.0]]))
+    >>> round(float(loss[0]), 4)
+    0.6931
     """
     if logits.size <= BLOCK_ELEMENTS:
         loss, gradient = dense_rows(xp, logits, labels)

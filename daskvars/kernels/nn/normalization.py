@@ -26,9 +26,8 @@ def softmax(xp: ArrayModule, x: Array, *, axis: int = -1) -> Array:
     Args:
         axis: the dimension of the classes.
 
-    Example:
-        >>> softmax(np, np.array([0.0, 0.0]))
-        array([0.5, 0.5])
+    >>> softmax(np, np.array([0.0, 0.0]))
+    array([0.5, 0.5])
     """
     y = shifted(xp, x, axis)
     xp.exp(y, out=y)

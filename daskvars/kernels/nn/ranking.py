@@ -31,9 +31,8 @@ def top_k(xp: ArrayModule, x: Array, *, k: int, sorted: bool = True) -> tuple[An
     Returns:
         (values [..., k] descending, indices [..., k] int32).
 
-    Example:
-        >>> top_k(np, np.array([1.0, 3.0, 3.0, 2.0]), k=2)
-        (array([3., 3.]), array([1, 2], dtype=int32))
+    >>> top_k(np, np.array([1.0, 3.0, 3.0, 2.0]), k=2)
+    (array([3., 3.]), array([1, 2], dtype=int32))
     """
     if k < 0:
         raise invalid(f"Need k >= 0, got {k}")
@@ -107,9 +106,8 @@ def nth_element(xp: ArrayModule, x: Array, *, n: int, reverse: bool = False) -> 
     Returns:
         [...] of the dtype of `x`.
 
-    Example:
-        >>> float(nth_element(np, np.array([3.0, 1.0, 2.0]), n=1))
-        2.0
+    >>> float(nth_element(np, np.array([3.0, 1.0, 2.0]), n=1))
+    2.0
     """
     if n < 0:
         raise invalid(f"Need n >= 0, got {n}")

@@ -64,12 +64,11 @@ def random_uniform(
     Raises:
         InvalidArgumentError: integers with ``minval`` not below ``maxval``.
 
-    Example:
-        >>> whole = random_uniform(np, (7, 0), shape=(4, 6), dtype="float32")
-        >>> part = random_uniform(np, (7, 0), shape=(2, 3), dtype="float32", offset=(1, 3),
-        ...                       full_shape=(4, 6))
-        >>> bool((part == whole[1:3, 3:]).all())
-        True
+    >>> whole = random_uniform(np, (7, 0), shape=(4, 6), dtype="float32")
+    >>> part = random_uniform(np, (7, 0), shape=(2, 3), dtype="float32", offset=(1, 3),
+    ...                       full_shape=(4, 6))
+    >>> bool((part == whole[1:3, 3:]).all())
+    True
     """
     dtype = as_dtype(dtype).np
     if dtype.kind in "iu":

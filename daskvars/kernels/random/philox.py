@@ -97,10 +97,9 @@ def random_bits(xp: ArrayModule, key: Key, start: int, count: int) -> Array:
     Returns:
         [count] uint64.
 
-    Example:
-        >>> whole = random_bits(np, (1, 2), 0, 10)
-        >>> bool((random_bits(np, (1, 2), 3, 4) == whole[3:7]).all())
-        True
+    >>> whole = random_bits(np, (1, 2), 0, 10)
+    >>> bool((random_bits(np, (1, 2), 3, 4) == whole[3:7]).all())
+    True
     """
     block, skip = divmod(start, 4)
     if xp is np:

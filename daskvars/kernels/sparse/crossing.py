@@ -96,9 +96,8 @@ def _combinations(counts: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
     Returns:
         (the row of each, its number in the row, for each input which of its elements it has).
 
-    Example:
-        >>> [f.tolist() for f in _combinations([np.array([1, 2]), np.array([1, 1])])[:2]]
-        [[0, 1, 1], [0, 0, 1]]
+    >>> [f.tolist() for f in _combinations([np.array([1, 2]), np.array([1, 1])])[:2]]
+    [[0, 1, 1], [0, 0, 1]]
     """
     totals = math.prod(counts[1:], start=counts[0])
     rows = np.repeat(np.arange(len(totals)), totals)

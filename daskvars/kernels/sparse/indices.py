@@ -17,9 +17,8 @@ from daskvars.kernels.gather_scatter.segments import check_ids
 def of_rows(rows: Sequence[Sequence[Any]], kind: Any) -> tuple[Any, Any, Any]:
     """Return (places, values, shape) of rows of elements, whose dtype is `kind`.
 
-    Example:
-        >>> [found.tolist() for found in of_rows([[5], [], [6, 7]], "int64")]
-        [[[0, 0], [2, 0], [2, 1]], [5, 6, 7], [3, 2]]
+    >>> [found.tolist() for found in of_rows([[5], [], [6, 7]], "int64")]
+    [[[0, 0], [2, 0], [2, 1]], [5, 6, 7], [3, 2]]
     """
     places = [(row, n) for row, items in enumerate(rows) for n in range(len(items))]
     values = np.empty(len(places), kind)
@@ -32,9 +31,8 @@ def of_rows(rows: Sequence[Sequence[Any]], kind: Any) -> tuple[Any, Any, Any]:
 def order(xp: ArrayModule, places: Array) -> Array:
     """Give the rows of `places` in the order of their coordinates, the first the slowest.
 
-    Example:
-        >>> order(np, np.array([[1, 0], [0, 2], [0, 1]]))
-        array([2, 1, 0])
+    >>> order(np, np.array([[1, 0], [0, 2], [0, 1]]))
+    array([2, 1, 0])
     """
     count, rank = places.shape
     if not rank or is_ascending(xp, places):  # as most often
@@ -67,9 +65,8 @@ def filled_rows(xp: ArrayModule, places: Array, *, num_rows: int) -> tuple[Array
     Raises:
         InvalidArgumentError: a place is in no row, or has no coordinate.
 
-    Example:
-        >>> [f.tolist() for f in filled_rows(np, np.array([[1, 1]]), num_rows=2)]
-        [[[0, 0], [1, 1]], [1, 0], [True, False]]
+    >>> [f.tolist() for f in filled_rows(np, np.array([[1, 1]]), num_rows=2)]
+    [[[0, 0], [1, 1]], [1, 0], [True, False]]
     """
     count, rank = places.shape
     if not rank:
@@ -89,9 +86,8 @@ def filled_rows(xp: ArrayModule, places: Array, *, num_rows: int) -> tuple[Array
 def distinct(xp: ArrayModule, places: Array) -> tuple[Array, Array]:
     """Give the distinct rows of `places`, in order, and for each row which of them it is.
 
-    Example:
-        >>> [found.tolist() for found in distinct(np, np.array([[1, 0], [0, 2], [1, 0]]))]
-        [[[0, 2], [1, 0]], [1, 0, 1]]
+    >>> [found.tolist() for found in distinct(np, np.array([[1, 0], [0, 2], [1, 0]]))]
+    [[[0, 2], [1, 0]], [1, 0, 1]]
     """
     count = len(places)
     if not count:
@@ -111,9 +107,8 @@ def reshaped(xp: ArrayModule, places: Array, shape: Array, new_shape: Array) -> 
     Raises:
         InvalidArgumentError: it is no shape, or not of as many elements.
 
-    Example:
-        >>> [f.tolist() for f in reshaped(np, np.array([[1, 2]]), np.array([2, 3]), np.array([-1]))]
-        [[[5]], [6]]
+    >>> [f.tolist() for f in reshaped(np, np.array([[1, 2]]), np.array([2, 3]), np.array([-1]))]
+    [[[5]], [6]]
     """
     sizes, wanted = shape.tolist(), new_shape.tolist()
     if sizes == wanted:

@@ -53,11 +53,10 @@ def sparse_matmul(
     Raises:
         InvalidArgumentError: the sizes do not fit, or an index is out of range.
 
-    Example:
-        >>> places, b = np.array([[0, 1], [1, 0]]), np.array([[1.0], [10.0]])
-        >>> sparse_matmul(np, places, np.array([2.0, 3.0]), b, shape=(2, 2))
-        array([[20.],
-               [ 3.]])
+    >>> places, b = np.array([[0, 1], [1, 0]]), np.array([[1.0], [10.0]])
+    >>> sparse_matmul(np, places, np.array([2.0, 3.0]), b, shape=(2, 2))
+    array([[20.],
+           [ 3.]])
     """
     sizes = tuple([int(n) for n in shape])
     first, second = (1, 0) if transpose_a else (0, 1)
@@ -118,10 +117,9 @@ def sampled_matmul(xp: ArrayModule, indices: Array, x: Array, y: Array) -> Array
     Returns:
         [e], dtype of ``x``; 16-bit floats add up in float32.
 
-    Example:
-        >>> x, y = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])
-        >>> sampled_matmul(np, np.array([[0, 1]]), x, y)
-        array([17.])
+    >>> x, y = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])
+    >>> sampled_matmul(np, np.array([[0, 1]]), x, y)
+    array([17.])
     """
     rows = _checked(xp, indices, 0, len(x), "m")
     columns = _checked(xp, indices, 1, len(y), "k")

@@ -32,11 +32,10 @@ def split_at_characters(
 ) -> Parts:
     """Give the pieces between any of some characters; single bytes where there are none of these.
 
-    Example:
-        >>> texts = np.array([b"a,b;c", b""], object)
-        >>> found = split_at_characters(np, texts, b",;", skip_empty=True)
-        >>> found[1].tolist(), found[2].tolist()
-        ([b'a', b'b', b'c'], [2, 3])
+    >>> texts = np.array([b"a,b;c", b""], object)
+    >>> found = split_at_characters(np, texts, b",;", skip_empty=True)
+    >>> found[1].tolist(), found[2].tolist()
+    ([b'a', b'b', b'c'], [2, 3])
     """
     characters = delimiters if isinstance(delimiters, bytes) else delimiters.item()
     first, others = characters[:1], [bytes([other]) for other in characters[1:]]
@@ -56,9 +55,8 @@ def split_at_characters(
 def split(xp: ArrayModule, texts: numpy.ndarray, *, separator: bytes, maxsplit: int) -> Parts:
     """Give the pieces between separators, or between runs of white space where there is none.
 
-    Example:
-        >>> found = split(np, np.array([b"a b  c"], object), separator=b"", maxsplit=1)
-        >>> found[1].tolist()
-        [b'a', b'b  c']
+    >>> found = split(np, np.array([b"a b  c"], object), separator=b"", maxsplit=1)
+    >>> found[1].tolist()
+    [b'a', b'b  c']
     """
     return _sparse(texts, lambda text: text.split(separator or None, maxsplit))

@@ -30,11 +30,10 @@ def fractional_max_pool(
     Returns:
         [batch, len(rows) - 1, len(columns) - 1, channels], dtype of ``x``.
 
-    Example:
-        >>> x = np.arange(9.0).reshape(1, 3, 3, 1)
-        >>> fractional_max_pool(np, x, np.array([0, 1, 3]), np.array([0, 3]), overlapping=False
-        ...                    ).ravel()
-        array([2., 8.])
+    >>> x = np.arange(9.0).reshape(1, 3, 3, 1)
+    >>> fractional_max_pool(np, x, np.array([0, 1, 3]), np.array([0, 3]), overlapping=False
+    ...                    ).ravel()
+    array([2., 8.])
     """
     for axis, begins in ((1, rows), (2, columns)):
         x = _pooled(xp, xp.maximum, x, begins, axis, overlapping, lowest(x.dtype))

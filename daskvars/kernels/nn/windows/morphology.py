@@ -26,10 +26,9 @@ def dilation2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOpti
     Returns:
         [batch, rows, columns, channels], dtype of ``x``.
 
-    Example:
-        >>> x, w = np.arange(4.0).reshape(1, 2, 2, 1), np.array([[[0.0], [-5.0]]])
-        >>> dilation2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME").ravel()
-        array([0., 1., 2., 3.])
+    >>> x, w = np.arange(4.0).reshape(1, 2, 2, 1), np.array([[[0.0], [-5.0]]])
+    >>> dilation2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME").ravel()
+    array([0., 1., 2., 3.])
     """
     windows = place_windows(x.shape[1:3], w.shape[:2], **options)
     y = xp.full((len(x), *windows.count, x.shape[3]), lowest(x.dtype), x.dtype)

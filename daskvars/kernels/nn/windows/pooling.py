@@ -38,10 +38,9 @@ def max_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array
     Returns:
         [batch, rows, columns, channels], dtype of ``x``.
 
-    Example:
-        >>> x = np.arange(16.0).reshape(1, 4, 4, 1)
-        >>> max_pool(np, x, ksize=(1, 2, 2, 1), strides=(1, 2, 2, 1), padding="VALID").ravel()
-        array([ 5.,  7., 13., 15.])
+    >>> x = np.arange(16.0).reshape(1, 4, 4, 1)
+    >>> max_pool(np, x, ksize=(1, 2, 2, 1), strides=(1, 2, 2, 1), padding="VALID").ravel()
+    array([ 5.,  7., 13., 15.])
     """
     data_format = options.get("data_format", "NHWC")
     x = channels_last(x, data_format)

@@ -42,9 +42,8 @@ class PoolOptions(TypedDict, total=False):
 def effective_size(window: int, dilation: int) -> int:
     """Return the extent of a dilated window, holes included.
 
-    Example:
-        >>> effective_size(3, 2)
-        5
+    >>> effective_size(3, 2)
+    5
     """
     return (window - 1) * dilation + 1
 
@@ -67,9 +66,8 @@ def conv_output_size(
     Raises:
         ValueError: the window is larger than the padded image, or the padding is unknown.
 
-    Example:
-        >>> conv_output_size(28, 5, 2, 1, "SAME"), conv_output_size(28, 5, 2, 1, "VALID")
-        (14, 12)
+    >>> conv_output_size(28, 5, 2, 1, "SAME"), conv_output_size(28, 5, 2, 1, "VALID")
+    (14, 12)
     """
     if size is None:
         return None
@@ -89,9 +87,8 @@ def conv_output_size(
 def conv_padding(size: int, window: int, stride: int, dilation: int, padding: str | Pair) -> Pair:
     """Return the zeros put before and after one dimension, as TensorFlow divides them.
 
-    Example:
-        >>> conv_padding(5, 2, 1, 1, "SAME")
-        (0, 1)
+    >>> conv_padding(5, 2, 1, 1, "SAME")
+    (0, 1)
     """
     if padding == "VALID":
         return 0, 0
@@ -118,9 +115,8 @@ def explicit_pair(padding: str | Pair) -> Pair:
 def spatial(values: tuple, data_format: str) -> tuple:
     """Return the entries of space of a tuple written in ``data_format`` order.
 
-    Example:
-        >>> spatial((1, 2, 3, 1), "NHWC"), spatial((1, 1, 2, 3), "NCHW")
-        ((2, 3), (2, 3))
+    >>> spatial((1, 2, 3, 1), "NHWC"), spatial((1, 1, 2, 3), "NCHW")
+    ((2, 3), (2, 3))
     """
     if data_format not in FORMATS:
         raise ValueError(f"data_format must be one of {', '.join(FORMATS)}, got {data_format!r}")
@@ -256,9 +252,8 @@ def place_windows(
 ) -> Windows:
     """Return the placing of ``size`` windows over ``image``, (height, width) both.
 
-    Example:
-        >>> place_windows((5, 5), (3, 3), strides=(1, 2, 2, 1), padding="SAME").count
-        (3, 3)
+    >>> place_windows((5, 5), (3, 3), strides=(1, 2, 2, 1), padding="SAME").count
+    (3, 3)
     """
     stride, dilation = spatial(strides, data_format), spatial(dilations, data_format)
     amounts = spatial_padding(padding, data_format)
@@ -304,9 +299,8 @@ def pixels_as_channels(windows: Windows) -> tuple[Windows, int]:
 def conv_shape(input_shape: tuple, filter_shape: tuple, **options: Unpack[WindowOptions]) -> tuple:
     """Return the shape of ``conv2d`` or ``conv3d``; None stands for an unknown extent.
 
-    Example:
-        >>> conv_shape((None, 28, 28, 1), (5, 5, 1, 32), strides=(1, 1, 1, 1), padding="SAME")
-        (None, 28, 28, 32)
+    >>> conv_shape((None, 28, 28, 1), (5, 5, 1, 32), strides=(1, 1, 1, 1), padding="SAME")
+    (None, 28, 28, 32)
     """
     return windowed_shape(input_shape, filter_shape[:-2], filter_shape[-1], **options)
 
@@ -323,10 +317,9 @@ def depthwise_conv2d_shape(
 def pool2d_shape(input_shape: tuple, *, ksize: tuple, **options: Any) -> tuple:
     """Return the shape of a pooling op. See `PoolOptions`.
 
-    Example:
-        >>> pool2d_shape((8, 28, 28, 32), ksize=(1, 2, 2, 1), strides=(1, 2, 2, 1),
-        ...              padding="VALID")
-        (8, 14, 14, 32)
+    >>> pool2d_shape((8, 28, 28, 32), ksize=(1, 2, 2, 1), strides=(1, 2, 2, 1),
+    ...              padding="VALID")
+    (8, 14, 14, 32)
     """
     data_format = options.get("data_format", "NHWC")
     depth = channels(input_shape, data_format)
