@@ -60,6 +60,11 @@ class Labels(NamedTuple):
     facts: tuple[Facts, ...]
 
 
+Meter = Callable[[Labels, Sequence[float]], None]
+"""``meter(labels, times)``: the calls that ran one after the other, and the clock (s) before the
+first and after each."""
+
+
 class Kernels(NamedTuple):
     """Kernels that ran one after the other: slices that are not made before somebody looks.
 

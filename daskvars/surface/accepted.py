@@ -39,7 +39,7 @@ class Accepted:
 
 
 ONE_RUN = Accepted("every run is a transaction, there are no races to lock out")
-IN_TURN = Accepted("iterations run one after another", warns=True)
+IN_TURN = Accepted("iterations run one after another, or at once if none needs another", warns=True)
 IN_PLACE = Accepted("nothing is moved to another memory between iterations", warns=True)
 CHECKED = Accepted("indices are always checked")
 DENSE = Accepted("the product is that of dense matrices", warns=True)

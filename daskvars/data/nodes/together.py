@@ -20,7 +20,8 @@ from daskvars.dtypes import DType, to_numpy
 from daskvars.lowering.plan import Origin, Plan
 from daskvars.lowering.program import CONSTANT, FEED, KEY
 from daskvars.remote import tracing
-from daskvars.remote.regions.several import Each, SeveralRegion, as_rows, each_of
+from daskvars.remote.regions.compilation import several
+from daskvars.remote.regions.several import Each, as_rows, each_of
 from daskvars.remote.regions.stacked_kernels import Keys, Stacked, keys_of
 
 MOST_SHAPES = 8  # that a function is planned for: each takes some ms
@@ -229,7 +230,7 @@ class _OfShapes:
         self._num_given, self._leaves = num_given, plan.leaves
         self.draws = [leaf.what for leaf in plan.leaves if leaf.kind == KEY]
         region = plan.regions[0] if plan.regions else None
-        self._region = None if region is None else SeveralRegion(region.program)
+        self._region = None if region is None else several(region.program)
         self._inputs = [] if region is None else [given.origin for given in region.inputs]
         self._outputs = [output.origin for output in plan.outputs]
         copied = () if region is None else region.program.copied

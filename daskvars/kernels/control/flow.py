@@ -70,8 +70,11 @@ def while_loop(
     kept: Sequence[int] = (),
     saved: int = 0,
     ranks: Sequence[int] = (),
+    together: Callable | None = None,
 ) -> tuple:
     """Run ``branches[1]`` on the first `num_vars` inputs while ``branches[0]`` gives true.
+
+    `together` makes the first turns, if they do not need one another, and says how many.
 
     Returns:
       The variables, the history (for each iteration their values before it, what it `kept` and
@@ -81,7 +84,7 @@ def while_loop(
     values, end = list(args), num_vars + len(kept) + saved
     keys = [values[k] for k in keyed]
     history = History(ranks=ranks) if used[num_vars] else None
-    iteration = 0
+    iteration = 0 if together is None else together(values, history, test, maximum)
     while (maximum is None or iteration < maximum) and truth(test(*values)[0]):
         results = body(*values)
         if history is not None:
@@ -112,9 +115,12 @@ def while_gradient(
     num_rows: int = 0,
     keyed: Sequence[int],
     products: Sequence[tuple[int, tuple[int, int]]] = (),
+    together: Callable | None = None,
     **notes: Any,
 ) -> tuple:
     """Run the loop backward: ``branches[0]`` gives gradients of one iteration's inputs.
+
+    `together` gives what it would, turn by turn, if turns do not need one another.
 
     Of sums that are `products` (which, and the axes that these are summed over) it gives, after all
     others, the factors; the next branches multiply them.
@@ -137,10 +143,14 @@ def while_gradient(
     others = [place for place in range(num_sums) if place not in of_factors]
     end = num_grads + len(others)
     own = False
-    for iteration in range(len(history.turns) - 1, -1, -1):
+
+    def turn(iteration: int) -> tuple:
         for position, key in zip(keyed, keys, strict=True):
             rest[position - first - 1] = _advanced(key, iteration)
-        results = body(history.turns[iteration], *grads, *sums, *empty, *rest)
+        return body(history.turns[iteration], *grads, *sums, *empty, *rest)
+
+    backward = range(len(history.turns) - 1, -1, -1)
+    for results in map(turn, backward) if together is None else together(history, args, turn):
         grads = list(results[:num_grads])
         for place, result in zip(others, results[num_grads:end], strict=True):
             total = sums[place]

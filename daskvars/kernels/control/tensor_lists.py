@@ -149,14 +149,18 @@ class History:
     Args:
       turns: for each a tuple of values.
       ranks: how many dimensions each of these has.
+
+    Attributes:
+      together: (first, stop, columns) of turns that were made at once.
     """
 
-    __slots__ = ("ranks", "turns")
+    __slots__ = ("ranks", "together", "turns")
     shape = ()
 
     def __init__(self, turns: Sequence[tuple] = (), ranks: Sequence[int] = ()) -> None:
         self.turns = list(turns)
         self.ranks = ranks
+        self.together: list[tuple[int, int, Any]] = []
 
     def mapped(self, function: Callable[[Any], Any]) -> History:
         """Return the history with `function` of each array."""

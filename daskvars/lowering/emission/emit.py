@@ -57,11 +57,13 @@ from daskvars.lowering.program import (
     Program,
     Ref,
     block_bytes,
+    is_visible,
     ranked,
     used_values,
 )
 from daskvars.remote.regions.chains.tiling import is_tiled
 from daskvars.remote.regions.region_program import Call, RegionProgram
+from daskvars.remote.regions.turns import APART
 from daskvars.shapes import RankedShape
 
 
@@ -334,6 +336,8 @@ class _RegionBuilder:
         products = products_in(node)
         if products:
             attrs["products"] = products
+        if _only_computes(node):
+            attrs[APART] = True
         found = [
             {**attrs, "branches": _branch_programs(node, branches, products)}
             for branches in variants
@@ -427,6 +431,18 @@ def _is_fresh(node: Node, pattern: Any) -> bool:
     if isinstance(pattern, patterns.Source):
         return node.rules.trusted
     return isinstance(pattern, (Contraction, patterns.Gather, patterns.Reduction))
+
+
+def _only_computes(node: Node) -> bool:
+    """Return whether nobody can tell in which order the turns of a loop are made, or how often."""
+    rule = getattr(node.pattern, "flow", None)
+    flow = None if rule is None else rule(node.attrs, len(node.specs))
+    is_loop = flow is not None and bool(flow.carried)
+    return is_loop and not any(_has_visible(subgraph) for subgraph in node.subgraphs)
+
+
+def _has_visible(subgraph: Program) -> bool:
+    return any(is_visible(n) or any(map(_has_visible, n.subgraphs)) for n in subgraph.nodes)
 
 
 def _folds_rows(node: Node) -> bool:

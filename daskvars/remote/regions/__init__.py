@@ -14,7 +14,8 @@ What happens to it:
 - ``pieces``: large products, piece by piece, for threads that are idle (`daskvars.idle_threads`).
 - ``region_split``, ``row_updates``: updates of large variables in their own memory, after all that
   may fail.
-- ``several``, ``stacked_kernels``: a region of one element of a dataset called for several at once.
+- ``several``, ``stacked_kernels``: a region of one element of a dataset called for several at once;
+  ``turns``: the body of a loop for several turns, where these do not need one another.
 - ``result_check``: a kernel that gives what its op did not say.
 
 Compiled once in a process: an interpreting loop would cost as much as a small kernel, each time.

@@ -31,20 +31,12 @@ from daskvars.remote.regions.chains.recomputation import recomputed
 from daskvars.remote.regions.codegen import defined, name, names, naming
 from daskvars.remote.regions.pieces import InPieces
 from daskvars.remote.regions.region_check import check_region
-from daskvars.remote.regions.region_program import Call, RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram, operand
 from daskvars.remote.regions.result_check import checked
-from daskvars.remote.tracing import Labels, layer_of, scope_of
+from daskvars.remote.regions.several import SeveralRegion
+from daskvars.remote.regions.turns import APART, turns_apart
+from daskvars.remote.tracing import Labels, Meter, layer_of, scope_of
 from daskvars.shape_arithmetic import is_known
-
-Meter = Callable[[Labels, Sequence[float]], None]
-"""``meter(labels, times)``: the calls that ran one after the other, and the clock (s) before the
-first and after each."""
-
-
-def operand(value: Any) -> Any:
-    """Return an array computed in the run as the plain data that a kernel's attribute takes."""
-    listed = value.tolist()
-    return tuple(listed) if isinstance(listed, list) else listed
 
 
 def ordered(xp: Any, value: Any) -> Any:
@@ -83,6 +75,11 @@ def compiled(program: RegionProgram, xp: Any, meter: Meter | None = None) -> Cal
     if found is None:
         found = program.cache[key] = _compile(program, xp, meter)
     return found
+
+
+def several(program: RegionProgram, meter: Meter | None = None) -> SeveralRegion:
+    """Return a region as what is called for several elements at once."""
+    return SeveralRegion(program, lambda call: kernel_of(call, numpy), meter)
 
 
 def _compile(program: RegionProgram, xp: Any, meter: Meter | None) -> Callable[..., tuple]:
@@ -369,6 +366,8 @@ def _with_branches(kernel: Callable[..., Any], xp: Any, attrs: dict[str, Any]) -
     bound = {
         k: tuple(compiled(b, xp) for b in v) if k == "branches" else v for k, v in attrs.items()
     }
+    if bound.pop(APART, False) and xp is numpy:
+        bound["together"] = turns_apart(kernel, attrs, several)
     return partial(kernel, xp, **bound)
 
 

@@ -129,3 +129,9 @@ def sizes_of(program: RegionProgram, calls: Sequence[Call]) -> dict[int, int]:
     for call in calls:
         shapes.update(zip(call.outs, call.shapes, strict=False))
     return {r: math.prod(shape) for r, shape in shapes.items() if is_known(shape)}
+
+
+def operand(value: Any) -> Any:
+    """Return an array computed in the run as the plain data that a kernel's attribute takes."""
+    listed = value.tolist()
+    return tuple(listed) if isinstance(listed, list) else listed

@@ -13,19 +13,26 @@ What fails fails for all of them: who calls it tells by calls for one, which err
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy
 
+from daskvars import config
 from daskvars.errors import invalid
 from daskvars.kernels.control import flow
-from daskvars.remote.regions.compilation import Meter, kernel_of, operand
-from daskvars.remote.regions.region_program import Call, RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram, operand
 from daskvars.remote.regions.result_check import check_results
-from daskvars.remote.regions.stacked_kernels import VARYING, Keys, Picked, Stacked, rule_of
-from daskvars.remote.tracing import Labels, layer_of, scope_of
+from daskvars.remote.regions.stacked_kernels import (
+    VARYING,
+    Columns,
+    Keys,
+    Picked,
+    Stacked,
+    rule_of,
+)
+from daskvars.remote.tracing import Labels, Meter, layer_of, scope_of
 
 # Of the largest array that a call makes, of all its elements: more calls cost Python's time, larger
 # arrays leave the cache (m, images of 12 KB: with 1 MB a fifth slower, with 4 MB as quick).
@@ -52,7 +59,8 @@ class Each(NamedTuple):
         return Each([self.values[place] for place in places.tolist()])
 
 
-DIFFERING = (Stacked, Picked, Each, Keys)
+DIFFERING: tuple[type[Any], ...] = (Stacked, Picked, Each, Keys, Columns)
+KernelOf = Callable[[Call], Callable[..., Any]]
 
 
 def as_rows(values: Sequence[Any]) -> numpy.ndarray | None:
@@ -81,6 +89,8 @@ def as_stacked(value: Any) -> Any:
         return Stacked(value.array[value.places])
     if not isinstance(value, Each):
         return value
+    if not all(v.flags.c_contiguous for v in value.values if isinstance(v, numpy.ndarray)):
+        return value  # bits of sums depend on how arrays lie, and rows lie otherwise
     array = as_rows(value.values)
     return value if array is None else Stacked(array)
 
@@ -90,6 +100,7 @@ class SeveralRegion:
 
     Args:
       program: the region; nothing is written into memory of its inputs, which results may share.
+      kernel_of: gives the function that a call is of, for one element.
       meter: is told what the kernels took, each time the region has been called.
 
     Attributes:
@@ -97,10 +108,12 @@ class SeveralRegion:
       largest_bytes: of the largest array of an element that was given or made so far.
     """
 
-    def __init__(self, program: RegionProgram, meter: Meter | None = None) -> None:
+    def __init__(
+        self, program: RegionProgram, kernel_of: KernelOf, meter: Meter | None = None
+    ) -> None:
         self._program, self.label, self.largest_bytes = program, program.label, 0.0
         self._meter = None if meter is None else partial(meter, labels_of(program.calls))
-        self._calls = [_SeveralCall(call) for call in program.calls]
+        self._calls = [_SeveralCall(call, kernel_of) for call in program.calls]
         last = {register: i for i, call in enumerate(program.calls) for register in call.args}
         self._dead: list[list[int]] = [[] for _ in program.calls]
         for register, i in last.items():
@@ -127,13 +140,16 @@ class SeveralRegion:
         times = [time.perf_counter()]
         for call, dead in zip(self._calls, self._dead, strict=True):
             if call.takes_stacked:
-                values.update((r, as_stacked(values[r])) for r in call.args)
+                for register in call.args:
+                    if isinstance(values[register], Picked | Each):
+                        values[register] = as_stacked(values[register])
             results = call(count, [values[register] for register in call.args])
             values.update(zip(call.outs, results, strict=True))
             self._measure(count, results)
             for register in dead:
                 del values[register]
-            times.append(time.perf_counter())
+            if self._meter is not None:
+                times.append(time.perf_counter())
         if self._meter is not None:
             self._meter(times)
         return [values[register] for register in self._program.outputs]
@@ -142,9 +158,12 @@ class SeveralRegion:
         for value in values:
             if isinstance(value, Stacked):
                 found = value.array.nbytes / count
+            elif isinstance(value, Each):
+                found = getattr(value.values[0], "nbytes", 0)
             else:
-                found = getattr(value.values[0], "nbytes", 0) if isinstance(value, Each) else 0
-            self.largest_bytes = max(self.largest_bytes, found)
+                continue
+            if found > self.largest_bytes:
+                self.largest_bytes = found
 
 
 def labels_of(calls: Sequence[Call]) -> Labels:
@@ -168,13 +187,13 @@ class _SeveralCall:
       takes_stacked: whether it goes through elements at once where they are stacked.
     """
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, kernel_of: KernelOf) -> None:
         self.args, self.outs = call.args, call.outs
-        self._call, self._kernel, self._rule = call, kernel_of(call, numpy), rule_of(call)
+        self._call, self._kernel, self._rule = call, kernel_of(call), rule_of(call)
         self._num_arrays = len(call.args) - len(call.operands)
-        self._branches = None
+        self._branches, self._is_checked = None, False
         if call.kernel is flow.cond:
-            self._branches = [SeveralRegion(branch) for branch in call.attrs["branches"]]
+            self._branches = [SeveralRegion(branch, kernel_of) for branch in call.attrs["branches"]]
         self.takes_stacked = self._rule is not None or self._branches is not None
 
     def __call__(self, count: int, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -189,7 +208,9 @@ class _SeveralCall:
         if found is None:
             return self._one_by_one(count, arguments)
         results = self._results(found)
-        self._check(count, results)
+        if not self._is_checked or config.get().check_every_run:
+            self._check(count, results)
+            self._is_checked = True
         return results
 
     def _results(self, found: Any) -> Sequence[Any]:
@@ -197,15 +218,18 @@ class _SeveralCall:
 
     def _by_rule(self, arguments: Sequence[Any]) -> Any:
         call = self._call
+        assert self._rule is not None
+        for argument in arguments:
+            if isinstance(argument, Each):
+                return None
+        if not call.operands:
+            return self._rule(arguments, call.attrs)
         arrays, operands = arguments[: self._num_arrays], arguments[self._num_arrays :]
         attrs = dict(call.attrs)
         for key, value in zip(call.operands, operands, strict=True):
             if isinstance(value, DIFFERING) and call.kernel not in VARYING:
                 return None
             attrs[key] = value if isinstance(value, DIFFERING) else operand(value)
-        if any(isinstance(argument, Each) for argument in (*arrays, *attrs.values())):
-            return None
-        assert self._rule is not None
         return self._rule(arrays, attrs)
 
     def _one_by_one(self, count: int, arguments: Sequence[Any]) -> Sequence[Any]:

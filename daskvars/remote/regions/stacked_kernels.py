@@ -17,9 +17,13 @@ import numpy
 
 from daskvars.kernels import parsing
 from daskvars.kernels.array import movement, one_hot, rearranging, slicing
+from daskvars.kernels.control import flow
 from daskvars.kernels.gather_scatter import segments
+from daskvars.kernels.linalg import products
+from daskvars.kernels.math import reduce
 from daskvars.kernels.random.distributions import random_uniform, uniform_of_streams
 from daskvars.kernels.random.philox import WORD_MASK, first_blocks
+from daskvars.remote.regions.pieces import MIN_FLOPS
 from daskvars.remote.regions.region_program import Call
 
 Attrs = Mapping[str, Any]
@@ -108,6 +112,16 @@ class Keys(NamedTuple):
         return None if words is None else words[self.places]
 
 
+class Columns(NamedTuple):
+    """Tuples, one for each element, of which the items alone are used.
+
+    Attributes:
+      columns: what they have at each position, as a register holds it.
+    """
+
+    columns: tuple[Any, ...]
+
+
 def keys_of(draws: Sequence[int], numbers: Sequence[int]) -> list[Keys]:
     """Return the keys of draws."""
     if not draws:
@@ -132,9 +146,14 @@ def rule_of(call: Call) -> Callable[[Sequence[Any], Attrs], Any] | None:
 
 
 def _elementwise(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
-    if not all(isinstance(a, Stacked | numpy.ndarray | numpy.generic) for a in arguments):
-        return None
-    rank = max(a.array.ndim - 1 if isinstance(a, Stacked) else a.ndim for a in arguments)
+    rank = 0
+    for argument in arguments:
+        if isinstance(argument, Stacked):
+            rank = max(rank, argument.array.ndim - 1)
+        elif isinstance(argument, numpy.ndarray | numpy.generic):
+            rank = max(rank, argument.ndim)
+        else:
+            return None
     aligned = [_of_rank(a.array, rank) if isinstance(a, Stacked) else a for a in arguments]
     return Stacked(kernel(*aligned, **attrs))
 
@@ -265,6 +284,33 @@ def _drawn(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -
     return None if found is None else Stacked(found)
 
 
+def _multiplied(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
+    arrays = [a.array if isinstance(a, Stacked) else a[None] for a in arguments]
+    if any(array.ndim != 3 or not array.flags.c_contiguous for array in arrays):
+        return None
+    a, b = arrays
+    rows, columns = a.shape[1:]
+    if 2.0 * rows * columns * max(b.shape[1:]) >= MIN_FLOPS:  # alone it may be in pieces
+        return None
+    return Stacked(kernel(a, b, **attrs))
+
+
+def _folded(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
+    """Fold one element after the other: the bits of a sum depend on what is beside."""
+    (x,) = _rows(arguments)
+    first = kernel(x[0], **attrs)
+    found = numpy.empty((len(x), *first.shape), first.dtype)
+    found[0] = first
+    for number in range(1, len(x)):
+        found[number] = kernel(x[number], **attrs)
+    return Stacked(found)
+
+
+def _column(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
+    (turns,) = arguments
+    return turns.columns[attrs["index"]]
+
+
 def _texts(takes: Callable[[Sequence[Any], Attrs], bool]) -> Rule:
     """Return the rule of a kernel that goes through an array of strings one by one.
 
@@ -293,6 +339,7 @@ def _are_dense(arguments: Sequence[Any], attrs: Attrs) -> bool:
 
 RULES: dict[Any, Rule] = {
     "squeeze": _with(_squeezed),
+    flow.history_item: _column,
     movement.broadcast_to: _broadcast,
     movement.concat: _with(_axis),
     movement.ensure_shape: _with(_ensured),
@@ -311,7 +358,11 @@ RULES: dict[Any, Rule] = {
     parsing.decode_csv: _texts(lambda arguments, attrs: True),
     parsing.decode_raw: _texts(_are_equally_long),
     parsing.parse_example: _texts(_are_dense),
+    products.matmul: _multiplied,
     random_uniform: _drawn,
+    reduce.reduce_mean: _folded,
+    reduce.reduce_sum: _folded,
+    reduce.sum_to_shape: _folded,
     rearranging.reverse: _with(_axis),
     segments.gather_rows: _looked_up,
     slicing.mirror_pad: _with(_padded),

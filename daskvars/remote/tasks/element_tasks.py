@@ -17,7 +17,7 @@ from distributed import get_worker
 from daskvars import backend, config
 from daskvars.dtypes import DType, to_numpy
 from daskvars.errors import OpError, invalid
-from daskvars.remote.regions.compilation import compiled
+from daskvars.remote.regions.compilation import compiled, several
 from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.remote.regions.several import SeveralRegion, each_of
 from daskvars.remote.regions.stacked_kernels import Stacked
@@ -110,7 +110,7 @@ def _unpacked(data: bytes) -> Callable[..., tuple]:
 
 @lru_cache(maxsize=64)
 def _of_several(data: bytes) -> SeveralRegion:
-    return SeveralRegion(decompressed(data), to_dashboard)
+    return several(decompressed(data), to_dashboard)
 
 
 def as_they_are(value: Any) -> Any:

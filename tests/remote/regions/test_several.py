@@ -7,9 +7,9 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.array import movement, slicing
 from daskvars.kernels.control import flow
 from daskvars.kernels.random.distributions import random_uniform
-from daskvars.remote.regions.compilation import compiled
+from daskvars.remote.regions.compilation import compiled, several
 from daskvars.remote.regions.region_program import Call
-from daskvars.remote.regions.several import Each, SeveralRegion, each_of
+from daskvars.remote.regions.several import Each, each_of
 from daskvars.remote.regions.stacked_kernels import LEAST_STREAMS, Stacked, keys_of
 from tests.remote.regions.programs import FLOAT, elementwise, region
 
@@ -23,7 +23,7 @@ def call(kernel, args, out, operands=(), **attrs):
 
 def assert_as_each(program, inputs):
     """A region gives for several elements what it gives for each; return what registers hold."""
-    found = SeveralRegion(program)(COUNT, inputs)
+    found = several(program)(COUNT, inputs)
     rows = zip(*[each_of(value, COUNT) for value in inputs], strict=True)
     wanted = [compiled(program, np)(*row) for row in rows]
     for values, column in zip(found, zip(*wanted, strict=True), strict=True):
@@ -40,7 +40,7 @@ def test_a_kernel_with_a_rule_is_called_once_and_others_for_each():
         return x[::-1]
 
     program = region(1, [elementwise(noted, [0], 1), call(noted, [1], 2)], [2])
-    (found,) = SeveralRegion(program)(COUNT, [Stacked(ROWS)])
+    (found,) = several(program)(COUNT, [Stacked(ROWS)])
     assert shapes == [ROWS.shape, *[(6, 5)] * COUNT]
     np.testing.assert_array_equal(found.each(), ROWS[::-1, ::-1])
 
@@ -134,16 +134,16 @@ def test_an_error_of_one_element_is_one_of_all():
         return x
 
     with pytest.raises(InvalidArgumentError, match="not this one"):
-        SeveralRegion(region(1, [call(refusing, [0], 1)], [1]))(COUNT, [Stacked(ROWS)])
+        several(region(1, [call(refusing, [0], 1)], [1]))(COUNT, [Stacked(ROWS)])
 
 
 def test_a_rule_that_breaks_a_promise_is_told():
     wrong = call("expand_dims", [0], 1, axis=0)._replace(promised=((FLOAT, (6, 5)),))
     with pytest.raises(InvalidArgumentError, match="its infer promised"):
-        SeveralRegion(region(1, [wrong], [1]))(COUNT, [Stacked(ROWS)])
+        several(region(1, [wrong], [1]))(COUNT, [Stacked(ROWS)])
 
 
 def test_how_large_an_element_is_becomes_known():
-    several = SeveralRegion(region(1, [call(movement.tile, [0], 1, multiples=(2, 3))], [1]))
-    several(COUNT, [Stacked(ROWS)])
-    assert several.largest_bytes == 6 * ROWS[0].nbytes
+    tiled = several(region(1, [call(movement.tile, [0], 1, multiples=(2, 3))], [1]))
+    tiled(COUNT, [Stacked(ROWS)])
+    assert tiled.largest_bytes == 6 * ROWS[0].nbytes
