@@ -129,7 +129,7 @@ def eager(monkeypatch):
     """Eager code has an engine of its own: no values, and no plans of what ran before."""
     EAGER_CONTEXT.sync()
     with contextlib.closing(Engine()) as engine:
-        monkeypatch.setattr(EAGER_CONTEXT, "engine", engine)
+        monkeypatch.setattr(EAGER_CONTEXT, "program_engine", engine)
         yield
 
 

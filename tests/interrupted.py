@@ -19,8 +19,10 @@ def interrupted_at(place: int) -> Iterator[Callable[[], bool]]:
     def count(frame: FrameType, event: str, _: Any) -> None:
         nonlocal left
         code = frame.f_code
-        # Just as a block ends Python does not call what ends it: no program can help that.
-        if event == "call" and "/daskvars/" in code.co_filename and code.co_name != "__exit__":
+        # Just as a block ends Python does not call what ends it, and what a generator raises that
+        # is let go of it tells nobody: no program can help that.
+        is_helped = code.co_name not in ("__exit__", "<genexpr>")
+        if event == "call" and "/daskvars/" in code.co_filename and is_helped:
             left -= 1
             if not left:
                 sys.setprofile(None)

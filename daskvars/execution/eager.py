@@ -19,7 +19,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain, count
 from queue import SimpleQueue
@@ -60,6 +60,7 @@ from daskvars.graph.interpreter import register_eager
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.graph.user_line import user_line
+from daskvars.kernels.control.flow import in_python
 from daskvars.lowering.rewrites.prune import prune
 from daskvars.ops.array.constant import CONST
 from daskvars.ops.control.subgraphs import has_effect
@@ -67,6 +68,7 @@ from daskvars.ops.protocols.array_protocols import ArrayProtocols
 from daskvars.ops.protocols.dask_collection import DaskCollection
 from daskvars.ops.protocols.operators import identity_hash
 from daskvars.ops.state.assign import read_variable
+from daskvars.remote.tasks.stage_tasks import in_stage
 from daskvars.shape_arithmetic import is_known
 from daskvars.shapes import TensorShape, known_or
 from daskvars.surface.accepted import accepts
@@ -275,7 +277,6 @@ class _ThreadState:
       record: its operations that have not begun to run, None where there are none.
       num_variables: how many variables it made.
       made: weak references to those that a function makes which is traced for the first time.
-      depth: how many Python functions that a run has called it is in.
       failure: the error of operations of its own that another thread had to run.
     """
 
@@ -283,7 +284,6 @@ class _ThreadState:
         self.record: Record | None = None
         self.num_variables = 0
         self.made: dict[str, weakref.ref[Any]] | None = None
-        self.depth = 0
         self.failure: Exception | None = None
         self.thread = threading.current_thread()
 
@@ -325,10 +325,10 @@ class EagerContext(Graph):
     def __init__(self) -> None:
         super().__init__()
         self.graph = None  # what eager tensors call their graph: there is none
-        self.engine = Engine()
+        self.program_engine, self.stage_engine = Engine(), Engine()
         self._here = _ThreadLocal()
         self._records: list[Record] = []  # of all threads, not done; guarded by `_lock`
-        self._dropped: deque[str] = deque()  # keys of variables that are gone
+        self._dropped: deque[tuple[Engine, str]] = deque()  # keys of variables that are gone
         self._woken = SimpleQueue[None]()  # for what a finalizer may do: it comes anywhere
         self._forgetting = threading.Lock()
         self._forgetter: threading.Thread | None = None
@@ -337,6 +337,15 @@ class EagerContext(Graph):
         self._count = 0
 
     here: _ThreadState = forwards("_here.state", "What this thread has recorded.")
+
+    @property
+    def engine(self) -> Engine:
+        """What runs the eager code of this thread.
+
+        A Python function that a run on workers calls has one of its own, in the worker's process.
+        With workers in this process it would else wait for the run that waits for it.
+        """
+        return self.stage_engine if in_stage.get() else self.program_engine
 
     version: int = forwards("_count", "How many operations were recorded since the program began.")
 
@@ -425,7 +434,8 @@ class EagerContext(Graph):
             if self._forgetter is None or not self._forgetter.is_alive():  # it stays with a parent
                 self._start_forgetting()
             self._keys.add(attrs["key"])
-            weakref.finalize(op, self._note_dropped, attrs["key"]).atexit = False
+            dropped = weakref.finalize(op, self._note_dropped, self.engine, attrs["key"])
+            dropped.atexit = False
             return op  # a variable's handle
         record = here.record
         if record is not None and record.runner is not None:
@@ -437,7 +447,7 @@ class EagerContext(Graph):
         elif (
             record is not None
             and (record.ends_before(op.created_at) or (given and record.is_filled_by(given)))
-            and not here.depth
+            and not in_python.get()
             # A tape would have all that it has seen so far computed and kept.
             and all(history.is_empty for ref in stacks.histories if (history := ref()))
         ):
@@ -454,24 +464,28 @@ class EagerContext(Graph):
 
     def _recorded(self, op: EagerOperation, here: _ThreadState) -> Record:
         """Put an operation into the record of its thread, and return that."""
+        engine = self.engine
         while True:
             with self._lock:
                 record = here.record
-                if record is None or record.runner is not None:
-                    record = Record(here)
+                if record is None or record.runner is not None or record.engine is not engine:
+                    record = Record(here, engine)
                     self._records.append(record)
                     here.record = record
                 first = []
                 if len(self._records) > 1:
                     needed = op.needed()
-                    others = (r for r in self._records if r is not record)
+                    others = (r for r in self._records_of(engine) if r is not record)
                     first = [r for r in others if r in needed or r.conflicts(op)]
                 # Within a run, another that is under way may be the one around it.
-                if not first or (here.depth and all(r.runner is not None for r in first)):
+                if not first or (in_python.get() and all(r.runner is not None for r in first)):
                     op.enter(record)
                     return record
             for other in first:
                 self._wait_for(other)
+
+    def _records_of(self, engine: Engine) -> list[Record]:
+        return [record for record in self._records if record.engine is engine]
 
     def constant(self, value: Any, dtype: DType) -> EagerTensor:
         """Return a tensor of a value that is there, or on its way."""
@@ -480,25 +494,16 @@ class EagerContext(Graph):
         op = EagerOperation(EagerTensor, CONST, "result", {}, Spec(dtype, shape), number, None)
         return op.know(value).outputs[0]
 
-    @contextmanager
-    def called_back(self) -> Iterator[None]:
-        """Run eager code for a run that is under way, which so cannot be waited for."""
-        here = self.here
-        here.depth += 1
-        try:
-            with scopes.entered(self):
-                yield
-        finally:
-            here.depth -= 1
-
     def sync(self) -> None:
         """Run everything that was recorded, by whatever thread."""
         self._raise_pending_error()
-        if not self.here.depth:
-            self.engine.follow_client()
+        engine, is_called = self.engine, in_python.get()
+        if not is_called:
+            engine.follow_client()
         if self._records:
             with self._lock:
-                records = [r for r in self._records if r.runner is None or not self.here.depth]
+                found = self._records_of(engine)
+                records = [r for r in found if r.runner is None or not is_called]
             for record in records:
                 self._wait_for(record)
         self._forget_dropped()
@@ -582,27 +587,27 @@ class EagerContext(Graph):
         if record.runner != me:
             with record.gate:
                 pass
-        elif not self.here.depth:
+        elif not in_python.get():
             self._let_go(record)  # that was broken off as well
 
     def _run(self, record: Record, as_dask: bool, as_futures: bool) -> None:
-        version = self.engine.values.version
+        engine, version = record.engine, record.engine.values.version
         try:
             self._forget_dropped()
-            self._compute(record.ops, as_dask, as_futures)
+            self._compute(engine, record.ops, as_dask, as_futures)
             for op in record.ops:
                 op.leave()
         except Exception as error:
             done, first = self._done_before(record, error)
             record.error = first
-            self._undone(record.ops[done:], first, bool(done))
+            self._undone(engine, record.ops[done:], first, bool(done))
             if first is error:
                 raise
             raise first from None
         except BaseException as error:
             record.error = error
-            if self.engine.values.version == version:  # it may come when all is done
-                self._undone(record.ops, error)
+            if engine.values.version == version:  # it may come when all is done
+                self._undone(engine, record.ops, error)
             raise
 
     def _done_before(self, record: Record, error: Exception) -> tuple[int, Exception]:
@@ -619,7 +624,7 @@ class EagerContext(Graph):
             if not before:
                 break
             try:
-                self._compute(before, False, False)
+                self._compute(record.engine, before, False, False)
             except Exception as earlier:  # noqa: BLE001 - the one to raise
                 error = earlier
                 continue
@@ -640,14 +645,18 @@ class EagerContext(Graph):
             record.gate.release()
 
     def _undone(
-        self, ops: list[EagerOperation], error: BaseException, is_rest: bool = False
+        self,
+        engine: Engine,
+        ops: list[EagerOperation],
+        error: BaseException,
+        is_rest: bool = False,
     ) -> None:
         """Say which variables operations of a record that failed were to change, and did not.
 
         Those that it was to begin get their initial values, where these need nothing that is
         undone: nobody would give them others.
         """
-        known = self.engine.present_values
+        known = engine.present_values
         firsts: dict[str, EagerOperation] = {}
         for op in ops:
             for key, writes in touched(op):
@@ -657,7 +666,7 @@ class EagerContext(Graph):
             needed = needed_alone(op, ops) if op.opdef.type == "Assign" else None
             if needed is not None:
                 with contextlib.suppress(Exception):  # that of the record is the one to tell
-                    self._compute(needed, False, False)
+                    self._compute(engine, needed, False, False)
                     op.leave()
         changed = {key: None for op in ops if op.record for key, writes in touched(op) if writes}
         changed.pop(EVERYTHING, None)
@@ -670,25 +679,27 @@ class EagerContext(Graph):
             )
             error.add_note(f"{what}: {', '.join(changed)}")
 
-    def _compute(self, ops: Sequence[EagerOperation], as_dask: bool, as_futures: bool) -> None:
+    def _compute(
+        self, engine: Engine, ops: Sequence[EagerOperation], as_dask: bool, as_futures: bool
+    ) -> None:
         """Give their values to all tensors that somebody has."""
         fetches = [tensor for op in ops for tensor in op.wanted()]
         effects = [op for op in ops if has_effect(op)]
         form = _CanonicalRecord(ops, fetches)
         number_of = form.numbers.__getitem__
         executable = _RecordExecutable(
-            self.engine, form.signature, fetches, effects, form.leaves, True, number_of, form.key_of
+            engine, form.signature, fetches, effects, form.leaves, True, number_of, form.key_of
         )
         specs = [tensor.spec for tensor in fetches]
-        as_dask = as_dask and self.engine.acquire().placement is not None and may_be_dask(specs)
+        as_dask = as_dask and engine.acquire().placement is not None and may_be_dask(specs)
         fed = [_fed(leaf) for leaf in form.leaves]
         results = executable(fed, as_futures, as_dask)
         for tensor, value in zip(fetches, results, strict=True):
             tensor.value = ValueOnWorkers(value, tensor.name) if as_dask else value
 
-    def _note_dropped(self, key: str) -> None:
+    def _note_dropped(self, engine: Engine, key: str) -> None:
         """Take note that nobody has a variable any more, and have its value freed soon."""
-        self._dropped.append(key)
+        self._dropped.append((engine, key))
         self._woken.put(None)
 
     def _start_forgetting(self) -> None:
@@ -709,17 +720,17 @@ class EagerContext(Graph):
         if not self._dropped:
             return
         with self._forgetting:
-            values = self.engine.present_values
-            if not values.run_lock.acquire(blocking=False):
-                return
-            try:
-                while self._dropped:
-                    key = self._dropped[0]
-                    self.engine.forget(key)
+            while self._dropped:
+                engine, key = self._dropped[0]
+                run_lock = engine.present_values.run_lock
+                if not run_lock.acquire(blocking=False):
+                    return
+                try:
+                    engine.forget(key)
                     self._keys.discard(key)
                     self._dropped.popleft()  # once that is done: who asks meanwhile waits for it
-            finally:
-                values.run_lock.release()
+                finally:
+                    run_lock.release()
 
 
 def _fed(leaf: EagerTensor) -> Any:

@@ -210,6 +210,7 @@ class Record:
 
     Attributes:
       owner: the thread's own state.
+      engine: what runs it.
       ops: in order.
       given: the bytes of the large values that it takes, by the number of the operation.
       runner: the thread that runs it, None before.
@@ -225,6 +226,7 @@ class Record:
         "_num_seen",
         "_times",
         "_touched",
+        "engine",
         "error",
         "gate",
         "given",
@@ -234,8 +236,8 @@ class Record:
         "runner",
     )
 
-    def __init__(self, owner: Any) -> None:
-        self.owner = owner
+    def __init__(self, owner: Any, engine: Any) -> None:
+        self.owner, self.engine = owner, engine
         self.ops: list[EagerOperation] = []
         self._times: dict[str, int] = {}
         self.given: dict[int, int] = {}

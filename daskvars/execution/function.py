@@ -111,11 +111,12 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
 
     def _trace(self, args: Any, kwargs: Any) -> tuple[_Trace, list[Any]]:
         tensors: list[Any] = []
+        engine = EAGER_CONTEXT.engine
         if not args and not kwargs:
-            key: Hashable = ()
+            key: Hashable = engine
         else:
             named = dict(sorted(kwargs.items()))
-            key = (_signature(args, tensors), _signature(named, tensors))
+            key = (engine, _signature(args, tensors), _signature(named, tensors))
         trace = self._traces.get(key)
         if trace is None:
             with self._lock:

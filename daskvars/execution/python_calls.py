@@ -15,6 +15,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply, apply_op, builder_for
+from daskvars.graph.scopes.stacks import entered
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import constant
@@ -65,7 +66,7 @@ def _results(func: Callable[..., Any], arguments: Sequence[Any], kinds: Sequence
 
 
 def _forward(func: Callable[..., Any], kinds: Sequence[DType], *arrays: Any) -> list:
-    with EAGER_CONTEXT.called_back():
+    with entered(EAGER_CONTEXT):
         results = _results(func, [constant(array) for array in arrays], kinds)
         return [numpy.asarray(result.numpy()) for result in results]
 
@@ -78,7 +79,7 @@ def _backward(
     *arrays: Any,
 ) -> list:
     """Give the gradients of the floating inputs; the last arrays are those of the results used."""
-    with EAGER_CONTEXT.called_back():
+    with entered(EAGER_CONTEXT):
         sources = [constant(array) for array in arrays[: len(floating)]]
         wanted = [s for s, is_floating in zip(sources, floating, strict=True) if is_floating]
         with GradientTape() as tape:

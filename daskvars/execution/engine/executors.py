@@ -16,6 +16,7 @@ from daskvars.execution.engine.interrupts import before_threads_end
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.planner.place import Places
 from daskvars.remote import dask_internals
+from daskvars.remote.tasks.stage_tasks import in_stage
 
 logger = logging.getLogger("daskvars")
 Executor = TypeVar("Executor", bound=Any)
@@ -106,9 +107,12 @@ class Leaving(Protocol):
 
 def active_client() -> Client | None:
     """Return the Dask client that collections would compute on, if one can be reached. Raises
-    UnimplementedError where it is an asynchronous one, or is sending something just now."""
+    UnimplementedError where it is an asynchronous one, or is sending something just now.
+
+    What a stage calls has none: it is work of its worker, in whatever process.
+    """
     client = dask_internals.current_client()
-    if client is None:
+    if client is None or in_stage.get():
         return None
     if client.status != "running":
         _warn_of_closed(client)

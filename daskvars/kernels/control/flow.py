@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from daskvars.kernels.control.printing import summarized
 from daskvars.kernels.control.summed_products import SummedProducts
 from daskvars.kernels.control.tensor_lists import History
 
+in_python = ContextVar("in_python", default=False)  # whether a function that a run calls is here
 _TURN_BITS = (
     40  # from which on a random key has the turn of a loop; before is the number of the run
 )
@@ -217,8 +218,10 @@ def call_python(xp: ArrayModule, *args: Any, function: Callable, dtypes: Sequenc
     Raises:
       OpError: what the function raises, as the class that TensorFlow has for it.
     """
+    context = copy_context()  # a copy, so that nothing which breaks this off leaves the mark
+    context.run(in_python.set, True)
     try:
-        results = function(*[as_given(_own(xp, value)) for value in args])
+        results = context.run(function, *[as_given(_own(xp, value)) for value in args])
     except OpError:
         raise
     except Exception as error:

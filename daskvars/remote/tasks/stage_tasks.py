@@ -61,6 +61,7 @@ BY_ROWS = "rows"  # in place of slices
 GROUP_BYTES = 4 << 20  # of slices that are asked for at once
 ALONG_BYTES = 64 << 10  # of one that goes along with any others
 MAX_WAITING_BYTES = 16 << 20  # of slices that are asked for before what needs them is next
+in_stage = contextvars.ContextVar("in_stage", default=False)  # whether a stage has called this
 
 
 class Source(NamedTuple):
@@ -485,6 +486,11 @@ def run_stage(packed: PackedStage, *taken: Any) -> Outputs:
     Returns:
       What leaves the stage, as one result.
     """
+    return contextvars.copy_context().run(_run_stage, packed, taken)
+
+
+def _run_stage(packed: PackedStage, taken: Sequence[Any]) -> Outputs:
+    in_stage.set(True)
     stage, key, here = unpacked_stage(packed), current_key(), Exchanges.of_task()
     run = here.suspended.pop(key, None) or StageRun(stage, taken, key, here)
     try:

@@ -102,7 +102,7 @@ def test_an_error_of_the_run_is_raised_at_the_call(cluster):
 
 
 def test_a_value_that_is_lost_with_its_cluster_says_so(monkeypatch):
-    monkeypatch.setattr(EAGER_CONTEXT, "engine", Engine())  # which is on no cluster yet
+    monkeypatch.setattr(EAGER_CONTEXT, "program_engine", Engine())  # which is on no cluster yet
     with running(1) as client, client.as_current():
         tensor = dv.constant([1.0]) * 3.0
         tensor.to_dask()

@@ -28,7 +28,7 @@ def stepping(request, two_workers, monkeypatch):
 
     with two_workers.as_current():
         engine = Engine()
-        monkeypatch.setattr(EAGER_CONTEXT, "engine", engine)
+        monkeypatch.setattr(EAGER_CONTEXT, "program_engine", engine)
         v = dv.Variable(np.zeros(3), name="v")
 
         @dv.function
@@ -45,7 +45,7 @@ def stepping(request, two_workers, monkeypatch):
 
 def test_a_function_follows_a_client_that_comes_later(two_workers, monkeypatch):
     engine = Engine()
-    monkeypatch.setattr(EAGER_CONTEXT, "engine", engine)
+    monkeypatch.setattr(EAGER_CONTEXT, "program_engine", engine)
     v = dv.Variable(1.0, name="v")
     add = dv.function(lambda: v.assign_add(1.0))
     assert float(add()) == 2.0
