@@ -82,14 +82,14 @@ def _product_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
 
 
 def _is_one_matrix(op: Operation) -> bool:
-    """Return whether a batch of matrices is multiplied by one matrix, of known rows."""
+    """Return whether a batch of matrices is multiplied by one matrix, of known rows, not empty."""
     a, b = (t.spec.shape for t in op.inputs)
     return (
         a is not None
         and b is not None
         and len(a) > len(b) == 2
         and not op.attrs["transpose_a"]
-        and None not in (a[-1], op.outputs[0].shape.as_list()[-1])
+        and all((a[-1], op.outputs[0].shape.as_list()[-1]))
     )
 
 

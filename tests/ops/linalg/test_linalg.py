@@ -52,6 +52,12 @@ def test_gradient_of_one_matrix_for_a_batch_is_one_product(graph):
     assert dw.op.type == "MatMul" and "SumToShape" not in types_of(graph)
 
 
+def test_gradient_of_one_empty_matrix_for_an_empty_batch():
+    x, w = tf.placeholder(tf.float32, [0, 2, 3]), tf.placeholder(tf.float32, [3, 0])
+    dx, dw = run(tf.gradients(tf.matmul(x, w), [x, w]), {x: np.ones([0, 2, 3]), w: np.ones([3, 0])})
+    assert dx.shape == (0, 2, 3) and dw.shape == (3, 0)
+
+
 def test_half_precision_accumulates_in_float32():
     x = tf.ones([1, 4096], tf.float16)
     assert run(tf.matmul(x, x, transpose_b=True)).tolist() == [[4096.0]]
