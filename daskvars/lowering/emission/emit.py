@@ -62,7 +62,7 @@ from daskvars.lowering.program import (
     used_values,
 )
 from daskvars.remote.regions.chains.tiling import is_tiled
-from daskvars.remote.regions.region_program import Call, RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram, memory_roots
 from daskvars.remote.regions.turns import APART
 from daskvars.shapes import RankedShape
 
@@ -480,12 +480,7 @@ def _nominal(shape: Any, layout: Any) -> Any:
 
 def _copied(calls: Sequence[Call], outputs: Sequence[int], num_inputs: int, constants: Any) -> Any:
     """Return positions of outputs whose memory an input, a constant or another output shares."""
-    root: dict[int, int] = {}
-    for call in calls:
-        for register in call.outs:
-            root[register] = (
-                root.get(call.args[0], call.args[0]) if call.views and call.args else register
-            )
+    root = memory_roots(calls)
     taken: set[int] = set()
     copied = []
     for position, register in enumerate(outputs):

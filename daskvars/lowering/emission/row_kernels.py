@@ -54,6 +54,7 @@ def own_rows_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], bloc
         block=block,
         multiple=True,
         name=node.name,
+        views=len(args),  # a slice of each, where they are in order
         shapes=(None,) * len(outs),
         dtypes=dtypes,
     )
@@ -101,5 +102,6 @@ def merge_rows_call(node: Node, parts: tuple[int, ...], out: int, shape: Any) ->
         name=node.name,
         shapes=(None if node.ragged else shape,),
         dtypes=dtypes,
-        fresh=node.kernel == ASSEMBLE_ROWS,  # concatenated, one part's rows alone are its own
+        views=len(parts) if node.kernel == CONCATENATE_ROWS else 0,  # those of one part alone
+        fresh=node.kernel == ASSEMBLE_ROWS,
     )

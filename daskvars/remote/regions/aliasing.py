@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from daskvars.remote.regions.region_program import Call
+from daskvars.remote.regions.region_program import Call, memory_roots
 
 
 class AliasAnalysis:
     """Which registers of a region own memory that nothing else looks at."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
-        self.root: dict[int, int] = {}
+        self.root = memory_roots(calls)
         self.owned: dict[int, tuple[Any, Any]] = {}  # register -> shape, dtype; freshly made here
         self.sharing: dict[int, list[int]] = {}
+        for register, root in self.root.items():
+            self.sharing.setdefault(root, []).append(register)
         for call in calls:
-            view = call.views and call.args
-            for register, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False):
-                root = self.root.get(call.args[0], call.args[0]) if view else register
-                self.root[register] = root
-                self.sharing.setdefault(root, [root]).append(register)
-                fresh = (call.elementwise or call.fresh) and len(call.outs) == 1
-                if fresh and not view and shape != ():
-                    self.owned[register] = (shape, dtype)
+            is_own = (call.elementwise or call.fresh) and not call.args[: call.views]
+            if is_own and len(call.outs) == 1:
+                known = zip(call.outs, call.shapes, call.dtypes, strict=False)
+                self.owned.update((r, (shape, dtype)) for r, shape, dtype in known if shape != ())
 
     def reusable(
         self, call: Call, registers: Iterable[int], start: int, end: int, last_use: dict[int, int]
@@ -37,7 +35,8 @@ class AliasAnalysis:
         if shape == ():
             return None
         for register in registers:
-            others = (other for other in self.sharing.get(register, ()) if other != register)
+            sharing = self.sharing.get(self.root.get(register, register), ())
+            others = (other for other in sharing if other != register)
             if (
                 self.owned.get(register) == (shape, dtype)
                 and last_use.get(register, -1) < end

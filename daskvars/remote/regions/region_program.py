@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ class Call(NamedTuple):
       multiple: the kernel returns a sequence.
       name: name of the operation, for errors.
       elementwise: element i of the result needs element i of the (broadcast) inputs only.
-      views: the result may share memory with the first input.
+      views: of so many of the first inputs the results may share the memory.
       in_place: ``in_place(xp, out, *inputs, **attrs)``: the kernel that changes its first input.
       check: ``check(xp, *inputs, **attrs)``: raises where the kernel would.
       shapes: static shapes of the outputs, None where not known.
@@ -50,7 +50,7 @@ class Call(NamedTuple):
     multiple: bool = False
     name: str = ""
     elementwise: bool = False
-    views: bool = False
+    views: int = 0
     in_place: Any = None
     check: Any = None
     shapes: tuple[Any, ...] = ()
@@ -115,6 +115,25 @@ class RegionProgram:
             self.input_shapes,
             self.into,
         )
+
+
+def memory_roots(calls: Iterable[Call]) -> dict[int, int]:
+    """Return register -> the first one whose memory it may share.
+
+    What no call makes is not there, unless a result may share its memory.
+    """
+    found: dict[int, int] = {}
+
+    def root(register: int) -> int:
+        while found.get(register, register) != register:
+            register = found[register]
+        return register
+
+    for call in calls:
+        shared = [root(register) for register in call.args[: call.views]]
+        for register in (*shared, *call.outs):
+            found[register] = min(shared, default=register)
+    return {register: root(register) for register in found}
 
 
 def registers_after(calls: Sequence[Call]) -> Iterator[int]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy
 
 from daskvars.remote.regions.compilation import is_ufunc
-from daskvars.remote.regions.region_program import Call, RegionProgram
+from daskvars.remote.regions.region_program import Call, RegionProgram, memory_roots
 
 MIN_BYTES = 1 << 20  # below, a copy costs less than the bookkeeping
 
@@ -58,14 +58,12 @@ class _Split:
         self.program = program
         self.users: dict[int, list[int]] = defaultdict(list)
         self.maker: dict[int, int] = {}
-        self.root: dict[int, int] = {}
+        self.root = memory_roots(program.calls)
         for i, call in enumerate(program.calls):
             for register in call.args:
                 self.users[register].append(i)
             for register in call.outs:
                 self.maker[register] = i
-                if call.views and call.args:
-                    self.root[register] = self.root.get(call.args[0], call.args[0])
         self.pairs = {
             program.outputs[p]: (p, register)
             for p, register in pairs.items()
@@ -123,9 +121,10 @@ class _Split:
         if i not in moved or not (is_ufunc(call, numpy) or changes_first):
             return False
         # Nothing may read the old value later, in whatever form.
+        memory = self.root.get(variable)
         later = [
             user
-            for register in (variable, *(s for s, r in self.root.items() if r == variable))
+            for register in {variable, *(s for s, r in self.root.items() if r == memory)}
             for user in self.users[register]
             if user in moved and (user > i or register != variable)
         ]

@@ -121,3 +121,15 @@ def test_rows_that_one_part_alone_has_are_not_written_over():
         session.run(tf.global_variables_initializer())
         found = session.run([rows, step.op], {fed: np.ones([4, 2])})[0]
     np.testing.assert_array_equal(found, [[1, 2]] * 4)
+
+
+def test_rows_in_order_are_not_written_over_while_they_wait():
+    """A part's own of them are a slice of all."""
+    table = tf.get_variable("t", [4, 2], chunks=(2, 2), initializer=tf.zeros_initializer())
+    fed = tf.placeholder(tf.float32, [4, 2])
+    rows = tf.cumsum(fed, axis=1)
+    steps = [tf.scatter_add(table, [0, 1, 2, 3], added).op for added in (rows + fed, rows)]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(steps, {fed: np.ones([4, 2])})
+        np.testing.assert_array_equal(session.run(table), [[3, 5]] * 4)

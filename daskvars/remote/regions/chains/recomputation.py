@@ -20,7 +20,13 @@ from typing import Any
 
 from daskvars.remote.regions.chains.broadcasts import without_broadcasts
 from daskvars.remote.regions.chains.ufunc_steps import in_steps
-from daskvars.remote.regions.region_program import Call, RegionProgram, registers_after, sizes_of
+from daskvars.remote.regions.region_program import (
+    Call,
+    RegionProgram,
+    memory_roots,
+    registers_after,
+    sizes_of,
+)
 
 CHEAP = {"add", "subtract", "multiply", "negative", "square", "maximum", "minimum"}
 MOST_CALLS = 3  # that make one value again
@@ -228,8 +234,6 @@ def _arguments(found: Collection[Mapping[int, Call]]) -> set[int]:
 
 def _written_over(program: RegionProgram, calls: Sequence[Call]) -> set[int]:
     """Return what changes while the region runs, and what may share its memory."""
-    found = {*program.into, *program.into.values()}
-    for call in calls:
-        if call.views and call.args and call.args[0] in found:
-            found.update(call.outs)
-    return found
+    written, roots = {*program.into, *program.into.values()}, memory_roots(calls)
+    memory = {roots.get(register) for register in written} - {None}
+    return written.union(register for register, root in roots.items() if root in memory)
