@@ -378,11 +378,8 @@ def limit_of_process(worker: Any) -> int:
 
 
 def spill_one(worker: Any) -> bool:
-    """Have a worker write the data that was used longest ago to disk; on its event loop.
-
-    Returns:
-      Whether there was some, and a place for it.
-    """
+    """Have a worker write the data that was used longest ago to disk; on its event loop. Returns
+    whether there was some, and a place for it."""
     data = worker.data
     return bool(getattr(data, "fast", None)) and data.evict() != -1
 

@@ -244,12 +244,8 @@ def no_datasets(structure: Any, what: str) -> None:
 
 
 def structure_of(types: Any, found: Any = None, classes: Any = None) -> Any:
-    """Return the structure that types, shapes (None: unknown) and classes describe.
-
-    Raises:
-      ValueError: they nest differently.
-      TypeError: one is no dtype, shape or class.
-    """
+    """Return the structure that types, shapes (None: unknown) and classes describe. Raises
+    ValueError where they nest differently, TypeError where one is no dtype, shape or class."""
     dtypes = [as_dtype(each).base_dtype for each in flatten(types)]
     count = len(dtypes)
     sizes = [None] * count if found is None else _shapes_like(types, found)

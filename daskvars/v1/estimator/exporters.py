@@ -239,12 +239,8 @@ def delete_oldest(export_path: str, to_keep: int | None) -> None:
 
 
 def exporters_of(exporters: Any) -> tuple[Exporter, ...]:
-    """Return the exporters of an `EvalSpec`: one, several, or None.
-
-    Raises:
-      TypeError: something in it is no exporter.
-      ValueError: two have one name, or one has none.
-    """
+    """Return the exporters of an `EvalSpec`: one, several, or None. Raises TypeError where
+    something in it is no exporter, ValueError where two have one name, or one has none."""
     if exporters is None:
         return ()
     found = (exporters,) if isinstance(exporters, Exporter) else tuple(exporters)

@@ -85,12 +85,8 @@ class TensorHandle:
         return self.data.__dask_graph__() if dask.is_dask_collection(self.data) else None
 
     def eval(self) -> Any:
-        """Return the value.
-
-        Raises:
-          TypeError: the raw handle was taken, or it was deleted.
-          InvalidArgumentError: the session was closed.
-        """
+        """Return the value. Raises TypeError where the raw handle was taken, or it was deleted,
+        InvalidArgumentError where the session was closed."""
         self._check_owned()
         return numpy.array(self)[()]
 
