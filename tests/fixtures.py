@@ -3,6 +3,7 @@
 import contextlib
 import linecache
 import os
+import sys
 
 import dask
 import distributed
@@ -87,6 +88,15 @@ def trees():
     """The syntax trees of files, for a module of tests that looks at many."""
     with sources.kept():
         yield
+
+
+@pytest.fixture
+def switching_often():
+    """Threads take turns as often as they can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
 
 
 @pytest.fixture

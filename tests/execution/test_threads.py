@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,29 +13,17 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
 from tests import fresh
+from tests.at_once import at_once
 
 THREADS = 8
 
 
-@pytest.fixture(autouse=True)
-def switching_often():
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
+pytestmark = pytest.mark.usefixtures("switching_often")
 
 
-def in_threads(work, count=THREADS):
+def in_threads(work):
     """Call ``work(number)`` in threads that begin together; raise what one of them raised."""
-    start = threading.Barrier(count)
-
-    def run(number):
-        start.wait(60)
-        work(number)
-
-    with ThreadPoolExecutor(count) as pool:
-        for done in [pool.submit(run, number) for number in range(count)]:
-            done.result(120)
+    at_once(*[partial(work, number) for number in range(THREADS)])
 
 
 @pytest.mark.slow

@@ -1,23 +1,10 @@
 """Several threads that build one graph."""
 
-import sys
-
-import pytest
-
 import daskvars.v1 as tf
 from tests.at_once import at_once
 
 
-@pytest.fixture
-def switching():
-    """Let threads take turns as often as they can."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
-
-
-def test_names_and_numbers_are_unique(switching):
+def test_names_and_numbers_are_unique(switching_often):
     graph = tf.Graph()
 
     def build():

@@ -3,8 +3,6 @@
 import errno
 import os
 import shutil
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +15,7 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError, RestoreError, StoreError
 from daskvars.state.stores import disk
+from tests.at_once import at_once
 
 pytestmark = pytest.mark.usefixtures("both_thresholds")
 
@@ -489,17 +488,13 @@ def test_threads_that_save_at_one_path_take_turns(tmp_path):
     """As a Supervisor and its program do: the last one stands, as in TensorFlow."""
     variables = model(4)
     saver, path = tf.train.Saver(), str(tmp_path / "m")
-    start = threading.Barrier(3)
     with session() as sess:
 
         def save():
-            start.wait()
             for _ in range(5):
                 assert saver.save(sess, path) == path
 
-        with ThreadPoolExecutor(3) as threads:
-            for saving in [threads.submit(save) for _ in range(3)]:
-                saving.result()
+        at_once(save, save, save)
         expected = sess.run(variables)
         saver.restore(sess, path)
         for value, wanted in zip(sess.run(variables), expected, strict=True):
