@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from daskvars import config, idle_threads
+from daskvars import config
 from daskvars.kernels.math.without_ufunc import add_n, power, squared_difference
 from daskvars.remote.regions.chains import tiling
 from daskvars.remote.regions.chains.recomputation import recomputed
@@ -25,13 +25,10 @@ OTHER = (4, 7)
 UFUNCS = {"add": 2, "subtract": 2, "multiply": 2, "maximum": 2, "square": 1, "tanh": 1}
 
 
-@pytest.fixture(autouse=True, params=[1, 2], ids=["one thread", "two threads"])
-def small_tiles(request, monkeypatch):
-    monkeypatch.setattr(tiling, "THREAD_ELEMENTS", 1)
-    idle_threads.share_among(request.param)
+@pytest.fixture(autouse=True)
+def small_tiles(threads):
     with config.set(tile_elements=7, tile_min_elements=1):
         yield
-    idle_threads.share_among(1)
 
 
 def kept(program):
