@@ -161,7 +161,7 @@ def test_what_is_nowhere_is_not_said_to_be_in_v1():
     ("module", "name", "said"),
     [
         ("train", "Adam", "'daskvars.train' has no attribute 'Adam' (did you mean 'AdamOptimizer'"),
-        ("random", "set_seed", "'daskvars.random' has no attribute 'set_seed' (did you mean"),
+        ("random", "set_seed", "daskvars.random has no 'set_seed': it is daskvars.set_random_seed"),
         ("layers", "Dens", "'daskvars.layers' has no attribute 'Dens' (did you mean 'Dense'"),
         ("", "keras", "daskvars has no 'keras': use layers, losses, metrics and train"),
         ("train", "SGD", "daskvars.train has no 'SGD': it is daskvars.train.GradientDescent"),

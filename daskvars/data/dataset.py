@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NoReturn
 
 from daskvars.data.arguments import (
     LAST,
@@ -45,11 +45,12 @@ from daskvars.data.nodes.ordering import (
     Zipped,
 )
 from daskvars.data.nodes.prefetch import Prefetched
-from daskvars.data.nodes.scanning import Reduced
-from daskvars.data.nodes.sources import Generated, Range, Slices, Tensors
+from daskvars.data.nodes.scanning import Reduced, TakenWhile, Unique
+from daskvars.data.nodes.sources import Cardinality, Generated, Range, Slices, Tensors
 from daskvars.data.nodes.windows import Windowed
 from daskvars.data.options import Options
 from daskvars.dtypes import string
+from daskvars.errors import did_you_mean
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -57,6 +58,21 @@ from daskvars.kernels.opened_files import PathName
 from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import with_arguments_of_method
 
+# Methods of TensorFlow 2 -> what does their work.
+_INSTEAD = {
+    **dict.fromkeys(
+        (
+            "bucket_by_sequence_length",
+            "group_by_window",
+            "ignore_errors",
+            "rejection_resample",
+            "scan",
+        ),
+        "dataset.apply(...) of the function of that name in daskvars.data.experimental",
+    ),
+    "element_spec": "output_types and output_shapes",
+    "get_single_element": "daskvars.data.experimental.get_single_element(dataset)",
+}
 CYCLE_LENGTH = 4  # of an interleave for which nobody says it: the same on every machine
 
 
@@ -115,6 +131,41 @@ class Dataset:
     def output_classes(self) -> Any:
         """`Tensor` or `SparseTensor` for each component, in the structure of elements."""
         return classes_of(self.node.structure)
+
+    def cardinality(self) -> Any:
+        """Return how many elements there are, as far as is known without going through them.
+
+        Returns:
+          Scalar int64: -1 for without end (`experimental.INFINITE_CARDINALITY`), -2 where only
+          going through them tells (`experimental.UNKNOWN_CARDINALITY`).
+
+        >>> numbers = Dataset.range(42)
+        >>> int(numbers.batch(4).cardinality()), int(numbers.repeat().cardinality())
+        (11, -1)
+        """
+        return self._with(lambda: Cardinality(self.node))._only_element()
+
+    def __len__(self) -> int:
+        """Return how many elements there are, in eager code.
+
+        Raises:
+          TypeError: there is no end of them, only going through them tells, or it is of a graph.
+        """
+        if not self._builder.is_eager:
+            raise TypeError("a run tells the length of a dataset of a graph: use cardinality()")
+        found = int(self.cardinality())
+        if found < 0:
+            raise TypeError(f"The dataset {'is infinite' if found == -1 else 'length is unknown'}.")
+        return found
+
+    def __bool__(self) -> bool:
+        return True  # also one without elements, and one whose length only a pass tells
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _INSTEAD.get(name)
+        if instead is None:
+            raise AttributeError(f"a Dataset has no {name!r}{did_you_mean(name, dir(Dataset))}")
+        raise AttributeError(f"a Dataset has no {name!r}: use {instead}")
 
     def __repr__(self) -> str:
         return f"<Dataset shapes: {self.output_shapes}, types: {self.output_types}>"
@@ -541,6 +592,31 @@ class Dataset:
         """
         first = as_integer(count)
         return self._with(lambda: Taken(self.node, first))
+
+    def take_while(self, predicate: Callable[..., Any]) -> Dataset:
+        """Return a dataset of the elements before the first that is not wanted.
+
+        Args:
+          predicate: as of `filter`.
+
+        Raises:
+          ValueError: it returns no scalar bool.
+
+        >>> [int(x) for x in Dataset.range(9).take_while(lambda x: x < 3)]
+        [0, 1, 2]
+        """
+        return self._with(lambda: TakenWhile(self.node, predicate))
+
+    def unique(self) -> Dataset:
+        """Return a dataset of the elements that were not there before.
+
+        Raises:
+          TypeError: elements are not of one component that is int32, int64 or string.
+
+        >>> [int(x) for x in Dataset.from_tensor_slices([1, 37, 2, 37, 2, 1]).unique()]
+        [1, 37, 2]
+        """
+        return self._with(lambda: Unique(self.node))
 
     def skip(self, count: TensorLike) -> Dataset:
         """Return a dataset without the first elements.

@@ -194,6 +194,12 @@ class History:
         is_cached = op.opdef is READ and op.graph is not None and op.graph.is_plain
         return op in self._kept or is_cached
 
+    def taken(self) -> set[int]:
+        """Return the ids of the tensors that its operations took, and of variables' handles."""
+        found = [t for inputs, _ in self._kept.values() for t in inputs]
+        found += [t.op.inputs[0] for t in found if t.op.opdef is READ and t.op.inputs]
+        return set(map(id, found))
+
     @property
     def is_empty(self) -> bool:
         """Whether it has seen nothing yet."""

@@ -42,6 +42,7 @@ def _with_gradient(function: Callable[..., Any], args: tuple[Tensor, ...]) -> tu
 
     def gradient(*dys: Any, variables: Any = ()) -> Any:
         with GradientTape() as tape, control_dependencies(dys):
+            tape.watch(variables)
             inputs = [stop_gradient(arg) for arg in args]  # variables get none of their gradients
             results = function(*inputs)
         found = tape.gradient(results, [*inputs, *variables], output_gradients=list(dys))

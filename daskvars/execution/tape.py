@@ -24,6 +24,8 @@ from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.reshaping import reshape
 from daskvars.surface.accepted import accepts
 from daskvars.surface.one_line import ShownByArguments
+from daskvars.variables.collections import trainable_variables
+from daskvars.variables.tracking import once
 
 F = TypeVar("F", bound=WithOperators)
 K = TypeVar("K")
@@ -38,8 +40,9 @@ class GradientTape(ShownByArguments):
 
     Args:
       persistent: `gradient` may be called more than once.
-      watch_accessed_variables: whether there are gradients with respect to each tensor and variable
-        that was used; otherwise to those that were given to `watch`, and to what depends on them.
+      watch_accessed_variables: whether there are gradients with respect to each tensor and
+        trainable variable that was used, and to other variables that were given to `watch`;
+        otherwise to what was given to `watch`, and to what depends on it.
 
     >>> x = dv.constant(3.0)
     >>> with dv.GradientTape() as tape:
@@ -79,8 +82,12 @@ class GradientTape(ShownByArguments):
     def watch(self, tensor: WithOperators | Sequence[WithOperators]) -> None:
         """Have gradients with respect to tensors and variables, which others are not needed for.
 
+        One that was used before has gradients through these uses too, of which a warning tells: in
+        TensorFlow it has none through them.
+
         Args:
-          tensor: one, or several. With ``watch_accessed_variables`` there are gradients to all.
+          tensor: one, or several. With ``watch_accessed_variables`` there are gradients to all but
+            variables that are not trained.
 
         >>> v, w = dv.Variable(2.0), dv.Variable(3.0)
         >>> with dv.GradientTape(watch_accessed_variables=False) as tape:
@@ -90,8 +97,30 @@ class GradientTape(ShownByArguments):
         >>> float(dv_), dw
         (3.0, None)
         """
-        if not self._watches_all:
-            self._watched += nest.flatten(tensor)
+        watched = nest.flatten(tensor)
+        self._watched += watched
+        taken = self._history.taken()
+        for item in watched:
+            is_watched = self._watches_all and getattr(item, "trainable", False)
+            if not is_watched and id(getattr(item, "handle", item)) in taken:
+                warnings.warn(
+                    f"{item.name} was used before watch() of it: gradients go through these uses "
+                    "as well, which TensorFlow leaves out. Call watch() first.",
+                    stacklevel=2,
+                )
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """Return the variables that were used and are trainable, and those given to `watch`.
+
+        >>> v, w, step = dv.Variable(2.0), dv.Variable(3.0), dv.Variable(0.0, trainable=False)
+        >>> with dv.GradientTape() as tape:
+        ...     y = v * v + step
+        >>> [variable is v for variable in tape.watched_variables()]
+        [True]
+        """
+        taken = self._history.taken() if self._watches_all else ()
+        accessed = [v for v in trainable_variables() if id(v.handle) in taken]
+        return tuple(once(accessed + [v for v in self._watched if hasattr(v, "handle")]))
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -128,6 +157,8 @@ class GradientTape(ShownByArguments):
 
     def _has_watched(self, source: WithOperators) -> bool:
         """Return whether something is watched, or depends on what is."""
+        if self._watches_all and getattr(source, "trainable", True):
+            return True
         if is_among(source, self._watched):
             return True
         if not isinstance(source, Tensor) or not self._watched:
@@ -225,7 +256,7 @@ class GradientTape(ShownByArguments):
         """Return the gradients to what is watched; to others what stands for none."""
         seen = self._history.has_seen
         found = backpropagated(ys, xs, seeds, unconnected_gradients=unconnected, seen=seen)
-        if self._watches_all:
+        if self._watches_all and all(getattr(x, "trainable", True) for x in xs):
             return found
         none = backpropagated(constant(0.0), xs, unconnected_gradients=unconnected)
         pairs = zip(xs, found, none, strict=True)

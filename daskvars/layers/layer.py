@@ -6,11 +6,12 @@ import copy
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy
+from numpy.typing import NDArray
 
 from daskvars.chunk_grid import ChunksLike
 from daskvars.dtypes import DTypeLike, as_dtype, float32
@@ -230,6 +231,38 @@ class Layer(ShownByArguments, LayerLosses):
                 "Call it on an input, or its `build` with the shape of one."
             )
         return sum(int(numpy.prod(w.get_shape().as_list(), dtype=int)) for w in self.weights)
+
+    def get_weights(self) -> list[NDArray[Any]]:
+        """Return the values of all variables, in a graph those of the default session.
+
+        Source: TensorFlow 1.15, ``tf.keras.layers.Layer.get_weights``.
+
+        >>> dense = dv.layers.Dense(1, kernel_initializer=dv.ones_initializer())
+        >>> outputs = dense([[3.0, 4.0]])
+        >>> [w.tolist() for w in dense.get_weights()]
+        [[[1.0], [1.0]], [0.0]]
+        """
+        return [variable.eval() for variable in self.weights]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set all variables, in a graph those of the default session.
+
+        Args:
+          weights: an array for each of `weights`, in their order.
+
+        Raises:
+          ValueError: there are more or fewer, or one has another shape; none is set then.
+
+        Source: TensorFlow 1.15, ``tf.keras.layers.Layer.set_weights``.
+        """
+        wanted = [tuple(variable.get_shape()) for variable in self.weights]
+        found = [numpy.shape(value) for value in weights]
+        if wanted != found:
+            raise ValueError(
+                f"set_weights() of {self._name} takes arrays of shapes {wanted}, found {found}"
+            )
+        for variable, value in zip(self.weights, weights, strict=True):
+            variable.load(value)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """Return the shape of the output for an input of that shape.

@@ -82,6 +82,8 @@ INSTEAD = {
     "daskvars.optimizers": "optimizers are in daskvars.train",
     "daskvars.ragged": "use daskvars.sparse, or values and lengths as tensors",
     "daskvars.data.AUTOTUNE": "it is daskvars.data.experimental.AUTOTUNE",
+    "daskvars.random.Generator": "use daskvars.random.stateless_normal and its like",
+    "daskvars.random.set_seed": "it is daskvars.set_random_seed",
     "daskvars.summary.create_file_writer": "use daskvars.summary.FileWriter",
     "daskvars.train.SGD": "it is daskvars.train.GradientDescentOptimizer",
 }

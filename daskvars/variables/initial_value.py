@@ -16,6 +16,7 @@ from daskvars.graph.definitions.patterns import Effect
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.cond import cond
+from daskvars.ops.control.subgraphs import PARAMETER, copy_body, is_repeatable
 from daskvars.ops.state.assign import READ, is_variable_initialized, read_variable
 from daskvars.variables.colocation import building_in, place
 
@@ -40,16 +41,33 @@ def made_by_function(
 
 def made_of_value(builder: Any, name: str, value: TensorLike, dtype: DTypeLike) -> Tensor:
     """Return `value` as a tensor, a constant ``<name>/initial_value`` if it is data. Raises
-    ValueError where it is computed in the body of a function, branch or loop."""
+    ValueError where it is computed in a body, and cannot be around it."""
     if isinstance(value, Tensor):
         if isinstance(value.graph, FuncGraph):
-            raise ValueError(
-                f"Initializer for variable {name} is from inside a control-flow construct, such as "
-                "a function, a loop or a conditional. When creating a variable there, use a lambda "
-                "as the initializer."
-            )
+            value = _lifted(builder, name, value)
         return convert_to_tensor(value, dtype)
     return convert_to_tensor(value, dtype, builder.claim(f"{name}/initial_value") + "/")
+
+
+def _lifted(builder: Any, name: str, value: Tensor) -> Tensor:
+    """Return what a body computes, computed in the eager program around it, as TensorFlow 2 does.
+    Raises ValueError in a graph, and where it depends on a variable, which the body may change, or
+    on an argument, which each call gives anew."""
+    body: Any = value.graph
+    ops, _ = _ancestors(value)
+    around = {inner.op: outer for outer, inner in body.captures.items() if inner.op in ops}
+    own = [op for op in ops if op not in around]
+    if not builder.is_eager or any(op.opdef is PARAMETER or not is_repeatable(op) for op in own):
+        raise ValueError(
+            f"Initializer for variable {name} is from inside a control-flow construct, such as a "
+            "function, a loop or a conditional. When creating a variable there, use a lambda as "
+            "the initializer."
+        )
+    outer = [
+        _lifted(builder, name, t) if isinstance(t.graph, FuncGraph) else t for t in around.values()
+    ]
+    inner = [op.outputs[0] for op in around]
+    return copy_body(body, outer, inner, effects=True, results=[value])[0]
 
 
 def value_or_initial(handle: Tensor, initial_value: Tensor) -> Tensor:

@@ -22,7 +22,13 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.protocols.array_protocols import ArrayProtocols
 from daskvars.ops.protocols.dask_collection import DaskCollection
 from daskvars.ops.protocols.operators import override_operators
-from daskvars.ops.state.assign import first_assignment, first_read, read_variable, variable_handle
+from daskvars.ops.state.assign import (
+    first_assignment,
+    first_read,
+    is_variable_initialized,
+    read_variable,
+    variable_handle,
+)
 from daskvars.shapes import ShapeLike, TensorShape
 from daskvars.surface.accepted import accepts
 from daskvars.surface.forwarding import forwards
@@ -350,6 +356,10 @@ class Variable(
             f"Variable {self._name} of the eager program keeps no initial value: it was set when "
             "it was made."
         )
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Return whether it has a value; see `is_variable_initialized`."""
+        return is_variable_initialized(self, name)
 
     def initialized_value(self) -> Tensor:
         """Return the value if there is one, else the initial value that `initializer` would assign.

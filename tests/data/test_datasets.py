@@ -280,3 +280,20 @@ def test_rows_are_filled_up_with_what_a_table_says(graph):
         rows.padded_batch(2, ([None], []), (tf.constant(1.0), 7))
     with pytest.raises(ValueError, match="should be a scalar"):
         rows.padded_batch(2, ([None], []), (tf.constant([1]), 7))
+
+
+def test_a_dataset_has_a_length_where_it_is_known():
+    numbers = Dataset.range(5)
+    assert (len(numbers.batch(2)), bool(numbers.take(0))) == (3, True)
+    for dataset, said in ((numbers.repeat(), "infinite"), (numbers.unique(), "unknown")):
+        with pytest.raises(TypeError, match=said):
+            len(dataset)
+    with dv.Graph().as_default(), pytest.raises(TypeError, match=r"use cardinality\(\)"):
+        len(Dataset.range(5))
+
+
+def test_a_dataset_says_what_does_the_work_of_a_method_that_is_elsewhere():
+    with pytest.raises(AttributeError, match=r"no 'scan': use dataset\.apply"):
+        Dataset.range(5).scan  # noqa: B018
+    with pytest.raises(AttributeError, match="no 'bacth' \\(did you mean 'batch'"):
+        Dataset.range(5).bacth  # noqa: B018

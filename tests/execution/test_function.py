@@ -62,6 +62,28 @@ def test_makes_variables_on_the_first_trace_only():
         forgets(np.float32(1))
 
 
+def test_initial_values_may_be_computed_in_the_function():
+    around, other = dv.constant([3.0, 4.0]) * 2.0, dv.Variable(1.0)
+
+    def results(value):
+        made = []
+
+        @dv.function
+        def step(x):
+            if not made:
+                made.append(dv.Variable(value(x)))
+            return made[0] + x
+
+        return [step(np.float32(x)).numpy().tolist() for x in (0, 1)]
+
+    assert results(lambda x: dv.fill([2], 1.0) + around) == [[7.0, 9.0], [8.0, 10.0]]
+    first, second = results(lambda x: dv.random_normal([2]))
+    assert np.allclose(np.add(first, 1.0), second) and first[0] != first[1]
+    for value in (lambda x: x + 1.0, lambda x: other * 2.0):  # that a call gives, or may change
+        with pytest.raises(ValueError, match="use a lambda as the initializer"):
+            results(value)
+
+
 def test_a_function_is_traced_while_another_is():
     doubled = dv.function(lambda x: 2 * x)
 

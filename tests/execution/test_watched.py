@@ -163,3 +163,43 @@ def test_the_gradient_of_sorted_numbers_is_numbers():
     with dv.GradientTape() as tape:
         y = dv.sort(x) * [1.0, 2.0, 3.0]
     assert tape.gradient(y, x).numpy().tolist() == [3.0, 1.0, 2.0]
+
+
+def test_what_is_not_to_be_trained_is_watched_when_that_is_said():
+    v, w = dv.Variable(2.0), dv.Variable(3.0, trainable=False)
+    with dv.GradientTape() as tape:
+        y = v * w
+    assert tape.watched_variables() == (v,)
+    assert [d if d is None else float(d) for d in tape.gradient(y, [v, w])] == [3.0, None]
+    with dv.GradientTape() as tape:
+        tape.watch(w)
+        y = v * w
+    assert tape.watched_variables() == (v, w)
+    assert float(tape.gradient(y, w)) == 2.0
+    dv.train.GradientDescentOptimizer(0.5).minimize(lambda: v * w, var_list=[w])
+    assert float(w) == 2.0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_watched_variables_are_those_used(compiled):
+    v, w, unused = dv.Variable(2.0), dv.Variable(3.0), dv.Variable(0.0)
+
+    def names():
+        with dv.GradientTape() as tape:
+            dv.cond(v > 0.0, lambda: w * 2.0, lambda: w)
+        return [variable.name for variable in tape.watched_variables()]
+
+    found = []
+    (dv.function(lambda: found.extend(names())) if compiled else lambda: found.extend(names()))()
+    assert found == [v.name, w.name]
+    assert unused.name not in found
+
+
+def test_a_watch_that_comes_late_says_so():
+    x = dv.constant(3.0)
+    with dv.GradientTape() as tape:
+        y = x * x
+        with pytest.warns(UserWarning, match=r"used before watch\(\) of it: gradients go through"):
+            tape.watch(x)
+        y += x
+    assert float(tape.gradient(y, x)) == 7.0

@@ -278,3 +278,13 @@ def test_complex_inputs_have_complex_weights():
     layer = dv.layers.Dense(2, kernel_initializer=ones, use_bias=False)
     assert layer(tf.zeros([1, 3], tf.complex64)).dtype is tf.complex64
     assert layer.kernel.dtype.base_dtype is tf.complex64
+
+
+def test_weights_are_got_and_set():
+    layer = Scale(name="scale")
+    layer(tf.ones([2]))
+    with initialized():
+        layer.set_weights([5.0])
+        assert layer.get_weights() == [5.0]
+        with pytest.raises(ValueError, match=r"of scale takes arrays of shapes \[\(\)\], found \["):
+            layer.set_weights([[1.0, 2.0]])

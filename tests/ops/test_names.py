@@ -165,6 +165,11 @@ def test_repeat(arguments, wanted):
     assert as_list(dv.repeat(*arguments)) == wanted
 
 
+def test_repeat_takes_whole_numbers():
+    with pytest.raises(TypeError, match="repeats must be int32 or int64, got float32"):
+        dv.repeat([1, 2], 2.0)
+
+
 def test_repeat_knows_its_shape_where_the_graph_does():
     with tf.Graph().as_default(), tf.Session() as sess:
         x = tf.placeholder(tf.float32, [None, 3])

@@ -10,7 +10,7 @@ from daskvars.data.dataset import Dataset
 from daskvars.data.experimental.transformations import Transformation
 from daskvars.data.nodes.choosing import Chosen, RandomNumbers, Resampled, Sampled
 from daskvars.data.nodes.elements import as_component, types_of
-from daskvars.data.nodes.sources import Cardinality, Range
+from daskvars.data.nodes.sources import Range
 from daskvars.dtypes import DTypeLike, as_dtype, float32, int64, to_numpy
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.math.casting import cast
@@ -188,14 +188,13 @@ INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = -1, -2
 
 
 def cardinality(dataset: Dataset) -> Any:
-    """Return how many elements a dataset has, as far as is known without going through it.
+    """Return how many elements a dataset has, as `Dataset.cardinality` does.
 
     Args:
       dataset: any.
 
     Returns:
-      Scalar int64: `INFINITE_CARDINALITY` for without end, `UNKNOWN_CARDINALITY` where only going
-      through it tells.
+      Scalar int64.
 
     Source: TensorFlow 1.15, ``tf.data.experimental.cardinality``.
 
@@ -204,4 +203,4 @@ def cardinality(dataset: Dataset) -> Any:
     >>> int(cardinality(Dataset.range(42).filter(lambda x: x < 3))) == UNKNOWN_CARDINALITY
     True
     """
-    return dataset._with(lambda: Cardinality(dataset.node))._only_element()
+    return dataset.cardinality()

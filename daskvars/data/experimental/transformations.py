@@ -12,7 +12,7 @@ from daskvars.data.nodes.batches import SparseBatched
 from daskvars.data.nodes.elements import as_component, map_structure
 from daskvars.data.nodes.ignoring import Ignoring
 from daskvars.data.nodes.mapping import AUTOTUNE
-from daskvars.data.nodes.scanning import Scanned, TakenWhile, Unique
+from daskvars.data.nodes.scanning import Scanned
 from daskvars.dtypes import int64, to_numpy
 from daskvars.graph.tensor import Tensor, TensorLike, is_tensor_like
 from daskvars.surface.accepted import accepts
@@ -160,7 +160,7 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
 
 
 def take_while(predicate: Callable[..., Any]) -> Transformation:
-    """Return a function that gives elements until one is not wanted.
+    """Return a function that gives elements until one is not wanted: `Dataset.take_while`.
 
     Args:
       predicate: as of `Dataset.filter`.
@@ -173,11 +173,11 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
     >>> [int(x) for x in Dataset.range(9).apply(take_while(lambda x: x < 3))]
     [0, 1, 2]
     """
-    return lambda dataset: dataset._with(lambda: TakenWhile(dataset.node, predicate))
+    return lambda dataset: dataset.take_while(predicate)
 
 
 def unique() -> Transformation:
-    """Return a function that leaves out elements which were there before.
+    """Return a function that leaves out elements which were there before: `Dataset.unique`.
 
     Raises:
       TypeError: (when applied) elements are not of one component that is int32, int64 or string.
@@ -187,7 +187,7 @@ def unique() -> Transformation:
     >>> [int(x) for x in Dataset.from_tensor_slices([1, 37, 2, 37, 2, 1]).apply(unique())]
     [1, 37, 2]
     """
-    return lambda dataset: dataset._with(lambda: Unique(dataset.node))
+    return lambda dataset: dataset.unique()
 
 
 def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformation:

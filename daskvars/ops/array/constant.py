@@ -81,7 +81,8 @@ def constant(
     if not is_plain:
         value, chunks = _from_elsewhere(value, chunks, shape, name)
     label = None if name is None or name == "Const" else name.strip("/")
-    is_float32_by_default = is_plain and wanted is None and not stacks.builders
+    is_eager = not stacks.builders or stacks.builders[-1].is_eager
+    is_float32_by_default = is_plain and wanted is None and is_eager
     try:
         with numpy.errstate(over="raise") if is_float32_by_default else nullcontext():
             array = dtypes.to_numpy(value, wanted, label)

@@ -66,8 +66,8 @@ class _Shared:
 class TensorArray:
     """A list of tensors of one dtype, which `while_loop` carries from turn to turn.
 
-    Writing gives a new TensorArray, to be used from then on. Each item is written once, and read
-    once in a run unless `clear_after_read` is False.
+    Writing gives a new TensorArray, to be used from then on; in eager code it is this one. Each
+    item is written once, and read once in a run unless `clear_after_read` is False.
 
     Args:
       dtype: dtype of the items.
@@ -281,10 +281,13 @@ class TensorArray:
         if self._adds:
             more = apply(ops.RESERVE, self.size())
             more = apply(definition, more, *inputs, name=name, dynamic=False, adds=True)
-            return self.with_flow(self._aggregated(flow, more))
-        return self.with_flow(
-            apply(definition, flow, *inputs, name=name, dynamic=self._dynamic_size)
-        )
+            changed = self._aggregated(flow, more)
+        else:
+            changed = apply(definition, flow, *inputs, name=name, dynamic=self._dynamic_size)
+        if changed.graph is not None:
+            return self.with_flow(changed)
+        self._flow = changed
+        return self
 
     def _aggregated(self, flow: Tensor, more: Tensor) -> Tensor:
         shared, builder = self._shared, builder_for((flow,))

@@ -10,13 +10,16 @@ import numpy
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.gather_scatter import gather as kernels, partitioning
+from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.gather_scatter.gather import gather
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.division import realdiv
 
 # -- unique ------------------------------------------------------------------------------------
 
@@ -48,7 +51,17 @@ def _unique(
     )
 
 
-UNIQUE = without_gradient("UniqueWithCounts", "x:T", _unique, partitioning.unique)
+def _unique_gradient(op: Operation, dy: Tensor, *others: Any) -> Tensor:
+    """Equal elements share the gradient of the one that they became, as those of a maximum do."""
+    _, places, counts = op.outputs
+    along = op.attrs.get("axis") or 0
+    rank = len(dy.shape)
+    each = cast(gather(counts, places), dy.dtype)
+    each = reshape(each, [-1] + [1] * (rank - 1 - along % rank))
+    return realdiv(gather(dy, places, axis=along), each)
+
+
+UNIQUE = OpDef("UniqueWithCounts", "x:T", _unique, Opaque(), partitioning.unique, _unique_gradient)
 
 
 def unique_with_counts(

@@ -55,6 +55,7 @@ def repeat(
       [...] of the dtype of `input`.
 
     Raises:
+      TypeError: `repeats` are no integers.
       ValueError: there is no such dimension, or `repeats` is no scalar and no vector.
 
     Source: TensorFlow 1.15, ``tf.repeat``.
@@ -65,6 +66,8 @@ def repeat(
     with name_scope(name, "Repeat", [input, repeats]):
         x = convert_to_tensor(input)
         repeats = convert_to_tensor(repeats, name="repeats")
+        if not repeats.spec.dtype.is_integer:
+            raise TypeError(f"repeats must be int32 or int64, got {repeats.spec.dtype.name}")
         counts = repeats.spec.shape
         if counts is None or len(counts) > 1:
             raise ValueError(f"repeats must be a scalar or a vector, got {shapes.show(counts)}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
+from daskvars.dtypes import int64
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -15,8 +16,10 @@ from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import scans as kernels
-from daskvars.ops.math.arithmetic import multiply
-from daskvars.ops.math.casting import conj
+from daskvars.ops.array.constant import ones_like
+from daskvars.ops.math.arithmetic import multiply, number
+from daskvars.ops.math.casting import cast, conj
+from daskvars.ops.math.comparison import equal, logical_and, where
 from daskvars.ops.math.division import realdiv
 from daskvars.surface.signatures import with_arguments_of
 
@@ -124,7 +127,19 @@ def cumsum(
 
 
 def _cumprod_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return realdiv(_other_way(op, multiply(dy, conj(op.outputs[0]))), conj(op.inputs[0]))
+    """Divide by an element what it is a factor of; leave out the first zero, what there is none by.
+
+    Of a further zero nothing is left: all that it is a factor of is zero without it.
+    """
+    x, attrs = op.inputs[0], op.attrs
+    is_zero, ones = equal(x, number(0, x)), ones_like(x)
+    nth = cumsum(cast(is_zero, int64), attrs["axis"], reverse=attrs["reverse"])
+    is_first = logical_and(is_zero, equal(nth, number(1, nth)))
+    without = apply(CUMPROD, where(is_first, ones, x), **attrs)
+    quotients = realdiv(
+        _other_way(op, multiply(dy, conj(op.outputs[0]))), conj(where(is_zero, ones, x))
+    )
+    return where(is_first, _other_way(op, multiply(dy, conj(without))), quotients)
 
 
 CUMPROD = _scan_op("Cumprod", kernels.cumprod, _cumprod_gradient)
@@ -133,8 +148,6 @@ CUMPROD = _scan_op("Cumprod", kernels.cumprod, _cumprod_gradient)
 @with_arguments_of(cumsum)
 def cumprod(**arguments: Any) -> Tensor:
     """Return running products along an axis. See `cumsum`.
-
-    The gradient divides by `x`, as TensorFlow's does: it is not a number where `x` is zero.
 
     Args:
       name: name of the operation, by default "Cumprod".

@@ -416,7 +416,7 @@ _LOOKING = frozenset(
 _INSTEAD = {
     "bincount": "bincount",
     "copy": "identity",
-    "diag": "diag",
+    "diag": "diag, of a matrix daskvars.diag_part",
     "diagonal": "diag_part",
     "fmax": "maximum",
     "fmin": "minimum",

@@ -142,6 +142,7 @@ def random_poisson(
     >>> random_poisson([0.5, 100.0], [4]).shape.as_list()
     [4, 2]
     """
+    axes.as_integers(shape=shape)  # TensorFlow 2 has it before lam
     return apply(
         RANDOM_POISSON,
         lam,

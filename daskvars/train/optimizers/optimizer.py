@@ -205,6 +205,7 @@ class Optimizer(Trackable, ShownByArguments):
         self, loss: Callable[[], Tensor], var_list: Variable | Iterable[Any] | None, grad_loss: Any
     ) -> list[tuple[Gradient | None, Variable]]:
         with GradientTape() as tape:
+            tape.watch(() if var_list is None else _chosen(var_list))
             value = loss()
         variables = _chosen(var_list)
         if var_list is None:  # a counter that nobody said was not to be trained is none of them

@@ -379,6 +379,10 @@ def test_a_number_that_is_too_large_for_the_default_is_refused_in_eager_code():
     for value in (1e40, [1.0, -1e40]):
         with pytest.raises(ValueError, match=r"too large for float32, .* give dtype=float64"):
             dv.constant(value)
+        with pytest.raises(ValueError, match="too large for float32"):
+            dv.Variable(value)
+    with pytest.raises(ValueError, match="too large for float32"):
+        dv.fill([2], 1e40)
     assert float(dv.constant(1e40, dv.float64)) == 1e40
     assert float(dv.constant(float("inf"))) == float("inf")
 

@@ -456,6 +456,13 @@ def test_eager_code_reads_once():
     assert float(empty.write(0, 4.0).read(0)) == 4.0
 
 
+def test_eager_code_writes_to_the_array_itself():
+    array = dv.TensorArray(dv.float32, 2)
+    for i in range(2):
+        array.write(i, float(i))
+    assert array.stack().numpy().tolist() == [0.0, 1.0]
+
+
 def test_eager_loops_read_once():
     array = dv.TensorArray(dv.float32, 3).unstack([1.0, 2.0, 3.0])
     with pytest.raises(errors.InvalidArgumentError, match="index 0 twice"):

@@ -35,6 +35,11 @@ def test_gamma_numbers_have_the_distribution(alpha):
     assert distance < 1.95 / math.sqrt(20000), "Kolmogorov-Smirnov, 0.1 %"
 
 
+def test_poisson_numbers_take_no_rate_for_a_shape():
+    with pytest.raises(TypeError, match=r"shape must be int32 or int64, got 5\.0"):
+        dv.random.poisson([3], 5.0)  # TensorFlow 2's order
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.7, 9.0, 12.0, 300.0])
 def test_poisson_numbers_have_the_distribution(rate):
     numbers = value_of(lambda: tf.random_poisson(rate, [20000], tf.float64, seed=5))

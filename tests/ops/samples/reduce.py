@@ -14,6 +14,7 @@ def floats(*shape, low=-2.0, high=2.0):
 
 MATRIX = floats(4, 3)
 CUBE = floats(4, 2, 3)
+ZEROS = np.array([[2.0, 0.0, 3.0, 0.0], [4.0, 5.0, 0.0, 6.0]])
 TIES = np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]])
 COUNTS = RNG.integers(0, 4, (5, 2)).astype(np.int32)
 LABELS = np.array([0, 2, 1, 1, 0], np.int32)
@@ -73,6 +74,7 @@ SAMPLES = [
     ),
     Sample("Cumprod", dv.cumprod, (MATRIX,), (0,)),
     Sample("Cumprod", lambda x: dv.cumprod(x, 1, exclusive=True), (MATRIX,), (0,), id="exclusive"),
+    Sample("Cumprod", lambda x: dv.cumprod(x, 1, reverse=True), (ZEROS,), (0,), id="zeros"),
     Sample("Mean", lambda x: list(dv.moments(x, [0])), (MATRIX,), (0,), id="moments"),
     Sample(
         "Mean",
