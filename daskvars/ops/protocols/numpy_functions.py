@@ -19,6 +19,7 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy
@@ -127,15 +128,16 @@ def _dtype_of(*values: Any) -> Any:
 
 _EQUALITIES = {numpy.equal: operator.eq, numpy.not_equal: operator.ne}
 _UFUNCS: dict[Any, Function] = {
-    numpy.add: arithmetic.add,
-    numpy.subtract: arithmetic.subtract,
-    numpy.multiply: arithmetic.multiply,
+    # What an operator between an array and a tensor calls: its operations have the operator's name.
+    numpy.add: partial(arithmetic.add, name="add"),
+    numpy.subtract: partial(arithmetic.subtract, name="sub"),
+    numpy.multiply: partial(arithmetic.multiply, name="mul"),
     numpy.divide: division.truediv,
     numpy.floor_divide: division.floordiv,
-    numpy.remainder: division.floormod,
+    numpy.remainder: partial(division.floormod, name="mod"),
+    numpy.power: partial(transcendental.pow, name="pow"),
+    numpy.matmul: partial(linalg.matmul, name="matmul"),
     numpy.fmod: division.truncatemod,
-    numpy.power: transcendental.pow,
-    numpy.matmul: linalg.matmul,
     numpy.negative: arithmetic.negative,
     numpy.positive: reshaping.identity,
     numpy.absolute: arithmetic.abs,

@@ -271,3 +271,7 @@ def test_scalars_and_arrays_on_the_left():
     assert (np.ones((2, 2), "f4") @ dv.ones([2, 1])).numpy().tolist() == [[2.0], [2.0]]
     with dv.Graph().as_default():
         assert (np.zeros(2) == dv.constant([0.0, 0.0])) is False
+        x, y, z = dv.constant([1.0, 2.0]), np.float32(2), np.ones([2, 2], "f4")
+        found = [y + x, y - x, y * x, y / x, y // x, y % x, y**x, z @ dv.constant(z)]
+        names = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"]
+        assert [tensor.op.name for tensor in found] == names  # as without NumPy
