@@ -253,6 +253,37 @@ def test_files_are_read_and_written_by_the_functions_of_before(tmp_path):
     assert file_io.list_directory(folder) == []
 
 
+def test_graphs_and_checkpoints_become_one_file(tmp_path):
+    from daskvars.v1.python.framework import graph_io
+    from daskvars.v1.python.tools import freeze_graph
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2], "x")
+        with tf.device("/cpu:0"):
+            y = tf.multiply(x, tf.get_variable("w", initializer=[3.0, 4.0]), name="y")
+        tf.get_variable("unused", initializer=1.0)
+        session.run(tf.global_variables_initializer())
+        checkpoint = tf.train.Saver().save(session, str(tmp_path / "model"))
+        path = graph_io.write_graph(session.graph, str(tmp_path), "graph.pbtxt")
+        tf.saved_model.simple_save(session, str(tmp_path / "saved"), {"x": x}, {"y": y})
+    output = str(tmp_path / "frozen.pb")
+    rest = ("y", "save/restore_all", "save/Const:0", output, True, "")
+    for given in (
+        {"input_graph": path, "input_checkpoint": checkpoint},
+        {"input_checkpoint": checkpoint, "input_meta_graph": checkpoint + ".meta"},
+        {"input_saved_model_dir": str(tmp_path / "saved")},
+    ):
+        graph = given.pop("input_graph", None)
+        frozen = freeze_graph.freeze_graph(
+            graph, "", False, given.pop("input_checkpoint", None), *rest, **given
+        )
+        assert {node.op for node in frozen.node} == {"Placeholder", "Const", "Identity", "Mul"}
+        assert {node.device for node in frozen.node} == {""}
+        with tf.Graph().as_default(), tf.Session() as session, open(output, "rb") as file:
+            tf.import_graph_def(tf.GraphDef.FromString(file.read()), name="")
+            np.testing.assert_array_equal(session.run("y:0", {"x:0": [1.0, 2.0]}), [3.0, 8.0])
+
+
 class _Counter:
     def add(self, number, times=1):
         """Count."""

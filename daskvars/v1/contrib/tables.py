@@ -444,9 +444,10 @@ NAMESPACES: dict[str, dict[str, Any]] = {
         **_of(projected_cells, "EmbeddingWrapper InputProjectionWrapper OutputProjectionWrapper"),
         **_of(
             further_cells,
-            "Conv1DLSTMCell Conv2DLSTMCell Conv3DLSTMCell ConvLSTMCell GRUBlockCellV2 "
-            "HighwayWrapper LSTMBlockCell LayerNormBasicLSTMCell NASCell UGRNNCell "
-            "stack_bidirectional_dynamic_rnn stack_bidirectional_rnn",
+            "Conv1DLSTMCell Conv2DLSTMCell Conv3DLSTMCell ConvLSTMCell "
+            "CoupledInputForgetGateLSTMCell GRUBlockCellV2 HighwayWrapper LSTMBlockCell "
+            "LayerNormBasicLSTMCell NASCell UGRNNCell stack_bidirectional_dynamic_rnn "
+            "stack_bidirectional_rnn",
         ),
         **_of(fused_networks, "FusedRNNCellAdaptor LSTMBlockFusedCell TimeReversedFusedRNN"),
         "GRUBlockCell": further_cells.GRUBlockCellV2,

@@ -5,5 +5,6 @@ the names of before; what this room defines itself is what only an inner module 
 
 - ``inner_modules``: which modules there are, and what is in each;
 - ``function_utils``: what some of them tell of functions; ``defun``: functions of a graph that are
-  called as operations (``Defun``); ``inplace_ops``: rows that are updated, as values.
+  called as operations (``Defun``); ``inplace_ops``: rows that are updated, as values;
+- ``freezing``: a graph with its variables' values, from files to a file.
 """

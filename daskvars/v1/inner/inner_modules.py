@@ -41,7 +41,7 @@ from daskvars.v1.contrib.known_predicates import smart_constant_value
 from daskvars.v1.contrib.networks import linear_maps
 from daskvars.v1.feature_column import categorical, columns, embeddings, numeric
 from daskvars.v1.graphs.tensor_protos import make_ndarray
-from daskvars.v1.inner import defun, function_utils, inplace_ops
+from daskvars.v1.inner import defun, freezing, function_utils, inplace_ops
 from daskvars.v1.sessions.monitoring_hooks import Timeline
 from daskvars.variables.scopes.variable_scope import variable_scope
 from daskvars.variables.variable import Variable
@@ -57,7 +57,7 @@ OF_PYTHON = {
     "training:estimator util:estimator",
     "feature_column": "feature_column:feature_column feature_column_lib:feature_column",
     "framework": "constant_op device dtypes errors:errors errors_impl:errors function "
-    "graph_util:graph_util graph_util_impl:graph_util importer ops random_seed "
+    "graph_io:train graph_util:graph_util graph_util_impl:graph_util importer ops random_seed "
     "smart_cond:contrib.framework "
     "sparse_tensor tensor_shape tensor_util "
     "tensor_spec test_util:test",
@@ -91,7 +91,7 @@ OF_PYTHON = {
     "tag_constants:saved_model.tag_constants utils:saved_model.utils",
     "summary": "summary:summary summary_iterator:train",
     "summary.writer": "writer:summary writer_cache:summary",
-    "tools": "inspect_checkpoint",
+    "tools": "freeze_graph inspect_checkpoint",
     "training": "adadelta:train adagrad:train adam:train basic_session_run_hooks:train "
     "checkpoint_management:train checkpoint_utils:train coordinator:train ftrl:train "
     "device_setter:train gradient_descent:train input:train learning_rate_decay:train "
@@ -323,6 +323,7 @@ UNLISTED: dict[str, dict[str, Any]] = {
         "variable": in_graph_class(Variable),
     },
     "python.pywrap_tensorflow": {"NewCheckpointReader": NewCheckpointReader},
+    "python.tools.freeze_graph": {"freeze_graph": freezing.freeze_graph},
     "python.tools.inspect_checkpoint": {
         "print_tensors_in_checkpoint_file": print_tensors_in_checkpoint_file
     },

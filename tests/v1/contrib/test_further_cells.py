@@ -75,6 +75,37 @@ def test_what_is_new_is_dropped_out_of_a_normalized_lstm():
         assert 0.3 < np.mean(sess.run(state.c) == 0) < 0.7
 
 
+@pytest.mark.parametrize("is_normalized", [True, False])
+def test_a_cell_that_forgets_for_what_is_new(is_normalized):
+    output, new, start, w = stepped(
+        lambda: tf.contrib.rnn.CoupledInputForgetGateLSTMCell(
+            5,
+            use_peepholes=True,
+            num_proj=2,
+            proj_clip=0.3,
+            num_unit_shards=4,
+            state_is_tuple=is_normalized,
+            layer_norm=is_normalized,
+        )
+    )
+    c, h = start if is_normalized else np.split(start[0], [5], 1)
+    found = new if is_normalized else np.split(new, [5], 1)
+    assert [w[f"W_{n}"].shape for n in range(4)] == [(2, 15), (2, 15), (1, 15), (1, 15)]
+
+    def normalized(x):
+        return (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True) if is_normalized else x
+
+    kernel = np.concatenate([w[f"W_{n}"] for n in range(4)])
+    gates = np.concatenate([INPUTS, h], 1) @ kernel + (0 if is_normalized else w["B"])
+    j, f, o = map(normalized, np.split(gates, 3, 1))
+    share = sigmoid(f + 1 + w["W_F_diag"] * c)
+    c1 = normalized(share * c + (1 - share) * np.tanh(j))
+    h1 = sigmoid(o + w["W_O_diag"] * c1) * np.tanh(c1) @ w["W_P_0"]
+    np.testing.assert_allclose(found[0], c1, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(output, h1.clip(-0.3, 0.3), rtol=1e-3, atol=1e-4)
+    np.testing.assert_array_equal(found[1], output)
+
+
 def test_the_cell_that_was_searched_for():
     output, new, (c, h), w = stepped(lambda: tf.contrib.rnn.NASCell(5, num_proj=2, use_biases=True))
     m = np.split(h @ w["recurrent_kernel"] + w["bias"], 8, 1)

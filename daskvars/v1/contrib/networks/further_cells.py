@@ -19,6 +19,7 @@ from daskvars.layers.recurrent.cells import GRUCell, LSTMCell, LSTMStateTuple
 from daskvars.ops.array.joining import concat, split
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.math.arithmetic import add, multiply, subtract
+from daskvars.ops.math.clip import clip_by_value
 from daskvars.ops.math.moments import moments
 from daskvars.ops.math.transcendental import sigmoid, tanh
 from daskvars.ops.nn.activation import relu
@@ -146,7 +147,10 @@ class LayerNormBasicLSTMCell(RNNCell):
         """Sizes of memory and output."""
         return LSTMStateTuple(self._num_units, self._num_units)
 
-    output_size: int = forwards("_num_units", "The number of units.")
+    @property
+    def output_size(self) -> int:
+        """The number of units."""
+        return self._num_units
 
     def _normalized(self, value: Tensor, scope: str) -> Tensor:
         if not self._is_normalized:
@@ -181,6 +185,135 @@ class LayerNormBasicLSTMCell(RNNCell):
         memory = self._normalized(add(kept, multiply(sigmoid(new), chosen)), "state")
         output = multiply(self._activation(memory), sigmoid(shown))
         return output, LSTMStateTuple(memory, output)
+
+
+class CoupledInputForgetGateLSTMCell(LayerNormBasicLSTMCell):
+    """Long short-term memory that takes in as much of what is new as it forgets.
+
+    Args:
+      num_units: size of the memory.
+      use_peepholes: whether gates see the memory.
+      initializer: of all weights but biases, by default that of the scope. (TensorFlow 1.15, other
+        than it says, always takes that of the scope.)
+      num_proj: size of the output, by default that of the memory.
+      proj_clip: bound on the absolute value of the projected output.
+      num_unit_shards, num_proj_shards: of how many variables kernel and projection are.
+      forget_bias: added to the forget gate.
+      state_is_tuple: whether the state is an `LSTMStateTuple`, rather than both joined.
+      activation: of what is new, and of the memory.
+      reuse: see `Layer`.
+      layer_norm: whether gates and memory are normalized.
+      norm_gain, norm_shift: what the gains and shifts begin with.
+
+    Raises:
+      ValueError: the size of inputs is unknown.
+
+    Source: Greff et al., "LSTM: A Search Space Odyssey", 2015; TensorFlow 1.15,
+    ``tf.contrib.rnn.CoupledInputForgetGateLSTMCell``.
+
+    >>> with tf.Graph().as_default():
+    ...     cell = tf.contrib.rnn.CoupledInputForgetGateLSTMCell(4, use_peepholes=True)
+    ...     output, state = cell(tf.ones([2, 3]), cell.zero_state(2, tf.float32))
+    ...     output.shape.as_list(), tf.trainable_variables()[0].op.name
+    ([2, 4], 'coupled_input_forget_gate_lstm_cell/W_0')
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        use_peepholes: bool = False,
+        initializer: InitializerLike | None = None,
+        num_proj: int | None = None,
+        proj_clip: float | None = None,
+        num_unit_shards: int = 1,
+        num_proj_shards: int = 1,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = tanh,
+        reuse: bool | None = None,
+        layer_norm: bool = False,
+        norm_gain: float = 1.0,
+        norm_shift: float = 0.0,
+    ) -> None:
+        super().__init__(
+            num_units,
+            forget_bias,
+            activation=activation,
+            layer_norm=layer_norm,
+            norm_gain=norm_gain,
+            norm_shift=norm_shift,
+            reuse=reuse,
+        )
+        self._use_peepholes, self._initializer = use_peepholes, initializer
+        self._num_proj, self._proj_clip = num_proj, proj_clip
+        self._num_unit_shards, self._num_proj_shards = num_unit_shards, num_proj_shards
+        self._state_is_tuple = state_is_tuple
+
+    @property
+    def state_size(self) -> Any:
+        """Sizes of memory and output, or their sum."""
+        sizes = LSTMStateTuple(self._num_units, self.output_size)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    @property
+    def output_size(self) -> int:
+        """The size of the projection, if there is one, else the number of units."""
+        return self._num_proj or self._num_units
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
+        """Return output and new state."""
+        with variable_scope(get_variable_scope(), initializer=self._initializer):
+            return self._step(inputs, state)
+
+    def _step(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
+        size, dtype = self._num_units, inputs.dtype.base_dtype
+        memory, output = (
+            state if self._state_is_tuple else split(state, [size, self.output_size], 1)
+        )
+        depth = TensorShape(inputs.get_shape()).as_list()[1]
+        if depth is None:
+            raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
+        kernel = _in_parts("W", depth + self.output_size, 3 * size, dtype, self._num_unit_shards)
+        bias = get_variable("B", [3 * size], dtype, Zeros())  # made, if not used, as TensorFlow's
+        gates = matmul(concat([inputs, output], 1), kernel)
+        if not self._is_normalized:
+            gates = bias_add(gates, bias)
+        chosen, forget, shown = [
+            self._normalized(gate, scope)
+            for gate, scope in zip(
+                split(gates, 3, 1), ("transform", "forget", "output"), strict=True
+            )
+        ]
+        forget = add(forget, self._forget_bias)
+        if self._use_peepholes:
+            to_forget, to_show = (
+                get_variable(f"W_{gate}_diag", [size], dtype) for gate in ("F", "O")
+            )
+            forget = add(forget, multiply(to_forget, memory))
+        share = sigmoid(forget)
+        new = multiply(subtract(1.0, share), self._activation(chosen))
+        memory = self._normalized(add(multiply(share, memory), new), "state")
+        if self._use_peepholes:
+            shown = add(shown, multiply(to_show, memory))
+        output = multiply(sigmoid(shown), self._activation(memory))
+        if self._num_proj:
+            output = matmul(
+                output, _in_parts("W_P", size, self._num_proj, dtype, self._num_proj_shards)
+            )
+            if self._proj_clip is not None:
+                output = clip_by_value(output, -self._proj_clip, self._proj_clip)
+        if self._state_is_tuple:
+            return output, LSTMStateTuple(memory, output)
+        return output, concat([memory, output], 1)
+
+
+def _in_parts(name: str, rows: int, columns: int, dtype: Any, parts: int) -> Tensor:
+    """Return a matrix of variables, whose names end in numbers, one upon another."""
+    heights = [rows // parts + (part < rows % parts) for part in range(parts)]
+    return concat(
+        [get_variable(f"{name}_{n}", [height, columns], dtype) for n, height in enumerate(heights)],
+        0,
+    )
 
 
 class NASCell(RNNCell):
