@@ -72,8 +72,11 @@ def print_tensors_in_checkpoint_file(
 
 
 def source_of(path: str) -> OpenedCheckpoint:
-    """Return what is at a path: of a directory with a record, its newest checkpoint. Raises OpError
-    where nothing is there that can be read."""
+    """Return what is at a path: of a directory with a record, its newest checkpoint.
+
+    Raises:
+      OpError: nothing is there that can be read.
+    """
     return open_checkpoint(*open_zarr_store(checkpoint_path(path), "r"))
 
 

@@ -61,8 +61,11 @@ def path_text(given: Any) -> Any:
 
 
 def padded_shapes_of(node: Node, given: Any) -> list[Shape | Tensor]:
-    """Return the shape that each component of elements is to be filled up to. Raises ValueError
-    where they nest otherwise than elements."""
+    """Return the shape that each component of elements is to be filled up to.
+
+    Raises:
+      ValueError: they nest otherwise than elements.
+    """
     specs = flatten(node.structure)
     if given is None:
         return [spec.shape for spec in specs]

@@ -225,8 +225,11 @@ def check_types(opdef: OpDef, tensors: Sequence[Tensor], op_name: str = "") -> N
 def _bind_operands(
     opdef: OpDef, tensors: tuple[Tensor, ...], attrs: dict[str, Any], builder: Any
 ) -> tuple[Tensor, ...]:
-    """Turn attributes given as tensors into plain data, or into trailing inputs if unknown. Returns
-    all inputs."""
+    """Turn attributes given as tensors into plain data, or into trailing inputs if unknown.
+
+    Returns:
+      All inputs.
+    """
     dynamic, trailing = [], []
     for attribute in opdef.operands:
         value = attrs.get(attribute)

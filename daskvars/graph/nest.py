@@ -43,8 +43,12 @@ def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
 
 
 def assert_same_structure(first: Any, second: Any, what: str = "structures") -> None:
-    """Check that both nest in the same way. Raises ValueError where they differ in depth or in the
-    number of elements, TypeError where they nest alike, but in containers of different types."""
+    """Check that both nest in the same way.
+
+    Raises:
+      ValueError: they differ in depth or in the number of elements.
+      TypeError: they nest alike, but in containers of different types.
+    """
     if map_structure(lambda _: 0, first) == map_structure(lambda _: 0, second):
         return
     if _plain(first) == _plain(second):

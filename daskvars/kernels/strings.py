@@ -71,8 +71,11 @@ def join(xp: ArrayModule, *texts: Any, separator: bytes) -> numpy.ndarray:
 
 
 def axes_in_order(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Return the axes of `reduce_join`, counted from the front, in the order of joining. Raises
-    InvalidArgumentError where there is no such dimension, or one is given twice."""
+    """Return the axes of `reduce_join`, counted from the front, in the order of joining.
+
+    Raises:
+        InvalidArgumentError: there is no such dimension, or one is given twice.
+    """
     if axis is None:
         return tuple(reversed(range(rank)))
     found: list[int] = []

@@ -84,8 +84,11 @@ class InputSpec:
 
 
 def check_inputs(specs: Any, inputs: TensorLike, layer_name: str) -> None:
-    """Check the inputs of a layer against its `input_spec`: one spec, or one for each input. Raises
-    ValueError where there are not as many inputs as specs, or one of them is not as wanted."""
+    """Check the inputs of a layer against its `input_spec`: one spec, or one for each input.
+
+    Raises:
+      ValueError: there are not as many inputs as specs, or one of them is not as wanted.
+    """
     if not specs:
         return
     wanted: Sequence[Any] = specs if isinstance(specs, list | tuple) else [specs]

@@ -181,7 +181,10 @@ async def _add_plugin(plugin: NamedPlugin, dask_worker: Worker) -> None:
 
 def call_handler(client: Client, operation: str, request: bytes) -> bytes:
     """Return what the handler of that name on the scheduler (`add_handler`) makes of a request.
-    Raises OSError where it cannot be reached, or was lost meanwhile."""
+
+    Raises:
+      OSError: it cannot be reached, or was lost meanwhile.
+    """
     return sync_while_connected(client, getattr(client.scheduler, operation), request=request)
 
 
@@ -378,8 +381,11 @@ def limit_of_process(worker: Any) -> int:
 
 
 def spill_one(worker: Any) -> bool:
-    """Have a worker write the data that was used longest ago to disk; on its event loop. Returns
-    whether there was some, and a place for it."""
+    """Have a worker write the data that was used longest ago to disk; on its event loop.
+
+    Returns:
+      Whether there was some, and a place for it.
+    """
     data = worker.data
     return bool(getattr(data, "fast", None)) and data.evict() != -1
 

@@ -252,8 +252,11 @@ class LentBuffers:
     def placed(
         self, ticket: Ticket, arrays: Sequence[np.ndarray | VersionedPart | DeviceArray]
     ) -> list[Placed] | None:
-        """Copy arrays into a buffer that was lent, and return where they are. Returns None if this
-        process has no way to the buffer, or they are too few or too many bytes."""
+        """Copy arrays into a buffer that was lent, and return where they are.
+
+        Returns:
+          None if this process has no way to the buffer, or they are too few or too many bytes.
+        """
         found, offset = [], 0
         for array in arrays:
             is_f = isinstance(array, np.ndarray) and array.flags.fnc

@@ -98,8 +98,11 @@ class WorkerMemory(NamedPlugin):
 
     @contextmanager
     def reserve(self, nbytes: int, label: str, values: ValueSizes) -> Iterator[None]:
-        """Wait until there is room for a task's results, which is kept for it meanwhile. Raises
-        ResourceExhaustedError where there is none, and nothing left that could make some."""
+        """Wait until there is room for a task's results, which is kept for it meanwhile.
+
+        Raises:
+            ResourceExhaustedError: there is none, and nothing left that could make some.
+        """
         self._enter(nbytes, label, values)
         try:
             yield

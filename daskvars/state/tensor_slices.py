@@ -61,8 +61,11 @@ def save_tensors(
     tensor_names: Sequence[str],
     shape_and_slices: Sequence[str],
 ) -> tuple[()]:
-    """Write a checkpoint at `prefix`: tensors, or the slices of larger ones, by name. Raises
-    InvalidArgumentError where the slices of a name do not fill the whole."""
+    """Write a checkpoint at `prefix`: tensors, or the slices of larger ones, by name.
+
+    Raises:
+        InvalidArgumentError: the slices of a name do not fill the whole.
+    """
     parts: dict[str, list[Any]] = {}
     for name, text, tensor in zip(tensor_names, shape_and_slices, tensors, strict=True):
         parts.setdefault(name, []).append((parse_slice(text), np.asarray(tensor)))

@@ -70,8 +70,11 @@ class TensorBoardFile:
             self._writer.add_event(message)
 
     def add_proto(self, summary: Message, wall_time: float, step: int) -> None:
-        """Write a summary that a plugin of TensorBoard made, as it is. Raises DecodeError where it
-        is another kind of message."""
+        """Write a summary that a plugin of TensorBoard made, as it is.
+
+        Raises:
+          DecodeError: it is another kind of message.
+        """
         same = summary_pb2.Summary.FromString(summary.SerializeToString())
         self._writer.add_event(event_pb2.Event(wall_time=wall_time, step=step, summary=same))
 

@@ -67,8 +67,11 @@ def dtype_in_second_place(trainable: Any, dtype: DTypeLike | None) -> tuple[Any,
 
 
 def collections_of(collections: Iterable[str] | None, trainable: bool) -> list[str]:
-    """Return the collections that a variable joins, by default the global variables. Raises
-    ValueError where `collections` is no list, tuple or set."""
+    """Return the collections that a variable joins, by default the global variables.
+
+    Raises:
+      ValueError: `collections` is no list, tuple or set.
+    """
     if collections is None:
         keys = [GraphKeys.GLOBAL_VARIABLES]
         return [*keys, GraphKeys.TRAINABLE_VARIABLES] if trainable else keys

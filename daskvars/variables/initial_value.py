@@ -40,8 +40,11 @@ def made_by_function(
 
 
 def made_of_value(builder: Any, name: str, value: TensorLike, dtype: DTypeLike) -> Tensor:
-    """Return `value` as a tensor, a constant ``<name>/initial_value`` if it is data. Raises
-    ValueError where it is computed in a body, and cannot be around it."""
+    """Return `value` as a tensor, a constant ``<name>/initial_value`` if it is data.
+
+    Raises:
+      ValueError: it is computed in a body, and cannot be around it.
+    """
     if isinstance(value, Tensor):
         if isinstance(value.graph, FuncGraph):
             value = _lifted(builder, name, value)

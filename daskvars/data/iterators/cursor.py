@@ -71,8 +71,11 @@ class Cursor:
         return self._position, self._entropy, self._iteration
 
     def restore(self, state: Any) -> None:
-        """Go to a position, from which the same elements follow. Raises InvalidArgumentError where
-        it is no position, or there are fewer elements."""
+        """Go to a position, from which the same elements follow.
+
+        Raises:
+          InvalidArgumentError: it is no position, or there are fewer elements.
+        """
         numbers = [int(n) for n in numpy.ravel(state)]
         if len(numbers) != 3 or min(numbers) < 0:
             raise invalid(f"{state!r} is no position of an iterator")

@@ -105,8 +105,11 @@ class _Batches(OfSource):
 
 
 def stacked(elements: Sequence[Element]) -> Element:
-    """Return elements as one, each component with a dimension more in front. Raises
-    InvalidArgumentError where their shapes differ."""
+    """Return elements as one, each component with a dimension more in front.
+
+    Raises:
+      InvalidArgumentError: their shapes differ.
+    """
     if isinstance(elements, Together):
         return elements.columns
     columns = enumerate(zip(*elements, strict=True))

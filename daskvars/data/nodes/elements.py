@@ -133,8 +133,11 @@ def pack(structure: Any, components: Sequence[Any]) -> Any:
 
 
 def nest_like(structure: Any, given: Any, what: str) -> list[Any]:
-    """Return one item for each component of a structure, of what nests as it does. Raises
-    ValueError where it nests otherwise."""
+    """Return one item for each component of a structure, of what nests as it does.
+
+    Raises:
+      ValueError: it nests otherwise.
+    """
     if isinstance(structure, Mapping):
         if not isinstance(given, Mapping) or set(given) != set(structure):
             raise ValueError(f"{what} is {given!r}, but elements have the keys {sorted(structure)}")
@@ -244,8 +247,12 @@ def no_datasets(structure: Any, what: str) -> None:
 
 
 def structure_of(types: Any, found: Any = None, classes: Any = None) -> Any:
-    """Return the structure that types, shapes (None: unknown) and classes describe. Raises
-    ValueError where they nest differently, TypeError where one is no dtype, shape or class."""
+    """Return the structure that types, shapes (None: unknown) and classes describe.
+
+    Raises:
+      ValueError: they nest differently.
+      TypeError: one is no dtype, shape or class.
+    """
     dtypes = [as_dtype(each).base_dtype for each in flatten(types)]
     count = len(dtypes)
     sizes = [None] * count if found is None else _shapes_like(types, found)
@@ -265,8 +272,11 @@ def _shapes_like(types: Any, given: Any) -> list[Any]:
 
 
 def most_specific(first: Any, second: Any, what: str) -> Any:
-    """Return what is known of elements that have one of two structures. Raises TypeError where they
-    differ in nesting or dtypes."""
+    """Return what is known of elements that have one of two structures.
+
+    Raises:
+      TypeError: they differ in nesting or dtypes.
+    """
     a, b = flatten(first), flatten(second)
     types = types_of(first), types_of(second)
     if types[0] != types[1]:

@@ -15,8 +15,11 @@ from daskvars.remote.tasks.row_tasks import Pick, picked_rows
 
 
 def named_arrays(arrays: Any) -> tuple[dict[Any, Any], Callable[[dict[Any, Any]], Any]]:
-    """Return arrays by name, and what gives batches of them the form that was given. Raises
-    InvalidArgumentError where there are none, or their lengths differ."""
+    """Return arrays by name, and what gives batches of them the form that was given.
+
+    Raises:
+      InvalidArgumentError: there are none, or their lengths differ.
+    """
     give: Callable[[dict[Any, Any]], Any] = dict
     named: dict[Any, Any]
     if isinstance(arrays, zarr.Group):

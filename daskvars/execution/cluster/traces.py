@@ -64,8 +64,11 @@ class ClusterTraces:
             events.traced_elsewhere.append(self)
 
     def end(self, level: int) -> None:
-        """Wait for the runs in flight, and what workers told of them; see `events.Tracing`. Raises
-        OpError where such a run failed, and nobody waited for it."""
+        """Wait for the runs in flight, and what workers told of them; see `events.Tracing`.
+
+        Raises:
+          OpError: such a run failed, and nobody waited for it.
+        """
         failed: OpError | None = None
         for executor in list(self.executors):
             try:

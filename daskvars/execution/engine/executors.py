@@ -106,10 +106,12 @@ class Leaving(Protocol):
 
 
 def active_client() -> Client | None:
-    """Return the Dask client that collections would compute on, if one can be reached. Raises
-    UnimplementedError where it is an asynchronous one, or is sending something just now.
+    """Return the Dask client that collections would compute on, if one can be reached.
 
     What a stage calls has none: it is work of its worker, in whatever process.
+
+    Raises:
+      UnimplementedError: it is an asynchronous one, or is sending something just now.
     """
     client = dask_internals.current_client()
     if client is None or in_stage.get():

@@ -84,8 +84,11 @@ def _register(name: str, gradient: Any) -> None:
 
 
 def gradient_of(op: Operation) -> Any:
-    """Return the gradient of an operation: what a block gave it, else that of its op. Raises
-    LookupError where it was given a name under which there is none."""
+    """Return the gradient of an operation: what a block gave it, else that of its op.
+
+    Raises:
+      LookupError: it was given a name under which there is none.
+    """
     name = op.attrs.get(_OVERRIDE, op.opdef.type)
     if name in _gradients:
         return _gradients[name]

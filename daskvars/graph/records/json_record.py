@@ -37,8 +37,11 @@ class JsonRecord:
         return pieces(self.to_json())
 
     def ParseFromString(self, serialized: bytes) -> int:
-        """Become what `SerializeToString` gave; return the number of bytes read. Raises ValueError
-        where it is no such text."""
+        """Become what `SerializeToString` gave; return the number of bytes read.
+
+        Raises:
+          ValueError: it is no such text.
+        """
         vars(self).update(vars(self.FromString(serialized)))
         return len(serialized)
 

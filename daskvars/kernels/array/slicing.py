@@ -100,8 +100,11 @@ def index_key(
 
 
 def checked_key(key: tuple[Any, ...], shape: Sequence[int]) -> tuple[Any, ...]:
-    """Return `key` with an ellipsis, so that NumPy gives an array even of a single element. Raises
-    InvalidArgumentError where an index is out of bounds, or there are too many."""
+    """Return `key` with an ellipsis, so that NumPy gives an array even of a single element.
+
+    Raises:
+      InvalidArgumentError: an index is out of bounds, or there are too many.
+    """
     count = sum(item is not None and item is not Ellipsis for item in key)
     if count > len(shape):
         raise invalid(

@@ -200,8 +200,11 @@ FOLDS: dict[str, Callable[..., Any]] = {
 
 
 def check_segment_ids(xp: ArrayModule, ids: Array, *, num_segments: int) -> Array:
-    """Give the ids of segments [n], which must not decrease, and be in [0, num_segments). Raises
-    InvalidArgumentError where they do, or are not."""
+    """Give the ids of segments [n], which must not decrease, and be in [0, num_segments).
+
+    Raises:
+        InvalidArgumentError: they do, or are not.
+    """
     if not ids.size:
         return ids
     if num_segments <= 0:

@@ -171,8 +171,11 @@ def own_rows(
 def own_sums(
     xp: ArrayModule, ids: Array, rows: Array, *, offset: int, count: int, size: int
 ) -> tuple[Any, Any]:
-    """Return what `own_rows` gives with the rows of one id added up, each id once. Raises
-    InvalidArgumentError where an id is out of range."""
+    """Return what `own_rows` gives with the rows of one id added up, each id once.
+
+    Raises:
+        InvalidArgumentError: an id is out of range.
+    """
     own, found = own_rows(xp, ids, rows, offset=offset, count=count, size=size)
     sums, unique = deduplicate(xp, found, own)
     return unique, sums

@@ -12,8 +12,11 @@ from daskvars.shapes import ShapeLike, TensorShape
 
 
 def sizes_of(value: PerAxis, rank: int, what: str) -> tuple[int, ...]:
-    """Return an int, or `rank` of them, as a tuple. Raises ValueError where it is something else,
-    or not positive."""
+    """Return an int, or `rank` of them, as a tuple.
+
+    Raises:
+      ValueError: it is something else, or not positive.
+    """
     values = (value,) * rank if isinstance(value, int) else value
     try:
         found = tuple(int(n) for n in values)

@@ -121,7 +121,10 @@ class RNNCell(Layer):
         dtype: DTypeLike | None = None,
     ) -> Any:
         """Return a state of zeros; where `inputs` are given, for their batch and of their dtype.
-        Raises ValueError where neither `inputs` nor both of `batch_size` and `dtype` are given."""
+
+        Raises:
+          ValueError: neither `inputs` nor both of `batch_size` and `dtype` are given.
+        """
         if inputs is not None:
             first = nest.flatten(inputs)[0]
             static = first.get_shape().as_list()[0]

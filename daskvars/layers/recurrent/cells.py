@@ -368,8 +368,11 @@ class MultiRNNCell(ComposedCell):
         return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
 
     def call(self, inputs: TensorLike, state: Any) -> tuple[Any, Any]:
-        """Return the output of the last cell, and the new states of all. Raises ValueError where
-        states are tuples, and `state` is none."""
+        """Return the output of the last cell, and the new states of all.
+
+        Raises:
+          ValueError: states are tuples, and `state` is none.
+        """
         if self._state_is_tuple and not isinstance(state, list | tuple):
             raise ValueError(
                 f"Expected state to be a tuple of length {len(self._cells)}, but received: {state}"

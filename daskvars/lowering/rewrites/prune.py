@@ -42,8 +42,11 @@ def prune(
 def _topological(
     ops: list[Operation], fed: Collection[int], ran: Collection[Operation]
 ) -> list[Operation]:
-    """Order by dependency, by creation where that leaves a choice. Raises InvalidArgumentError
-    where there is a cycle."""
+    """Order by dependency, by creation where that leaves a choice.
+
+    Raises:
+      InvalidArgumentError: there is a cycle.
+    """
     done: dict[Operation, bool] = {}
     ordered: list[Operation] = []
     for root in ops:

@@ -27,8 +27,12 @@ from daskvars.ops.rules.shapes import merged_shape
 
 
 def single_axis(axis: TensorLike, function: str) -> Any:
-    """Return an axis as a number; as a tensor where only the run tells it. Raises ValueError where
-    it is no scalar, TypeError where it is no integer."""
+    """Return an axis as a number; as a tensor where only the run tells it.
+
+    Raises:
+      ValueError: it is no scalar.
+      TypeError: it is no integer.
+    """
     if not axes.is_symbolic(axis):
         try:
             return operator.index(axes.as_operand(axis))

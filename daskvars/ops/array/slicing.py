@@ -198,8 +198,11 @@ def _part_size(n: int | None, part: builtins.slice) -> int | None:
 
 
 def sliced_shape(key: tuple[Any, ...] | None, shape: Shape) -> Shape:
-    """Return the shape that a key of slices, indices, None and Ellipsis cuts out of `shape`. Raises
-    ValueError where an index is out of bounds, or there are too many."""
+    """Return the shape that a key of slices, indices, None and Ellipsis cuts out of `shape`.
+
+    Raises:
+      ValueError: an index is out of bounds, or there are too many.
+    """
     if key is None or shape is None:
         return None
     sizes: list[int | None] = []

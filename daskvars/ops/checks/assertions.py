@@ -56,8 +56,11 @@ def shown_name(tensor: Tensor) -> str:
 
 
 def asserted(condition: Tensor, data: Sequence[Any], summarize: int | None = None) -> Operation:
-    """Return an assertion that is also checked now, where `condition` can be known now. Raises
-    InvalidArgumentError where the condition is known and false."""
+    """Return an assertion that is also checked now, where `condition` can be known now.
+
+    Raises:
+      InvalidArgumentError: the condition is known and false.
+    """
     known = constant_value(condition)
     if known is not None and not numpy.all(known):
         raise invalid(" ".join(filter(None, map(_shown, data))))

@@ -549,8 +549,12 @@ def _needed(
 
 
 def check_predicate(pred: Tensor, what: str) -> None:
-    """Refuse what can be no predicate. Raises TypeError where it is not bool, ValueError where it
-    is known to be no scalar."""
+    """Refuse what can be no predicate.
+
+    Raises:
+      TypeError: it is not bool.
+      ValueError: it is known to be no scalar.
+    """
     if pred.spec.dtype.base_dtype is not bool_:
         raise TypeError(
             f"{what} must be a scalar bool, but is {pred.spec.dtype.base_dtype.name}: compare it, "

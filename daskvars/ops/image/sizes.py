@@ -24,8 +24,11 @@ _RANKS = {3: "three", 4: "four"}
 
 
 def is_one_image(images: Tensor, name: str = "image") -> bool:
-    """Return whether a tensor is one image rather than a batch. Raises ValueError where it is
-    neither."""
+    """Return whether a tensor is one image rather than a batch.
+
+    Raises:
+      ValueError: it is neither.
+    """
     rank = images.shape.ndims
     if rank not in (3, 4):
         raise ValueError(
@@ -37,7 +40,10 @@ def is_one_image(images: Tensor, name: str = "image") -> bool:
 
 def image_of(value: TensorLike, least_rank: int = 0) -> tuple[Tensor, bool]:
     """Return an image or a batch of them, and whether it is one; it is one where nothing is known.
-    Raises ValueError where it is neither, or has no pixels."""
+
+    Raises:
+      ValueError: it is neither, or has no pixels.
+    """
     image = convert_to_tensor(value, name="image")
     check_image(image, least_rank)
     if image.spec.shape is None:
@@ -112,8 +118,11 @@ def smaller(a: Any, b: Any) -> Any:
 
 
 def fits(a: Any, b: Any, message: str) -> Operation | None:
-    """Return what fails the run unless a <= b, None where it is known to be. Raises ValueError
-    where it is known not to be."""
+    """Return what fails the run unless a <= b, None where it is known to be.
+
+    Raises:
+      ValueError: it is known not to be.
+    """
     if axes.is_symbolic((a, b)):
         return Assert(a <= b, [message])
     if a > b:

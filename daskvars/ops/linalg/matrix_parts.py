@@ -120,8 +120,11 @@ def _diagonals_named(k: TensorLike) -> tuple[int, int]:
 
 
 def _from_diagonal(matrix: Tensor, k: int) -> Tensor:
-    """Return the part of matrices whose main diagonal is theirs of a number. Raises ValueError
-    where there is no such diagonal."""
+    """Return the part of matrices whose main diagonal is theirs of a number.
+
+    Raises:
+      ValueError: there is no such diagonal.
+    """
     rows, columns = (size_along(matrix, axis) for axis in (-2, -1))
     for size, past in ((rows, -k), (columns, k)):
         if not axes.is_symbolic(size) and past >= size:

@@ -185,8 +185,12 @@ LOGSUMEXP = _reduction(
 
 
 def axes_of(axis: TensorLike, x: Tensor) -> Any:
-    """Return axes as a tuple counted from the front, where they and the rank are known. Raises
-    TypeError where they are no integers, ValueError where there is no such axis."""
+    """Return axes as a tuple counted from the front, where they and the rank are known.
+
+    Raises:
+      TypeError: they are no integers.
+      ValueError: there is no such axis.
+    """
     if axis is None or is_symbolic(axis):
         return axis
     given = numpy.asarray(axis)

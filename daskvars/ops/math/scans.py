@@ -33,16 +33,22 @@ def whole_along(inputs: Any, attrs: Any) -> str:
 
 
 def static_axis(axis: TensorLike, x: Tensor) -> int:
-    """Return a single axis as an int, counted from the front where the rank is known. Raises
-    ValueError where the axis is not known before the run, or there is none such."""
+    """Return a single axis as an int, counted from the front where the rank is known.
+
+    Raises:
+      ValueError: the axis is not known before the run, or there is none such.
+    """
     axis = known_integer(axis)
     shape = x.spec.shape
     return axis if shape is None else shapes.normalize_axis(axis, len(shape))
 
 
 def known_integer(axis: TensorLike) -> int:
-    """Return an int, or the value of a tensor, as an int. Raises ValueError where it is no integer,
-    or not known before the run."""
+    """Return an int, or the value of a tensor, as an int.
+
+    Raises:
+      ValueError: it is no integer, or not known before the run.
+    """
     if isinstance(axis, int):
         return axis
     value = constant_value(convert_to_tensor(axis))

@@ -23,8 +23,11 @@ from daskvars.surface.signatures import with_arguments_of
 
 
 def channels_first(data_format: str | None) -> bool:
-    """Return whether channels follow the batch ("NC...") rather than stand last ("N...C"). Raises
-    ValueError where it is neither."""
+    """Return whether channels follow the batch ("NC...") rather than stand last ("N...C").
+
+    Raises:
+      ValueError: it is neither.
+    """
     if data_format is None or data_format.startswith("NC"):
         return data_format is not None
     if data_format.startswith("N") and data_format.endswith("C"):

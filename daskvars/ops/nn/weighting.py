@@ -174,8 +174,11 @@ def fitted_weights(weights: TensorLike, values: Tensor, expand: bool = True) -> 
 def fitted(
     predictions: TensorLike, labels: TensorLike, weights: TensorLike | None = None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return (predictions, labels, weights) that fit each other; None stays None. Raises ValueError
-    where the static shapes of predictions and labels differ."""
+    """Return (predictions, labels, weights) that fit each other; None stays None.
+
+    Raises:
+      ValueError: the static shapes of predictions and labels differ.
+    """
     labels, predictions = remove_squeezable_dimensions(labels, predictions)
     check_same_shape(predictions, labels)
     return predictions, labels, None if weights is None else fitted_weights(weights, predictions)

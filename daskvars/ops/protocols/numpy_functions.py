@@ -51,7 +51,10 @@ Function = Callable[..., Any]
 
 def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Do ``ufunc(*inputs)`` as an op; with ``out=`` an array, on the arrays of eager tensors.
-    Raises TypeError where the function, the method of it, or an option is not known."""
+
+    Raises:
+      TypeError: the function, the method of it, or an option is not known.
+    """
     out = options.get("out", ())
     if out and not any(map(is_tensor_like, out)):
         return getattr(ufunc, method)(*map(_array, inputs), **options)
@@ -68,8 +71,11 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """Do ``function(*args, **kwargs)`` of NumPy as ops. Raises TypeError where the function, or an
-    argument of it, is not known."""
+    """Do ``function(*args, **kwargs)`` of NumPy as ops.
+
+    Raises:
+      TypeError: the function, or an argument of it, is not known.
+    """
     if function in _LOOKING:
         args, kwargs = nest.map_structure(_array, (list(args), kwargs))
         return function(*args, **kwargs)

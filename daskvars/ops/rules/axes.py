@@ -99,8 +99,11 @@ def _plain(value: Any) -> Any:
 
 
 def as_sizes(value: Any) -> Any:
-    """Return a shape that may be a tensor as an attribute; a number is the size of a vector. Raises
-    ValueError where it is a matrix or more, or has a negative size."""
+    """Return a shape that may be a tensor as an attribute; a number is the size of a vector.
+
+    Raises:
+      ValueError: it is a matrix or more, or has a negative size.
+    """
     if shapes.are_sizes(value):
         return value
     value = as_operand(value)

@@ -199,8 +199,11 @@ def dtype_of(*values: Any) -> DType | None:
 
 
 def same_dtype(x: TensorLike, y: TensorLike, op_name: str) -> tuple[Tensor, Tensor]:
-    """Convert both operands of a composed op to tensors, data to the dtype of the other. Raises
-    TypeError where they have different dtypes."""
+    """Convert both operands of a composed op to tensors, data to the dtype of the other.
+
+    Raises:
+      TypeError: they have different dtypes.
+    """
     wanted = dtype_of(x, y)
     if wanted is None:
         x = convert_to_tensor(x, name="x")

@@ -91,8 +91,11 @@ OVERLAP_AND_ADD: OpDef = OpDef(
 
 
 def _length(value: TensorLike, name: str) -> int:
-    """Return a number of samples. Raises ValueError where it is not positive, or only the run can
-    tell."""
+    """Return a number of samples.
+
+    Raises:
+      ValueError: it is not positive, or only the run can tell.
+    """
     known = axes.as_known(value)
     if not isinstance(known, int) or known < 1:
         raise ValueError(f"{name} must be a positive int, known now; got {value!r}")

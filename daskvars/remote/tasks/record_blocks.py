@@ -145,8 +145,11 @@ def _fixed_index(path: str, format: Format) -> Index:
 
 
 def fixed_count(path: str, format: Format) -> int:
-    """Return how many records of equal length a file has. Raises InvalidArgumentError where it has
-    no whole number of them."""
+    """Return how many records of equal length a file has.
+
+    Raises:
+      InvalidArgumentError: it has no whole number of them.
+    """
     _, size, header, footer = format
     with opened(path) as file:
         found: int = file.seek(0, os.SEEK_END) - header - footer
@@ -160,8 +163,11 @@ def fixed_count(path: str, format: Format) -> int:
 
 
 def records_of(block: RecordBlock) -> list[bytes]:
-    """Return the records of a block. Raises DataLossError where the file is not as it was when it
-    was indexed."""
+    """Return the records of a block.
+
+    Raises:
+      DataLossError: the file is not as it was when it was indexed.
+    """
     path, format, start, stop, first, count = block
     if format.kind == "records":
         reader = RecordReader(path, "", start, first)

@@ -115,8 +115,11 @@ def _not_sent(program: RegionProgram) -> Call | None:
 
 
 def decompressed(data: bytes) -> Any:
-    """Return what `compressed` was given. Raises FailedPreconditionError where a call of the region
-    in it needs what cannot be imported here."""
+    """Return what `compressed` was given.
+
+    Raises:
+      FailedPreconditionError: a call of the region in it needs what cannot be imported here.
+    """
     unpacked = zlib.decompress(data)
     try:
         return pickle.loads(unpacked)

@@ -258,8 +258,11 @@ class StageRun:
             self.most_waiting = max(MAX_WAITING_BYTES, self.stage.most_awaited(sizes))
 
     def _uncounted(self, slot: int, value: Any) -> Any:
-        """Return what this worker has as it is. Raises LostKeysError where it has been let go, as
-        this stage has run before."""
+        """Return what this worker has as it is.
+
+        Raises:
+          LostKeysError: it has been let go, as this stage has run before.
+        """
         if not isinstance(value, CountedOutput):
             return value
         if value.value is GONE:
@@ -270,8 +273,11 @@ class StageRun:
         return value.value
 
     def _ask(self, is_needed: bool) -> None:
-        """Begin pulls: all that memory allows, and the next if nothing can be done without. Raises
-        ResourceExhaustedError where it is needed, and there is no room for it."""
+        """Begin pulls: all that memory allows, and the next if nothing can be done without.
+
+        Raises:
+          ResourceExhaustedError: it is needed, and there is no room for it.
+        """
         asked = []
         while self.groups and (is_needed or self.waiting_bytes < self.most_waiting):
             group, slots = self.groups[-1]

@@ -54,8 +54,11 @@ MAX_STRING_BYTES = 1 << 28  # of a chunk of strings, whose elements say how long
 
 
 def with_checked_codecs(array: zarr.Array) -> zarr.Array:
-    """Give an array whose codecs are known and look at sizes first. Raises StoreError where it has
-    a codec that is not in the lists, or a storage transformer."""
+    """Give an array whose codecs are known and look at sizes first.
+
+    Raises:
+        StoreError: it has a codec that is not in the lists, or a storage transformer.
+    """
     metadata: Any = array.metadata
     if metadata.zarr_format == 3:
         if metadata.storage_transformers:

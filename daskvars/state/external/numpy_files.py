@@ -32,8 +32,11 @@ def write_npz(path: str, records: Mapping[str, VariableRecord], load: Load) -> N
 
 
 def open_npz(path: str) -> tuple[dict[str, VariableRecord], Load]:
-    """Describe what is in an npz file, having compared what arrays claim with what is there. Raises
-    OSError or ValueError or EOFError or BadZipFile where it is damaged, or holds something else."""
+    """Describe what is in an npz file, having compared what arrays claim with what is there.
+
+    Raises:
+        OSError, ValueError, EOFError, BadZipFile: it is damaged, or holds something else.
+    """
     records = {}
     with zipfile.ZipFile(path) as file:
         for entry in file.infolist():

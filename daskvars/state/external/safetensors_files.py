@@ -49,8 +49,11 @@ def write_safetensors(path: str, records: Mapping[str, VariableRecord], load: Lo
 
 
 def open_safetensors(path: str) -> tuple[dict[str, VariableRecord], Load]:
-    """Describe what is in a file, which is read whole. Raises OSError or ValueError where it is
-    damaged, or has a dtype that no variable has."""
+    """Describe what is in a file, which is read whole.
+
+    Raises:
+        OSError, ValueError: it is damaged, or has a dtype that no variable has.
+    """
     check_installed()
     with open(path, "rb") as file:
         data = file.read()

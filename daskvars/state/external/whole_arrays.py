@@ -16,8 +16,11 @@ from daskvars.state.format.manifest import VariableRecord
 
 
 def record_of_array(place: str, name: str, dtype: Any, shape: tuple[int, ...]) -> VariableRecord:
-    """Describe an array of a file as a variable. Raises InvalidArgumentError where no variable has
-    such a name or dtype."""
+    """Describe an array of a file as a variable.
+
+    Raises:
+        InvalidArgumentError: no variable has such a name or dtype.
+    """
     try:
         check_key(name)
         if np.dtype(dtype).kind in "SU":

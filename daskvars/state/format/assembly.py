@@ -83,8 +83,11 @@ def block_at(record: VariableRecord, blocks: Blocks, position: Index) -> np.ndar
 def assemble_selection(
     record: VariableRecord, selection: Selection, load: Load, run: Run
 ) -> np.ndarray:
-    """Give a selection of a variable, whatever its chunks, as a new array. Raises
-    InvalidArgumentError where `selection` is not one slice with step 1 per axis."""
+    """Give a selection of a variable, whatever its chunks, as a new array.
+
+    Raises:
+        InvalidArgumentError: `selection` is not one slice with step 1 per axis.
+    """
     try:
         selection = normalized_selection(selection, record.shape)
     except ValueError as error:

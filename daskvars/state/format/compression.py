@@ -76,8 +76,11 @@ def compress(name: str, data: np.ndarray, item_bytes: int) -> np.ndarray:
 
 
 def decompress(name: str, data: np.ndarray, most_bytes: int) -> np.ndarray:
-    """Decompress what `compress` gave, if it stands for no more bytes than it may. Raises
-    ValueError where it stands for more, or is no such data."""
+    """Decompress what `compress` gave, if it stands for no more bytes than it may.
+
+    Raises:
+        ValueError: it stands for more, or is no such data.
+    """
     check_decompressed(name, data.tobytes(), most_bytes)
     try:
         return np.frombuffer(codec_of(name).decode(data), np.uint8)

@@ -107,8 +107,11 @@ def document_text(document: Mapping[str, Any] | str) -> str:
 
 
 def get_document(store: Store, path: str) -> dict[str, Any] | None:
-    """Read the metadata document of the node at a path; None where there is no node. Raises
-    StoreError where it is no JSON object."""
+    """Read the metadata document of the node at a path; None where there is no node.
+
+    Raises:
+        StoreError: it is no JSON object.
+    """
     data = get(store, join(path, DOCUMENT), MAX_DOCUMENT_BYTES)
     return None if data is None else parse_document(data, f"{store}/{join(path, DOCUMENT)}")
 

@@ -152,8 +152,11 @@ def native(array: np.ndarray) -> np.ndarray:
 
 
 def decode_strings(data: bytes, count: int) -> np.ndarray:
-    """Decode what Zarr's vlen-bytes codec wrote. Raises ValueError where the bytes are not those of
-    so many strings."""
+    """Decode what Zarr's vlen-bytes codec wrote.
+
+    Raises:
+        ValueError: the bytes are not those of so many strings.
+    """
     if data[:4] != struct.pack("<I", count) or len(data) < 4 + 4 * count:
         raise ValueError(f"no {count} strings")
     values, position = np.empty(count, object), 4

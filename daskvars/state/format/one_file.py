@@ -99,8 +99,11 @@ class OneFileWriter(Writer):
 
 
 def check_replaceable(target: str, overwrite: bool) -> None:
-    """Refuse a place where a file is that a checkpoint must not replace. Raises AlreadyExistsError
-    where it is a checkpoint that is to stay, or something else."""
+    """Refuse a place where a file is that a checkpoint must not replace.
+
+    Raises:
+        AlreadyExistsError: it is a checkpoint that is to stay, or something else.
+    """
     if not os.path.lexists(target):
         return
     try:

@@ -164,8 +164,11 @@ def unsharded(
     data: np.ndarray,
     trailer: int,
 ) -> np.ndarray:
-    """Give the bytes of a chunk from what `sharded` gave; see there. Raises ValueError where the
-    shard is none of that shape."""
+    """Give the bytes of a chunk from what `sharded` gave; see there.
+
+    Raises:
+        ValueError: the shard is none of that shape.
+    """
     compressor = parsed(name).compressor
     found = np.empty(math.prod(shape) * item_bytes(dtype), np.uint8)
     blocks, counts = blocks_of(found, dtype, shape, inner)

@@ -153,8 +153,11 @@ def archive_path(where: object) -> str | None:
 
 
 def local_path(address: str) -> str:
-    """Give the absolute path of what is on a disk; another URL as it is. Raises
-    InvalidArgumentError where it is no path and no URL."""
+    """Give the absolute path of what is on a disk; another URL as it is.
+
+    Raises:
+        InvalidArgumentError: it is no path and no URL.
+    """
     address = without_file_scheme(address)
     if "://" in address:
         return address

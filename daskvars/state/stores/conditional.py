@@ -36,7 +36,10 @@ def is_conditional(store: Store) -> bool:
 
 def get_tagged(store: Any, path: str) -> tuple[dict[str, Any], str] | None:
     """Read the metadata document of a node, and the tag of that state; None where there is none.
-    Raises StoreError where it is no JSON object, or the store cannot be reached."""
+
+    Raises:
+        StoreError: it is no JSON object, or the store cannot be reached.
+    """
     name = join(path, DOCUMENT)
     try:
         found = obstore.get(store.store, name)

@@ -36,8 +36,11 @@ who is to see the bytes of each; raises ValueError for a size that it cannot hav
 
 
 def put_file(target: str, parts: Iterable[Any], synced: bool = False) -> None:
-    """Write a file beside its target, then replace the target. Raises StoreError where the disk
-    refuses, with its reason."""
+    """Write a file beside its target, then replace the target.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
     with put_in_place(target) as beside:
         try:
             file = os.open(beside, WRITE, 0o666)
@@ -130,7 +133,10 @@ def _read_from(path: str, read: Callable[[int, int], Result]) -> Result | None:
 @contextlib.contextmanager
 def put_in_place(target: str) -> Iterator[str]:
     """Give a path beside a file; what is written there takes the file's place, if all goes well.
-    Raises StoreError where the disk refuses, with its reason."""
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
     beside = f"{target}.{os.urandom(16).hex()}.partial"
     try:
         yield beside
@@ -144,8 +150,11 @@ def put_in_place(target: str) -> Iterator[str]:
 
 
 def get_file_range(path: str, start: int, stop: int) -> np.ndarray | None:
-    """Read some bytes of a file; None where there is no such file, or it ends before. Raises
-    StoreError where the disk refuses it, with its reason."""
+    """Read some bytes of a file; None where there is no such file, or it ends before.
+
+    Raises:
+        StoreError: the disk refuses it, with its reason.
+    """
 
     def read(file: int, size: int) -> np.ndarray | None:
         if size < stop:
@@ -159,8 +168,11 @@ def get_file_range(path: str, start: int, stop: int) -> np.ndarray | None:
 
 
 def file_size(path: str) -> int | None:
-    """Return the size of a file, None where there is none. Raises StoreError where it is a symbolic
-    link, or no plain file."""
+    """Return the size of a file, None where there is none.
+
+    Raises:
+        StoreError: it is a symbolic link, or no plain file.
+    """
     refuse_link(path)
     try:
         return checked_size(path, os.stat(path))
@@ -222,8 +234,11 @@ def link_file(source: str, target: str) -> bool:
 
 
 def flush_file(path: str) -> None:
-    """Force a file or directory to the disk; Windows keeps directories by itself. Raises StoreError
-    where the disk refuses, with its reason."""
+    """Force a file or directory to the disk; Windows keeps directories by itself.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
     if os.name == "nt" and os.path.isdir(path):
         return
     try:
@@ -237,16 +252,22 @@ def flush_file(path: str) -> None:
 
 
 def list_files(directory: str) -> list[str]:
-    """List the files of a directory; none where it does not exist. Raises StoreError where the disk
-    refuses, with its reason."""
+    """List the files of a directory; none where it does not exist.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
     with listing(directory), os.scandir(directory) as entries:
         return [entry.name for entry in entries if entry.is_file()]
     return []
 
 
 def list_names(directory: str) -> list[str]:
-    """List what is in a directory; nothing where it does not exist. Raises StoreError where the
-    disk refuses, with its reason."""
+    """List what is in a directory; nothing where it does not exist.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
     with listing(directory):
         return os.listdir(directory)
     return []
@@ -281,8 +302,11 @@ def check_writable_directory(directory: str) -> None:
 
 
 def existing_above(directory: str) -> str:
-    """Give a directory, or the nearest one above it that exists. Raises OSError where that is no
-    directory, or one may not look."""
+    """Give a directory, or the nearest one above it that exists.
+
+    Raises:
+        OSError: that is no directory, or one may not look.
+    """
     directory = os.path.abspath(directory)  # what is above it ends at the root
     while True:
         try:

@@ -26,8 +26,11 @@ _PLAIN = OWN_BYTES | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def path_in(store: LocalStore, name: str) -> str:
-    """Give the path of an object in a local store. Raises StoreError where a directory above it is
-    a symbolic link."""
+    """Give the path of an object in a local store.
+
+    Raises:
+        StoreError: a directory above it is a symbolic link.
+    """
     root, end = str(store.root), name.find("/")
     while end >= 0:
         refuse_link(f"{root}/{name[:end]}")
@@ -84,8 +87,11 @@ def open_plain(path: str, flags: int) -> int:
 
 
 def open_bytes(path: str) -> BinaryIO:
-    """Open a file to read it piece by piece. Raises OSError where it is not there, no plain file,
-    or a symbolic link."""
+    """Open a file to read it piece by piece.
+
+    Raises:
+        OSError: it is not there, no plain file, or a symbolic link.
+    """
     file = open(path, "rb", opener=open_plain)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()

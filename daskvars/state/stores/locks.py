@@ -121,8 +121,11 @@ _locks: dict[tuple[str, str], PathLock] = {}
 
 @contextlib.contextmanager
 def exclusive(store: Store, path: str) -> Iterator[None]:
-    """Return a context in which nobody else has this place. Raises StoreError where it is open for
-    reading only, or its file system has no locks, or refuses."""
+    """Return a context in which nobody else has this place.
+
+    Raises:
+        StoreError: it is open for reading only, or its file system has no locks, or refuses.
+    """
     if store.read_only:
         raise store_failure(f"cannot lock {store}: it is open for reading only")
     place = (str(store), path)

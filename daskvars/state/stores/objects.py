@@ -203,8 +203,11 @@ def get_range(store: Store, name: str, start: int, stop: int) -> np.ndarray | No
 
 
 def object_size(store: Store, name: str) -> int | None:
-    """Return the bytes of an object, None where there is none. Raises StoreError where it is a
-    symbolic link, or no plain file."""
+    """Return the bytes of an object, None where there is none.
+
+    Raises:
+        StoreError: it is a symbolic link, or no plain file.
+    """
     if type(store) is LocalStore:
         return file_size(path_in(store, name))
     return asked(store, f"read {name!r}", _size(store, name))
@@ -239,8 +242,11 @@ def alone_at(store: Store, path: str) -> contextlib.AbstractContextManager[None]
 
 
 def flush(store: Store, names: Iterable[str]) -> None:
-    """Force objects of a local store, and the directories above them, to the disk. Raises
-    StoreError where the disk refuses, with its reason."""
+    """Force objects of a local store, and the directories above them, to the disk.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
     if not isinstance(store, LocalStore):
         return  # what another store has taken is its own affair
     files = list(names)

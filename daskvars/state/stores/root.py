@@ -30,8 +30,12 @@ MAX_VERSION = 10**18 - 10**6
 
 
 def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
-    """Give the head and the highest number ever used, as the root's attributes have them. Raises
-    AlreadyExistsError where what lies there is no store, StoreError where it is damaged."""
+    """Give the head and the highest number ever used, as the root's attributes have them.
+
+    Raises:
+        AlreadyExistsError: what lies there is no store.
+        StoreError: it is damaged.
+    """
     data = get(storage, join(path, DOCUMENT), MAX_DOCUMENT_BYTES)
     where = location(storage, path)
     if data is None or not len(data):  # empty: what a power cut leaves

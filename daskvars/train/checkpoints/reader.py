@@ -160,8 +160,11 @@ def NewCheckpointReader(filepattern: str) -> CheckpointReader:
 
 
 def checkpoint_path(ckpt_dir_or_file: str) -> str:
-    """Return the path of a checkpoint, given that path or the directory of a record. Raises
-    ValueError where the record names no checkpoint."""
+    """Return the path of a checkpoint, given that path or the directory of a record.
+
+    Raises:
+      ValueError: the record names no checkpoint.
+    """
     path = os.fspath(ckpt_dir_or_file)
     if read_file(state_path(path)) is None:
         return path

@@ -206,8 +206,11 @@ _OPTIMIZERS = {
 
 
 def _optimizer(given: Any, rate: float) -> Any:
-    """Return an optimizer that is given, is named, or is made by a function. Raises ValueError
-    where it is none of these."""
+    """Return an optimizer that is given, is named, or is made by a function.
+
+    Raises:
+      ValueError: it is none of these.
+    """
     if isinstance(given, str):
         if given not in _OPTIMIZERS:
             raise ValueError(
@@ -292,8 +295,11 @@ def _deep(a: Given) -> list[_Part]:
 
 
 def _both(a: Given) -> list[_Part]:
-    """Return the parts of a model that is both, of which one may have no columns. Raises ValueError
-    where there are no columns, or no hidden units."""
+    """Return the parts of a model that is both, of which one may have no columns.
+
+    Raises:
+      ValueError: there are no columns, or no hidden units.
+    """
     linear, deep = a["linear_feature_columns"], a["dnn_feature_columns"]
     if not linear and not deep:
         raise ValueError("Either linear_feature_columns or dnn_feature_columns must be defined.")

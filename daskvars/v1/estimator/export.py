@@ -201,8 +201,11 @@ class ExportOutput(ShownByArguments):
     """
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> SignatureDef:
-        """Return the signature of the use, for the tensors that are fed. Raises ValueError where
-        these tensors cannot be fed in such a use."""
+        """Return the signature of the use, for the tensors that are fed.
+
+        Raises:
+          ValueError: these tensors cannot be fed in such a use.
+        """
         raise NotImplementedError
 
 
@@ -347,8 +350,11 @@ def export_outputs_of(export_outputs: Any, predictions: Any) -> dict[str, Export
 def signatures_for(
     received: Any, export_outputs: Mapping[str, ExportOutput]
 ) -> dict[str, SignatureDef]:
-    """Return the signatures of a model that a server could use, by their keys. Raises ValueError
-    where there is none."""
+    """Return the signatures of a model that a server could use, by their keys.
+
+    Raises:
+      ValueError: there is none.
+    """
     given = {"": received.receiver_tensors, **(received.receiver_tensors_alternatives or {})}
     found, excluded = {}, []
     for receiver, tensors in given.items():

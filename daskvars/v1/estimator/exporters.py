@@ -221,8 +221,11 @@ class BestExporter(_SavedModelExporter):
 
 
 def is_loss_smaller(best_eval_result: Any, current_eval_result: Any) -> bool:
-    """Return whether an evaluation has a smaller "loss" than the best one. Raises ValueError where
-    one of them has none."""
+    """Return whether an evaluation has a smaller "loss" than the best one.
+
+    Raises:
+      ValueError: one of them has none.
+    """
     for name, found in (("best", best_eval_result), ("current", current_eval_result)):
         if not found or "loss" not in found:
             raise ValueError(f"{name}_eval_result cannot be empty or no loss is found in it.")
@@ -239,8 +242,12 @@ def delete_oldest(export_path: str, to_keep: int | None) -> None:
 
 
 def exporters_of(exporters: Any) -> tuple[Exporter, ...]:
-    """Return the exporters of an `EvalSpec`: one, several, or None. Raises TypeError where
-    something in it is no exporter, ValueError where two have one name, or one has none."""
+    """Return the exporters of an `EvalSpec`: one, several, or None.
+
+    Raises:
+      TypeError: something in it is no exporter.
+      ValueError: two have one name, or one has none.
+    """
     if exporters is None:
         return ()
     found = (exporters,) if isinstance(exporters, Exporter) else tuple(exporters)

@@ -175,8 +175,11 @@ def as_sparse_feature(feature: Any, missing: Any = None) -> SparseTensor:
 
 
 def checked_columns(feature_columns: Any) -> list[FeatureColumn]:
-    """Return columns, or one, as a list. Raises ValueError where there are none, one is no column,
-    or two have one name."""
+    """Return columns, or one, as a list.
+
+    Raises:
+      ValueError: there are none, one is no column, or two have one name.
+    """
     if isinstance(feature_columns, FeatureColumn):
         feature_columns = [feature_columns]
     if isinstance(feature_columns, Iterator):

@@ -82,8 +82,11 @@ class CollectionDef(list[Any]):
     """
 
     def WhichOneof(self, oneof_group: str) -> str | None:
-        """Return the name of the field that has values, None of a collection without items. Raises
-        ValueError where the group is not "kind"."""
+        """Return the name of the field that has values, None of a collection without items.
+
+        Raises:
+          ValueError: the group is not "kind".
+        """
         if oneof_group != "kind":
             raise ValueError(f"a collection has one group of fields, 'kind', not {oneof_group!r}")
         return _field_of(self[0]) if self else None
@@ -190,8 +193,11 @@ class MetaGraphDef(JsonRecord):
 
 
 def read_meta_graph_file(filename: str) -> MetaGraphDef:
-    """Return the meta graph in a file. Raises OSError where there is no such file, or it holds no
-    meta graph."""
+    """Return the meta graph in a file.
+
+    Raises:
+      OSError: there is no such file, or it holds no meta graph.
+    """
     path = os.fspath(filename)
     content = read_file(path)
     if content is None:
@@ -491,8 +497,11 @@ def _check_free(graph: Graph, graph_def: GraphDef, scope: str) -> None:
 def copy_scoped_meta_graph(
     from_scope: str, to_scope: str, from_graph: Graph | None = None, to_graph: Graph | None = None
 ) -> dict[str, Variable]:
-    """Copy what is under a name scope to another scope; return the copied variables by name. Raises
-    ValueError where both scopes are the same, in one graph."""
+    """Copy what is under a name scope to another scope; return the copied variables by name.
+
+    Raises:
+      ValueError: both scopes are the same, in one graph.
+    """
     from_graph = builder_for(()) if from_graph is None else from_graph
     to_graph = builder_for(()) if to_graph is None else to_graph
     if from_graph is to_graph and from_scope == to_scope:

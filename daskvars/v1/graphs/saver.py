@@ -232,8 +232,12 @@ class Saver(saver.Saver):
 
 
 def tensors_of(graph: Graph, ops: SaverOps) -> list[SavedTensor]:
-    """Return what a saver's operations in a graph save. Raises KeyError where the operations are
-    not in the graph, ValueError where they are not a saver's."""
+    """Return what a saver's operations in a graph save.
+
+    Raises:
+      KeyError: the operations are not in the graph.
+      ValueError: they are not a saver's.
+    """
     graph.as_graph_element(ops.restore)
     saved = graph.as_graph_element(ops.save)
     waits = saved.op.control_inputs if isinstance(saved, Tensor) else ()

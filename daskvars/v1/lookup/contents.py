@@ -43,8 +43,11 @@ class Table:
         _tables[self.handle] = self
 
     def fill(self, keys: Iterable[Any], values: Iterable[Any]) -> None:
-        """Give the table all its pairs. A second time they must be the same. Raises
-        FailedPreconditionError where a key has two values, or the table has other pairs."""
+        """Give the table all its pairs. A second time they must be the same.
+
+        Raises:
+          FailedPreconditionError: a key has two values, or the table has other pairs.
+        """
         pairs: dict[Any, Any] = {}
         for key, value in zip(keys, values, strict=True):
             had = pairs.setdefault(key, value)
@@ -120,8 +123,11 @@ class Table:
 
 
 def table_of(handle: _Array) -> Table:
-    """Return the table of a handle. Raises FailedPreconditionError where there is none in this
-    process."""
+    """Return the table of a handle.
+
+    Raises:
+      FailedPreconditionError: there is none in this process.
+    """
     found = _tables.get(handle.item())
     if found is None:
         name = handle.item().decode().partition(" ")[0]

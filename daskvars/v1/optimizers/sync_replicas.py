@@ -315,8 +315,11 @@ class SyncReplicasHook(SessionRunHook):
         self._num_tokens = num_tokens
 
     def begin(self) -> None:
-        """Find the operations to run. Raises ValueError where the optimizer's `apply_gradients` has
-        not been called."""
+        """Find the operations to run.
+
+        Raises:
+          ValueError: the optimizer's `apply_gradients` has not been called.
+        """
         optimizer = self._sync_optimizer
         if not optimizer._gradients_applied:
             raise ValueError(
@@ -327,8 +330,11 @@ class SyncReplicasHook(SessionRunHook):
         self._init_op = optimizer.chief_init_op if self._is_chief else optimizer.local_step_init_op
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
-        """Initialize the local step, and the chief's sums. Raises RuntimeError where global
-        variables have no value."""
+        """Initialize the local step, and the chief's sums.
+
+        Raises:
+          RuntimeError: global variables have no value.
+        """
         missing = session.run(self._sync_optimizer.ready_for_local_init_op)
         if len(missing):
             raise RuntimeError(

@@ -382,8 +382,11 @@ class StagedElements(Queue):
         super().enqueue(elements, waiting)
 
     def peek(self, index: int, waiting: Waiting) -> Element:
-        """Return the element of a place, as soon as there is one, and leave it there. Raises
-        InvalidArgumentError where the place is negative."""
+        """Return the element of a place, as soon as there is one, and leave it there.
+
+        Raises:
+          InvalidArgumentError: the place is negative.
+        """
         if index < 0:
             raise invalid(f"there is no element {index} to look at")
         with self.changed:

@@ -174,8 +174,11 @@ IS_CLOSED = queue_op("QueueIsClosedV2", "handle:S", lambda inputs: Spec(bool_, (
 
 
 def entered_for(handle: Tensor, what: str) -> AbstractContextManager[Any]:
-    """Return a block in which ops on an object are made: in its graph. Raises NotImplementedError
-    where it is in a branch or a loop."""
+    """Return a block in which ops on an object are made: in its graph.
+
+    Raises:
+      NotImplementedError: it is in a branch or a loop.
+    """
     builder = builder_for((handle,))
     if builder.is_body:
         raise NotImplementedError(
@@ -456,8 +459,11 @@ def _dtypes_of(dtypes: Any) -> list[DType]:
 def _shapes_of(
     shapes: Any, dtypes: Sequence[DType], unknown_sizes: bool = False
 ) -> tuple[Any, ...] | None:
-    """Return the shapes of components as tuples. Raises ValueError where there are not as many as
-    components, or they are not known."""
+    """Return the shapes of components as tuples.
+
+    Raises:
+      ValueError: there are not as many as components, or they are not known.
+    """
     if shapes is None:
         return None
     is_one = not isinstance(shapes, list | tuple) or all(is_size(size) for size in shapes)

@@ -45,7 +45,10 @@ class Reader:
 
     def restore(self, state: bytes) -> None:
         """Go on from where a reader was when it gave a state; the work is read again up to there.
-        Raises ValueError where it is none."""
+
+        Raises:
+          ValueError: it is none.
+        """
         found = json.loads(state)
         if not isinstance(found, list) or len(found) != 4:
             raise ValueError(f"wanted work and three counts, found {found!r}")

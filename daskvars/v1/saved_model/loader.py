@@ -101,8 +101,11 @@ def _run_main_op(
 
 
 def read_saved_model(export_dir: str | bytes) -> list[MetaGraphDef]:
-    """Return the meta graphs of a saved model. Raises OSError where there is no model, or it is
-    damaged."""
+    """Return the meta graphs of a saved model.
+
+    Raises:
+      OSError: there is no model, or it is damaged.
+    """
     export_dir = os.fsdecode(export_dir)
     path = os.path.join(export_dir, constants.SAVED_MODEL_FILENAME_PB)
     content = read_file(path) if os.path.isdir(export_dir) else None

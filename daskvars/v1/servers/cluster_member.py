@@ -84,8 +84,11 @@ class ClusterMember:
 
     @property
     def client(self) -> Client:
-        """The client of the cluster, once its scheduler and this task's worker are there. Raises
-        UnavailableError where they are not, after a minute."""
+        """The client of the cluster, once its scheduler and this task's worker are there.
+
+        Raises:
+          UnavailableError: they are not, after a minute.
+        """
         with self._lock:
             if self._client is None or self._client.status in ("closed", "closing"):
                 self._client = self._connected()

@@ -89,8 +89,11 @@ class NeverTriggerTimer(SecondOrStepTimer):
 
 
 def required_global_step(hook: Any) -> Any:
-    """Return the global step, which a hook fetches: its value at the end of the run. Raises
-    RuntimeError where the graph has none."""
+    """Return the global step, which a hook fetches: its value at the end of the run.
+
+    Raises:
+      RuntimeError: the graph has none.
+    """
     step = get_global_step()
     if step is None:
         raise RuntimeError(f"Global step should be created to use {type(hook).__name__}.")

@@ -70,8 +70,11 @@ class TensorHandle:
 
     @property
     def data(self) -> Any:
-        """The value where it is: a dask array of blocks on workers, or a NumPy array. Raises
-        InvalidArgumentError where it was deleted, or the session was closed."""
+        """The value where it is: a dask array of blocks on workers, or a NumPy array.
+
+        Raises:
+          InvalidArgumentError: it was deleted, or the session was closed.
+        """
         if self._data is None:
             raise _gone(self._handle)
         return self._data
@@ -85,14 +88,21 @@ class TensorHandle:
         return self.data.__dask_graph__() if dask.is_dask_collection(self.data) else None
 
     def eval(self) -> Any:
-        """Return the value. Raises TypeError where the raw handle was taken, or it was deleted,
-        InvalidArgumentError where the session was closed."""
+        """Return the value.
+
+        Raises:
+          TypeError: the raw handle was taken, or it was deleted.
+          InvalidArgumentError: the session was closed.
+        """
         self._check_owned()
         return numpy.array(self)[()]
 
     def delete(self) -> None:
-        """Let go of the value now. Raises TypeError where the raw handle was taken, or it was
-        deleted."""
+        """Let go of the value now.
+
+        Raises:
+          TypeError: the raw handle was taken, or it was deleted.
+        """
         self._check_owned()
         self._tensors.delete(self._handle)
 

@@ -242,8 +242,11 @@ class HookedSession(WrappedSession):
         options: RunOptions | None = None,
         run_metadata: Any = None,
     ) -> Any:
-        """Run with the fetches and feeds of the hooks. Raises RuntimeError where a hook feeds what
-        another, or the caller, feeds too."""
+        """Run with the fetches and feeds of the hooks.
+
+        Raises:
+          RuntimeError: a hook feeds what another, or the caller, feeds too.
+        """
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict, options), self._sess)

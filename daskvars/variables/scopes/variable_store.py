@@ -262,8 +262,11 @@ _FOR_FLOATS, _FOR_OTHERS = GlorotUniform(), Zeros()
 
 
 def default_initializer(name: str, dtype: DType) -> Initializer:
-    """Return what initializes a variable of `dtype` where nothing else is said. Raises ValueError
-    where there is no default, for complex and quantized dtypes."""
+    """Return what initializes a variable of `dtype` where nothing else is said.
+
+    Raises:
+      ValueError: there is no default, for complex and quantized dtypes.
+    """
     if dtype.is_floating:
         return _FOR_FLOATS
     if dtype.is_integer or dtype.is_bool or dtype is string:

@@ -74,8 +74,11 @@ class ValueOnWorkers(NamedTuple):
     label: str
 
     def result(self) -> Any:
-        """Return the value. Raises UnavailableError where it is lost with its cluster or
-        workers."""
+        """Return the value.
+
+        Raises:
+          UnavailableError: it is lost with its cluster or workers.
+        """
         client = next(iter(self.array.dask.values())).client
         lost = f"its client is {client.status}"
         if client.status == "running":

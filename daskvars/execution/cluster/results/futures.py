@@ -35,8 +35,11 @@ class RunResults:
         return self.run is not None and self.run.is_done
 
     def get(self) -> list[Any]:
-        """Return the results, once they are there. Raises OpError where the run failed, or one
-        before it."""
+        """Return the results, once they are there.
+
+        Raises:
+          OpError: the run failed, or one before it.
+        """
         if self.values is None:
             self.executor.fetch(self)
         assert self.values is not None

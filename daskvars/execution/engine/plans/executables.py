@@ -135,8 +135,11 @@ class Executable:
             return bound.commit(ran, form)
 
     def _dask_form(self, plan: Plan, as_dask: bool) -> Form | None:
-        """Return the form of results that are dask arrays; None where they need not be any. Raises
-        InvalidArgumentError where one must be and cannot."""
+        """Return the form of results that are dask arrays; None where they need not be any.
+
+        Raises:
+          InvalidArgumentError: one must be and cannot.
+        """
         specs = [value.spec for value in plan.outputs]
         if not as_dask and not may_be_dask(specs):
             return None

@@ -186,8 +186,11 @@ def measured(key: str, blocks: Any, spec: Any) -> tuple[VariableRecord, dict[Any
 
 
 def record_of(key: str, found: tuple[int, ...], spec: Any) -> VariableRecord:
-    """Return the record of a variable of the shape that a run gave it. Raises InvalidArgumentError
-    where the shape contradicts what is known of it."""
+    """Return the record of a variable of the shape that a run gave it.
+
+    Raises:
+      InvalidArgumentError: the shape contradicts what is known of it.
+    """
     wanted = spec.shape
     if not compatible(wanted, found):
         raise invalid(f"variable {key!r} of shape {wanted} was assigned a value of shape {found}")

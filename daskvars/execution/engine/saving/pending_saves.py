@@ -64,8 +64,11 @@ class PendingSaves:
         self._last: PendingSave | None = None
 
     def begin(self, path: str, write: Callable[[], None]) -> PendingSave:
-        """Let a thread call `write`, once the save before has ended well. Raises OpError where that
-        failed, and nobody has asked for its result."""
+        """Let a thread call `write`, once the save before has ended well.
+
+        Raises:
+          OpError: that failed, and nobody has asked for its result.
+        """
         self.wait()
         pool = ThreadPoolExecutor(1, thread_name_prefix="daskvars-save")
         self._last = found = PendingSave(path, pool.submit(write))
@@ -73,8 +76,11 @@ class PendingSaves:
         return found
 
     def wait(self) -> None:
-        """Wait for what is being written. Raises OpError where it failed, and nobody has asked for
-        its result."""
+        """Wait for what is being written.
+
+        Raises:
+          OpError: it failed, and nobody has asked for its result.
+        """
         last, self._last = self._last, None
         if last is not None:
             last.wait()

@@ -81,6 +81,9 @@ def served_by(name: str) -> str:
 
 def client_of(name: Any) -> Client | None:
     """Return the client that sessions on a target use, if it is that of a server on a cluster.
-    Raises UnavailableError where the cluster cannot be reached."""
+
+    Raises:
+      UnavailableError: the cluster cannot be reached.
+    """
     found = _served.get(name) if isinstance(name, str) else None
     return None if found is None else found.connect()

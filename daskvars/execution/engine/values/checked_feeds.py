@@ -25,8 +25,12 @@ from daskvars.remote.tasks.feed_tasks import fed_array, read_array
 
 
 def feed_tensor(graph: Graph, key: Any) -> Tensor:
-    """Return the tensor that a key of a feed_dict stands for. Raises TypeError where the key is
-    nothing of the graph, ValueError where it is not feedable."""
+    """Return the tensor that a key of a feed_dict stands for.
+
+    Raises:
+      TypeError: the key is nothing of the graph.
+      ValueError: it is not feedable.
+    """
     try:
         tensor = graph.as_graph_element(key, allow_operation=False)
     except (KeyError, ValueError, TypeError) as error:

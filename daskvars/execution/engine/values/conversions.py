@@ -67,7 +67,10 @@ def _sparse_pairs(key: SparseTensor, value: Any) -> Iterator[tuple[Any, Any]]:
 
 def feed_pairs(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield pairs of one tensor and its value for a key of a feed_dict and the value fed to it.
-    Raises ValueError where a nested key and its value do not have the same number of parts."""
+
+    Raises:
+      ValueError: a nested key and its value do not have the same number of parts.
+    """
     if isinstance(key, tuple | list) and not hasattr(key, "_as_graph_element"):
         if len(key) != len(value):
             raise ValueError(f"feed_dict: {len(key)} tensors are fed with {len(value)} values")

@@ -78,8 +78,11 @@ def may_be_dask(specs: Iterable[Spec]) -> bool:
 
 
 def check_as_dask(names: Sequence[str], specs: Sequence[Spec]) -> None:
-    """Raise InvalidArgumentError where an output cannot be a dask array: its shape is known only
-    when it is computed, or it is no array."""
+    """Raise where an output cannot be a dask array.
+
+    Raises:
+      InvalidArgumentError: its shape is known only when it is computed, or it is no array.
+    """
     for name, spec in zip(names, specs, strict=True):
         if not may_be_dask([spec]):
             dtype, shape = spec

@@ -113,8 +113,11 @@ class Convolution:
         dilations: PerAxis | None,
         data_format: str | None,
     ) -> dict[str, Any]:
-        """Return the attributes from what a user gives for them. Raises ValueError where one of
-        them is none of what there is for this number of dimensions."""
+        """Return the attributes from what a user gives for them.
+
+        Raises:
+          ValueError: one of them is none of what there is for this number of dimensions.
+        """
         data_format = space_format(data_format, self.rank)
         return {
             "strides": per_axis(strides, data_format, "strides"),

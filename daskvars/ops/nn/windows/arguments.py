@@ -21,7 +21,10 @@ PaddingLike: TypeAlias = str | Sequence[Sequence[int]]
 
 def space_format(data_format: str | None, rank: int = 4) -> str:
     """Return the data format of images (or of volumes, for rank 5), by default channels are last.
-    Raises ValueError where it is none of the two that there are."""
+
+    Raises:
+      ValueError: it is none of the two that there are.
+    """
     space = "DHW"[5 - rank :]
     last, first = f"N{space}C", f"NC{space}"
     if data_format in (None, last, first):
@@ -58,8 +61,11 @@ def of_all_axes(value: PerAxis | None, data_format: str, what: str) -> tuple[int
 
 
 def per_axis(value: PerAxis | None, data_format: str, what: str) -> tuple[int, ...]:
-    """Return them where those of batch and channels are 1. See `of_all_axes`. Raises ValueError
-    where they are not."""
+    """Return them where those of batch and channels are 1. See `of_all_axes`.
+
+    Raises:
+      ValueError: they are not.
+    """
     given = of_all_axes(value, data_format, what)
     if given[0] != 1 or channels(given, data_format) != 1:
         raise ValueError(
@@ -70,8 +76,11 @@ def per_axis(value: PerAxis | None, data_format: str, what: str) -> tuple[int, .
 
 
 def window_padding(padding: PaddingLike, rank: int = 4) -> str | tuple[tuple[int, int], ...]:
-    """Return a padding as "SAME", "VALID" or, for images, four (before, after) pairs. Raises
-    ValueError where it is something else."""
+    """Return a padding as "SAME", "VALID" or, for images, four (before, after) pairs.
+
+    Raises:
+      ValueError: it is something else.
+    """
     if padding in ("SAME", "VALID"):
         return padding
     if rank != 4:

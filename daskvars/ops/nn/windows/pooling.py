@@ -46,8 +46,11 @@ def _pooled(inputs: Sequence[Spec], **options: Any) -> Spec:
 
 
 def _windows(ksize: Any, strides: Any, data_format: str) -> dict[str, tuple[int, ...]]:
-    """Return the sizes of windows and the distances between them. Raises UnimplementedError where
-    they are of several images or channels."""
+    """Return the sizes of windows and the distances between them.
+
+    Raises:
+      UnimplementedError: they are of several images or channels.
+    """
     found = _windows_of_channels(ksize, strides, data_format)
     if any(channels(each, data_format) != 1 for each in found.values()):
         raise _unimplemented("Non-spatial pooling is not yet supported", found, data_format)

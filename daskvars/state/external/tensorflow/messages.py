@@ -255,8 +255,11 @@ def signed_code(value: int) -> bytes:
 
 
 def slice_shape(part: Slice, shape: Sequence[int]) -> tuple[int, ...]:
-    """Give the shape of a slice of a tensor. Raises ValueError where it is not within the
-    tensor."""
+    """Give the shape of a slice of a tensor.
+
+    Raises:
+        ValueError: it is not within the tensor.
+    """
     if len(part) != len(shape):
         raise ValueError(f"a slice of {len(part)} axes of shape {shorten(tuple(shape))}")
     found = []

@@ -447,8 +447,11 @@ def data_name(prefix: str, shard: int, num_shards: int) -> str:
 
 
 def object_names_of(store: ZarrStorage, path: str) -> list[str]:
-    """Give the names of all objects of a checkpoint, its index first. Raises StoreError where the
-    index is damaged."""
+    """Give the names of all objects of a checkpoint, its index first.
+
+    Raises:
+        StoreError: the index is damaged.
+    """
     content = get(store, f"{path}{INDEX_SUFFIX}", MAX_INDEX_BYTES)
     if content is None:
         return []

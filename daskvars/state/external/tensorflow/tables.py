@@ -37,8 +37,11 @@ def masked(crc: int) -> int:
 
 
 def read_table(data: bytes) -> dict[bytes, bytes]:
-    """Give what a table holds. Raises ValueError where it is no such table, cut off or altered, or
-    its blocks are compressed."""
+    """Give what a table holds.
+
+    Raises:
+        ValueError: it is no such table, cut off or altered, or its blocks are compressed.
+    """
     if len(data) < FOOTER.size or FOOTER.unpack(data[-FOOTER.size :])[1] != MAGIC:
         raise ValueError("it does not end as a table of TensorFlow's does: it is cut off, or none")
     handles = FOOTER.unpack(data[-FOOTER.size :])[0]

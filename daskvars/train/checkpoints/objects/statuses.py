@@ -16,8 +16,12 @@ NO_CHECKPOINT = "No checkpoint specified (save_path=None); nothing is being rest
 
 
 def session_of(session: SessionLike | None, doing: str) -> Session:
-    """Return a session, by default the default one. Raises ValueError where there is none,
-    TypeError where it is something else."""
+    """Return a session, by default the default one.
+
+    Raises:
+      ValueError: there is none.
+      TypeError: it is something else.
+    """
     found = get_default_session() if session is None else session
     if found is None:
         raise ValueError(
