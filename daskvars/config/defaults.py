@@ -54,9 +54,9 @@ class Config:
             scatter_add, those of optimizers) are made to the newest, so that none is lost while
             gradients are computed at once.
         fsync_seals: whether versions of a store on disk survive a power cut, not only the end of
-            the process. For the default period the cost is small; for a transaction per run it is
-            most of it (three small blocks: 24 ms rather than 8 on ext4, 4 rather than 3 on tmpfs;
-            500 files: 2 s more on ext4).
+            the process; those of a scratch directory need not. For the default period the cost is
+            small; for a transaction per run it is most of it (three small blocks: 24 ms rather than
+            8 on ext4, 4 rather than 3 on tmpfs; 500 files: 2 s more on ext4).
         soft_placement: whether a device that is not there is replaced by the next best, with a
             line in the log. Otherwise it is an error, so that nothing runs where it was not meant
             to. For one session it is ConfigProto(allow_soft_placement=True).

@@ -35,6 +35,7 @@ from daskvars.state.format.chunks import write_chunk
 from daskvars.state.format.documents import (
     DOCUMENT,
     ENCODER,
+    MAX_DOCUMENT_BYTES,
     array_text,
     chunk_object,
     get_document,
@@ -49,6 +50,7 @@ from daskvars.state.stores.objects import (
     alone_at,
     child_names,
     delete,
+    get,
     in_parallel,
     join,
     object_names,
@@ -66,6 +68,9 @@ OWN_OBJECT = re.compile(r"(zarr\.json|c(\.\d+)*|\d+(\.\d+)*)(\.[0-9a-f]{32}\.par
 
 OWN_DOCUMENT = re.compile(r"zarr\.json(\.[0-9a-f]{32}\.partial)?")
 """Names of the objects that a snapshot puts into a group."""
+
+UNFINISHED = ENCODER.encode({"complete": False})[1:-1].encode()
+"""What is in the document of a snapshot that is not complete, and in no name that it may have."""
 
 
 class SnapshotWriter(Writer):
@@ -110,7 +115,7 @@ class SnapshotWriter(Writer):
         )
         self.announce(announcement)
 
-    def alone(self) -> contextlib.AbstractContextManager[None]:
+    def alone(self) -> contextlib.AbstractContextManager[bool]:
         """Return a context in which others that write there wait for this one: on a disk."""
         return alone_at(self.store, self.path)
 
@@ -230,7 +235,7 @@ def sweep(store: ZarrStorage, path: str, nodes: Iterable[str], manifest: Manifes
     found = {
         join(node, name)
         for node, names in zip([*nodes, *groups], listings, strict=True)
-        for name in names
+        for name in [*names, DOCUMENT]  # that, there or not: the directory may be empty
         if (OWN_OBJECT if node in nodes else OWN_DOCUMENT).fullmatch(name)
     }
     delete(store, [join(path, name) for name in found - named_objects(manifest)])
@@ -313,6 +318,20 @@ def delete_snapshot(store: ZarrStorage, path: str) -> None:
     put_manifest(store, path, Manifest(manifest.version, {}, complete=False, pending=nodes))
     sweep(store, path, nodes, Manifest(manifest.version, {}))
     delete(store, [join(path, DOCUMENT)])
+
+
+def delete_interrupted(store: ZarrStorage, path: str) -> None:
+    """Delete what is left of a snapshot, if whoever wrote or deleted it was killed.
+
+    On a disk nobody has its lock then. Elsewhere no more is known than that a deletion has begun.
+    """
+    data = get(store, join(path, DOCUMENT), MAX_DOCUMENT_BYTES)
+    if data is None or UNFINISHED not in data.tobytes():
+        return  # not parsed: there may be many, and large ones
+    with alone_at(store, path, waits=False) as is_alone:
+        found = find_manifest(store, path)
+        if found and not found.complete and (is_alone or not found.writer):
+            delete_snapshot(store, path)
 
 
 def list_snapshots(store: ZarrStorage, path: str = "") -> list[str]:

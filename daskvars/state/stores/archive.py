@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import struct
 import threading
 import time
@@ -37,8 +36,16 @@ from zarr.core.buffer import Buffer, BufferPrototype
 
 from daskvars.errors import invalid
 from daskvars.state.failures import not_found, store_failure
-from daskvars.state.stores.disk import STEP_BYTES, WRITE, Memory, fill, make_directory, read_into
-from daskvars.state.stores.local_files import MAX_BYTES, OWN_BYTES, checked_size, open_plain
+from daskvars.state.stores.disk import (
+    STEP_BYTES,
+    Memory,
+    discard,
+    fill,
+    opened_beside,
+    put_in,
+    read_into,
+)
+from daskvars.state.stores.local_files import MAX_BYTES, OWN_BYTES, checked_size
 
 # The records of the format (PKWARE, APPNOTE.TXT 4.3), little endian.
 LOCAL = struct.Struct("<4s5H3L2H")
@@ -59,10 +66,6 @@ PENDING_BYTES = 1 << 20
 SMALL_BYTES = 1 << 24
 """An archive of no more bytes is read at once: a call for each of many small entries would cost
 more than all of their bytes."""
-
-
-BESIDE = re.compile(r".+\.zip\.[0-9a-f]{32}\.partial")
-"""What files are called that are being written. Their writers hold a lock on them."""
 
 
 class Entry(NamedTuple):
@@ -107,8 +110,6 @@ class ArchiveWriter:
         self.pending = bytearray()
         self.written = 0  # bytes before those pending
         with self.errors():
-            make_directory(os.path.dirname(target))
-            sweep(os.path.dirname(target) or ".")
             self.file, self.beside = opened_beside(target)
         # Whoever forgets a writer leaves nothing open, and nothing beside the target.
         self.close = weakref.finalize(self, discard, self.file, self.beside)
@@ -196,9 +197,8 @@ class ArchiveWriter:
                 self.pending += end_records(len(self.entries), size, start)
                 self.flush()
             with self.errors():
-                os.close(self.file)
                 self.close.detach()
-                os.replace(self.beside, self.target)
+                put_in(self.file, self.beside, self.target)
         except BaseException:
             self.abort()
             raise
@@ -216,11 +216,7 @@ class ArchiveWriter:
 
     def abort(self) -> None:
         """Give the archive up; nothing of it stays, and the target is as it was."""
-        if self.close.detach() is not None:
-            discard(self.file, self.beside)
-        else:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self.beside)
+        self.close()
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
@@ -231,50 +227,6 @@ class ArchiveWriter:
             raise store_failure(
                 f"cannot write {self.target!r}: {error.strerror or error}"
             ) from error
-
-
-def opened_beside(target: str) -> tuple[int, str]:
-    """Open a new file beside a target, locked, so that nobody takes it for abandoned."""
-    while True:
-        path = f"{target}.{os.urandom(16).hex()}.partial"
-        file = os.open(path, WRITE, 0o666)
-        if is_free(file) is not False and os.fstat(file).st_nlink:
-            return file, path
-        os.close(file)  # another process swept it away before it was locked
-
-
-def sweep(directory: str) -> None:
-    """Remove files beside targets whose writers were killed, which gave their locks back."""
-    with os.scandir(directory) as found:
-        paths = [entry.path for entry in found if BESIDE.fullmatch(entry.name)]
-    for path in paths:
-        with contextlib.suppress(OSError):  # gone meanwhile, or another user's: it harms nobody
-            file = open_plain(path, os.O_RDWR)
-            try:
-                is_abandoned = is_free(file)
-                if is_abandoned and os.name != "nt":
-                    os.unlink(path)
-            finally:
-                os.close(file)
-            if is_abandoned and os.name == "nt":  # which keeps the names of open files
-                os.unlink(path)
-
-
-def is_free(file: int) -> bool | None:
-    """Lock a file. False if another process has; None where the system has no locks."""
-    import filelock  # noqa: PLC0415 - it takes 10 ms, and only who writes needs it
-
-    try:
-        return filelock.lock_descriptor(file, blocking=False)
-    except OSError:
-        return None
-
-
-def discard(file: int, path: str) -> None:
-    """Close and remove a file that nobody else has."""
-    os.close(file)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
 
 
 def end_records(count: int, size: int, start: int) -> bytes:

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -56,22 +57,113 @@ def put_file(target: str, parts: Iterable[Any], synced: bool = False) -> None:
             os.close(file)
 
 
+LOCKED = re.compile(r".+\.[0-9a-f]{32}\.locked")
+"""What files are called that are written beside their targets and of which their writers hold a
+lock, so that the next writer there can tell what a killed one left."""
+
+
+def put_locked_file(target: str, parts: Iterable[Any]) -> None:
+    """Do what `put_file` does, and remove what writers that were killed have left beside it.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
+    try:
+        file, beside = opened_beside(target)
+        try:
+            for part in parts:
+                write_all(file, part)
+        except BaseException:
+            discard(file, beside)
+            raise
+        put_in(file, beside, target)
+    except OSError as error:
+        raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
+
+
+def opened_beside(target: str) -> tuple[int, str]:
+    """Open a new file beside a target, locked, so that nobody takes it for abandoned."""
+    directory = os.path.dirname(target)
+    make_directory(directory)
+    sweep(directory)
+    while True:
+        path = f"{target}.{os.urandom(16).hex()}.locked"
+        file = os.open(path, WRITE, 0o666)
+        if is_free(file) is not False and os.fstat(file).st_nlink:
+            return file, path
+        os.close(file)  # another process swept it away before it was locked
+
+
+def put_in(file: int, beside: str, target: str) -> None:
+    """Close a file and let it take its target's place, while it is locked where that is possible;
+    nothing stays beside the target."""
+    try:
+        if os.name == "nt":  # which keeps the names of open files
+            os.close(file)
+            file = -1
+        os.replace(beside, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
+    finally:
+        if file >= 0:
+            os.close(file)
+
+
+def sweep(directory: str) -> None:
+    """Remove files beside targets whose writers were killed, which gave their locks back."""
+    with os.scandir(directory) as found:
+        paths = [entry.path for entry in found if LOCKED.fullmatch(entry.name)]
+    for path in paths:
+        with contextlib.suppress(OSError):  # gone meanwhile, or another user's: it harms nobody
+            file = open_plain(path, os.O_RDWR)
+            try:
+                is_abandoned = is_free(file)
+                if is_abandoned and os.name != "nt":
+                    os.unlink(path)
+            finally:
+                os.close(file)
+            if is_abandoned and os.name == "nt":  # which keeps the names of open files
+                os.unlink(path)
+
+
+def is_free(file: int) -> bool | None:
+    """Lock a file. False if another process has; None where the system has no locks."""
+    import filelock  # noqa: PLC0415 - it takes 10 ms, and only who writes needs it
+
+    try:
+        return filelock.lock_descriptor(file, blocking=False)
+    except OSError:
+        return None
+
+
+def discard(file: int, path: str) -> None:
+    """Close and remove a file that nobody else has."""
+    os.close(file)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
 @contextlib.contextmanager
-def alone_in(directory: str) -> Iterator[None]:
+def alone_in(directory: str, waits: bool = True) -> Iterator[bool]:
     """Return a context that is of one at a time, of all threads and processes, for a directory.
 
-    Where the system has no locks on directories (Windows, NFS) nobody waits.
+    It tells whether it is: where the system has no locks on directories (Windows, NFS) nobody
+    waits, nor where that is not asked for.
     """
     import filelock  # noqa: PLC0415 - it takes 10 ms, and only who writes needs it
 
     with contextlib.ExitStack() as stack:
+        is_alone = False
         with contextlib.suppress(OSError):  # whoever writes there is told
             make_directory(directory)
             file = os.open(directory, os.O_RDONLY)
             stack.callback(os.close, file)
-            filelock.lock_descriptor(file, poll_interval=0.001)
-            stack.callback(filelock.unlock_descriptor, file)  # a child may have it, too
-        yield
+            is_alone = filelock.lock_descriptor(file, blocking=waits, poll_interval=0.001)
+            if is_alone:
+                stack.callback(filelock.unlock_descriptor, file)  # a child may have it, too
+        yield is_alone
 
 
 def make_directory(path: str) -> None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from zarr.storage import LocalStore
+
 from daskvars.state.stores.addresses import open_directory
+from daskvars.state.stores.disk import put_locked_file
+from daskvars.state.stores.local_files import path_in
 from daskvars.state.stores.objects import delete, get, put
 
 
 def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
     """Write a file; a reader sees the old one or the new one, whole. Makes missing directories.
+
+    On a disk, what killed processes have left that were writing in its directory is removed.
 
     Args:
         path: where.
@@ -20,11 +26,12 @@ def write_file(path: str, content: bytes | Iterable[bytes]) -> None:
         StoreError: the disk or the store refuses, with its reason.
     """
     directory, name = os.path.split(path)
-    put(
-        open_directory(directory or ".", "a"),
-        name,
-        [content] if isinstance(content, bytes) else content,
-    )
+    store = open_directory(directory or ".", "a")
+    parts = [content] if isinstance(content, bytes) else content
+    if type(store) is LocalStore:
+        put_locked_file(path_in(store, name), parts)
+    else:
+        put(store, name, parts)
 
 
 def read_file(path: str) -> bytes | None:

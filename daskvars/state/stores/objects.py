@@ -234,11 +234,13 @@ def copy(store: Store, source: str, target: str) -> bool:
     return data is not None
 
 
-def alone_at(store: Store, path: str) -> contextlib.AbstractContextManager[None]:
+def alone_at(
+    store: Store, path: str, waits: bool = True
+) -> contextlib.AbstractContextManager[bool]:
     """Return a context that is of one at a time for a place on a disk; see `alone_in`."""
     if type(store) is LocalStore:
-        return alone_in(path_in(store, f"{path}/").rstrip("/"))
-    return contextlib.nullcontext()
+        return alone_in(path_in(store, f"{path}/").rstrip("/"), waits)
+    return contextlib.nullcontext(False)
 
 
 def flush(store: Store, names: Iterable[str]) -> None:

@@ -134,17 +134,20 @@ class ZarrStore(Store):
         where: a local path, a URL, a Zarr store or a ``StorePath`` in one; see `open_zarr_store`.
         mode: ``"r"`` to read what is there, ``"a"`` to write as well.
         keep: how many versions a commit leaves, counting itself.
+        is_scratch: whether nobody reads it after a power cut, which it need not survive then.
 
     >>> from zarr.storage import MemoryStore
     >>> ZarrStore(MemoryStore()).head() is None
     True
     """
 
-    def __init__(self, where: Any, mode: str = "a", keep: int = 2) -> None:
+    def __init__(
+        self, where: Any, mode: str = "a", keep: int = 2, is_scratch: bool = False
+    ) -> None:
         if keep < 1:
             raise invalid(f"keep={keep}: a store keeps at least the head")
         self.storage, self.path = open_zarr_store(where, mode)
-        self.keep = keep
+        self.keep, self.is_scratch = keep, is_scratch
         self.manifests: dict[int, tuple[np.ndarray, Manifest]] = {}  # as read from these bytes
 
     def __str__(self) -> str:
@@ -457,7 +460,7 @@ class VersionWriter(SnapshotWriter):
     def publish(self, manifest: Manifest) -> Manifest:
         """Make the version the head; see `Writer.commit`."""
         manifest = replace(manifest, author=this_process())
-        durable = config.get().fsync_seals
+        durable = config.get().fsync_seals and not self.owner.is_scratch
         try:
             self.owner.check_base(self.base, self.owner.head())
             put_documents(self.store, self.path, self.records.values())

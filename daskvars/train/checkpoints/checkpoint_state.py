@@ -7,6 +7,7 @@ was asked to write them so: such a directory can be copied and moved.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -15,9 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daskvars.errors import NotFoundError
+from daskvars.errors import NotFoundError, OpError
 from daskvars.state import delete_snapshot, is_complete, open_zarr_store
 from daskvars.state.external.tensorflow.reading import object_names_of
+from daskvars.state.format.snapshot import delete_interrupted
 from daskvars.state.stores.addresses import (
     INDEX_SUFFIX,
     archive_path,
@@ -27,7 +29,7 @@ from daskvars.state.stores.addresses import (
     without_file_scheme,
 )
 from daskvars.state.stores.files import read_file, remove_file, write_file
-from daskvars.state.stores.objects import delete
+from daskvars.state.stores.objects import child_names, delete, in_parallel, join
 from daskvars.surface.accepted import accepts
 
 
@@ -362,6 +364,25 @@ def remove_checkpoint(
         delete_snapshot(*open_zarr_store(prefix, "a"))
     except NotFoundError:
         return  # gone already
+
+
+def remove_interrupted(path: str) -> None:
+    """Delete what killed processes have left of checkpoints that they were writing or deleting.
+
+    Args:
+      path: one that there is; those beside it are meant that differ in the number of their step.
+    """
+    directory, name = os.path.split(path)
+    store, place = open_zarr_store(directory or ".", "a")
+    of_a_step = re.compile(re.escape(re.sub(r"-\d+$", "", name)) + r"-\d+")
+
+    def remove(other: str) -> None:
+        if of_a_step.fullmatch(other):
+            with contextlib.suppress(OpError):  # damaged, or what this process may not touch
+                delete_interrupted(store, join(place, other))
+
+    with contextlib.suppress(OpError):  # a store that lists nothing
+        in_parallel(store, remove, child_names(store, place))
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:

@@ -14,7 +14,11 @@ import warnings
 
 from daskvars.errors import OpError
 from daskvars.state.stores.addresses import local_path, without_file_scheme
-from daskvars.train.checkpoints.checkpoint_state import remove_checkpoint, update_checkpoint_state
+from daskvars.train.checkpoints.checkpoint_state import (
+    remove_checkpoint,
+    remove_interrupted,
+    update_checkpoint_state,
+)
 
 
 class KeptCheckpoints:
@@ -34,6 +38,7 @@ class KeptCheckpoints:
         self.next_kept = time.time() + self.every_s
         self.entries: list[tuple[str, float]] = []
         self.outdated: list[tuple[str, float]] = []
+        self.tidied: set[str] = set()
 
     @property
     def paths(self) -> list[str]:
@@ -55,6 +60,9 @@ class KeptCheckpoints:
             save_relative_paths=relative,
         )
         self.delete_outdated(meta_graph_suffix)
+        if os.path.dirname(path) not in self.tidied:  # once: killed processes were before this
+            self.tidied.add(os.path.dirname(path))
+            remove_interrupted(path)
 
     def note(self, path: str) -> None:
         """Add a checkpoint; over the number, the oldest one becomes outdated."""

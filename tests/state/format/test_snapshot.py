@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import warnings
 from pathlib import Path
+from unittest.mock import DEFAULT, Mock
 
 import numpy as np
 import pytest
@@ -38,6 +40,7 @@ from daskvars.state import (
     write_chunk,
 )
 from daskvars.state.format import chunks as chunk_objects
+from daskvars.state.stores import disk
 from tests.state.samples import DTYPES, LAYOUTS, assert_same, sample, variable
 
 
@@ -267,7 +270,7 @@ def test_an_aborted_overwriting_leaves_exactly_what_was_there(tmp_path) -> None:
     assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
 
 
-def test_a_failed_save_leaves_what_was_there(tmp_path) -> None:
+def test_a_failed_save_leaves_what_was_there(tmp_path, monkeypatch) -> None:
     good = variable("w", np.arange(4.0))
     save({"w": good}, tmp_path)
     bad = (VariableRecord("v", "float64", (3,), ((3,),)), {(0,): np.zeros(2)})
@@ -277,6 +280,12 @@ def test_a_failed_save_leaves_what_was_there(tmp_path) -> None:
     assert files(tmp_path) == {"zarr.json", "w/zarr.json", "w/c.0"}
     with pytest.raises(InvalidArgumentError):
         save({"v": bad}, tmp_path / "fresh")
+    assert not (tmp_path / "fresh").exists()
+    full = OSError(errno.ENOSPC, "No space left on device")
+    writes = Mock(wraps=disk.write_all, side_effect=[DEFAULT, full])
+    monkeypatch.setattr(disk, "write_all", writes)  # of the announcement, and of a chunk
+    with pytest.raises(StoreError, match="No space left"):
+        save({"scope/w": variable("scope/w", np.arange(4.0))}, tmp_path / "fresh")
     assert not (tmp_path / "fresh").exists()
 
 

@@ -162,7 +162,7 @@ def test_nothing_stays_of_one_that_is_given_up(tmp_path):
 
 
 def test_what_is_being_written_is_left_alone(tmp_path):
-    names = {f"zarr.{'0' * 32}.partial", "c.zip.partial", f"d.zip.{'0' * 32}.partial"}
+    names = {f"zarr.{'0' * 32}.partial", "c.zip.locked", f"d.zip.{'0' * 32}.locked"}
     for name in names:
         (tmp_path / name).write_bytes(b"begun")
     first, second = (ArchiveWriter(str(tmp_path / "a.zip")) for _ in range(2))
@@ -190,7 +190,7 @@ def test_what_a_killed_writer_left_goes_with_the_next(tmp_path):
     killed = fresh.python("-c", KILLED, path, after=fresh.PACKAGE)
     assert killed.status == -signal.SIGKILL
     (left,) = os.listdir(tmp_path)
-    assert left.endswith(".partial")
+    assert left.endswith(".locked")
     ArchiveWriter(str(tmp_path / "b.zip")).finish()
     assert os.listdir(tmp_path) == ["b.zip"]
 

@@ -118,9 +118,9 @@ def test_an_interrupted_version_is_never_read_and_goes_with_the_next(tmp_path) -
     assert sorted(os.listdir(tmp_path)) == ["lock", "v1", "v3", "zarr.json"]
 
 
-@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize(("asked", "is_scratch"), [(False, False), (True, False), (True, True)])
 def test_a_commit_is_on_the_disk_before_it_is_the_head_if_asked(
-    tmp_path, monkeypatch, asked
+    tmp_path, monkeypatch, asked, is_scratch
 ) -> None:
     synced, seen = set(), []
     monkeypatch.setattr(os, "fsync", lambda file: synced.add(os.readlink(f"/proc/self/fd/{file}")))
@@ -132,10 +132,11 @@ def test_a_commit_is_on_the_disk_before_it_is_the_head_if_asked(
 
     record, blocks = variable("a/w", np.zeros(4), ((2, 2),))
     with config.set(fsync_seals=asked):
-        writer = ZarrStore(tmp_path).begin([record], 1)
+        writer = ZarrStore(tmp_path, is_scratch=is_scratch).begin([record], 1)
         writer.write_values({"a/w": blocks})
         monkeypatch.setattr(os, "replace", replace)
         writer.commit()
+    asked &= not is_scratch
     wanted = {f"{tmp_path}/{name}" for name in ("v1/a/w/c.0", "v1/a/w/c.1", "v1/a/w/zarr.json")}
     assert seen[0].issuperset({*wanted, f"{tmp_path}/v1/a/w", f"{tmp_path}/v1"}) == asked
     assert any(name.endswith(".partial") for name in seen[0]) == asked

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,7 +11,10 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.inspect_checkpoint import print_tensors_in_checkpoint_file
+from daskvars.state import SnapshotWriter, VariableRecord, open_zarr_store
+from daskvars.state.format import snapshot
 from daskvars.state.format.manifest import Manifest
+from daskvars.state.stores.objects import child_names
 
 
 @pytest.fixture
@@ -147,6 +151,38 @@ def test_times_and_removal(saved, tmp_path):
     tf.train.remove_checkpoint(saved)
     assert not os.path.exists(saved + ".meta")
     assert [p.name for p in (tmp_path / "m-3").iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("is_on_disk", [True, False])
+def test_what_killed_processes_left_goes_with_the_next_save(tmp_path, monkeypatch, is_on_disk):
+    where = str(tmp_path) if is_on_disk else "memory://killed"
+    store, variables = open_zarr_store(where)[0], {"w": dv.Variable(1.0)}
+    killed = Mock(side_effect=KeyboardInterrupt)
+
+    def save(step):
+        return dv.train.Saver(variables).save(None, f"{where}/m", step)
+
+    def begun(name):
+        writer = SnapshotWriter(store, name)
+        writer.declare([VariableRecord("w", "float32", (), ())])
+        writer.write_chunk("w", (), np.float32(1))
+        return writer
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        deleted = save(1)
+        patch.setattr(snapshot, "sweep", killed)
+        tf.train.remove_checkpoint(deleted)
+    for name in "m-2", "n-2", "m-x":
+        begun(name)
+    if is_on_disk:
+        (tmp_path / f"checkpoint.{'0' * 32}.locked").touch()
+    with begun("m-3").alone():  # whose writer lives
+        save(4)
+    others = {"checkpoint", "n-2", "m-x", "m-4"}
+    # Where there are no locks, who had begun to write may be writing still.
+    assert set(child_names(store, "")) == others | ({"m-3"} if is_on_disk else {"m-2", "m-3"})
+    save(5)
+    assert ("m-3" in child_names(store, "")) != is_on_disk
 
 
 @pytest.mark.parametrize(

@@ -83,3 +83,9 @@ def test_a_kill_at_any_moment_loses_at_most_the_save_under_way(tmp_path):
     shutil.copytree(directory, tmp_path / "copy")
     shutil.rmtree(directory)
     assert restored_step(str(tmp_path / "copy")) == step
+    with tf.Graph().as_default(), tf.Session() as sess:
+        build()
+        sess.run(tf.global_variables_initializer())
+        tf.train.Saver().save(sess, str(tmp_path / "copy/m"), 0)  # with which goes what was left
+    left = {path for path in (tmp_path / "copy").iterdir() if path.name != "checkpoint"}
+    assert all(tf.train.checkpoint_exists(str(path)) for path in left), left

@@ -240,7 +240,7 @@ class Sealer:
                     stacklevel=2,
                 )
             else:
-                self.store = ZarrStore(path, keep=1)
+                self.store = ZarrStore(path, keep=1, is_scratch=True)
         return self.store
 
     def _new_location(self) -> str:

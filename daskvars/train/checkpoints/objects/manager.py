@@ -16,6 +16,7 @@ from daskvars.train.checkpoints.checkpoint_state import (
     checkpoint_exists,
     get_checkpoint_state,
     remove_checkpoint,
+    remove_interrupted,
     update_checkpoint_state,
 )
 from daskvars.train.checkpoints.objects.checkpoint import Checkpoint
@@ -82,7 +83,7 @@ class CheckpointManager(ShownByArguments):
         self._last_step: int | None = None
         self._latest: str | None = None
         self._times: dict[str, float] = {}
-        self._remains: list[str] = []  # of checkpoints whose deleting was interrupted
+        self._is_tidy = False  # nothing is left of what killed processes were writing or deleting
         self._preserved = time.time() - 1.0  # as in TensorFlow: before anything that it saves
         self._take_over()
 
@@ -97,9 +98,8 @@ class CheckpointManager(ShownByArguments):
             self._preserved = min(state.last_preserved_timestamp, time.time())
         paths = state.all_model_checkpoint_paths
         times = state.all_model_checkpoint_timestamps or [self._preserved] * len(paths)
-        found = dict(zip(paths, times, strict=False))
-        self._times = {path: when for path, when in found.items() if checkpoint_exists(path)}
-        self._remains = [path for path in found if path not in self._times]
+        found = zip(paths, times, strict=False)
+        self._times = {path: when for path, when in found if checkpoint_exists(path)}
 
     directory: str = forwards("_directory", "Where the checkpoints are.")
     checkpoint: Checkpoint = forwards("_checkpoint", "What is saved.")
@@ -158,6 +158,9 @@ class CheckpointManager(ShownByArguments):
                 warnings.warn(f"The old checkpoint {old} stays: {error}", stacklevel=2)
         if len(self._times) < num_listed:
             self._record()
+        if not self._is_tidy:
+            self._is_tidy = True
+            remove_interrupted(path)
         return path
 
     def _step(self, session: Any) -> int | None:
@@ -174,7 +177,7 @@ class CheckpointManager(ShownByArguments):
         One is kept for ever if it is so many hours newer than the last that was: a Saver, as in
         TensorFlow, has another rule (`kept_checkpoints`).
         """
-        found, self._remains = self._remains, []
+        found = []
         while self._max_to_keep is not None and len(self._times) > self._max_to_keep:
             path, when = next(iter(self._times.items()))
             del self._times[path]

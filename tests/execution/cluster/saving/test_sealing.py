@@ -90,7 +90,9 @@ def test_only_what_changed_is_written_and_told(cluster):
 def test_a_load_reads_nothing_back_from_where_it_was_written(cluster, tmp_path):
     v = tf.Variable(np.arange(40.0), chunks=10, name="v")
     with config.set(scratch=str(tmp_path)), initialized() as session:
-        session.engine.acquire().seal()
+        executor = session.engine.acquire()
+        executor.seal()
+        assert executor.sealer.store.is_scratch
         for chunk in tmp_path.rglob("c.*"):
             chunk.unlink()
         np.testing.assert_array_equal(session.run(v), np.arange(40.0))
