@@ -247,8 +247,9 @@ def make_sound(kind: str, place: Path) -> Any:
     else:
         sound({"version": "store", "array": "group"}.get(kind, kind), place)
     record = json.loads((place / KINDS[kind][0]).read_text())
+    record.pop("crc32", None)  # as of a manifest, without its checksum
     if kind in ("checkpoint", "version"):
-        manifest_of(record)  # without its checksum
+        manifest_of(record)
     return record
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
+import zlib
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 from daskvars.graph.records.attribute_json import ArrayBytes
+
+CHECKSUM = "crc32"
+"""The last field of a file: the CRC-32 of all of its text before this field."""
 
 
 class JsonRecord:
@@ -34,7 +38,7 @@ class JsonRecord:
 
     def pieces(self) -> Iterator[bytes]:
         """Give the text in pieces, for a file: of large arrays there is no second copy."""
-        return pieces(self.to_json())
+        return sealed_pieces(self.to_json())
 
     def ParseFromString(self, serialized: bytes) -> int:
         """Become what `SerializeToString` gave; return the number of bytes read.
@@ -87,9 +91,29 @@ def pieces(data: Any) -> Iterator[bytes]:
         yield following
 
 
+def sealed_pieces(data: Any) -> Iterator[bytes]:
+    """Do so for a file, whose text says its own checksum at the end: a disk may change bytes."""
+    crc, held = 0, b""
+    for piece in pieces(data):
+        crc = zlib.crc32(held, crc)
+        yield held
+        held = piece
+    held = held.removesuffix(b"}")
+    yield held + b',"%s":%d}' % (CHECKSUM.encode(), zlib.crc32(held, crc))
+
+
 def parsed(text: bytes | str, what: str) -> Any:
-    """Return the JSON data of a text. Raises ValueError where it is none."""
+    """Return the JSON data of a text. Raises ValueError where it is none, or was altered."""
     try:
-        return json.loads(text)
+        data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not {what} of daskvars: {error}") from None
+    if isinstance(data, dict) and CHECKSUM in data:
+        text = text.encode() if isinstance(text, str) else text
+        found = zlib.crc32(memoryview(text)[: text.rfind(b',"%s":' % CHECKSUM.encode())])
+        if data.pop(CHECKSUM) != found:
+            raise ValueError(
+                f"not {what} of daskvars as it was written: it has checksum {found} and is damaged;"
+                f" if it was edited on purpose, take its {CHECKSUM!r} out"
+            )
+    return data

@@ -10,7 +10,7 @@ from daskvars.dtypes import string
 from daskvars.errors import enumerated
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.graph import Graph
-from daskvars.graph.records.json_record import pieces
+from daskvars.graph.records.json_record import sealed_pieces
 from daskvars.graph.scopes.default_graph import get_default_graph
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import Operation, Tensor
@@ -205,7 +205,7 @@ class SavedModelBuilder(ShownByArguments):
             "saved_model_schema_version": constants.SAVED_MODEL_SCHEMA_VERSION,
             "meta_graphs": [found.to_json() for found in self._meta_graphs],
         }
-        write_file(path, pieces(data))
+        write_file(path, sealed_pieces(data))
         return path.encode()
 
 

@@ -89,6 +89,22 @@ def test_a_large_array_is_text_in_a_file_alone(array):
     assert data == encode(("before", array, array[:1], "after"), lambda v: None)
 
 
+def test_a_bit_that_a_disk_changed_is_told_or_changes_nothing():
+    with dv.Graph().as_default() as graph:
+        dv.constant([0.1, 7.0], name="c")
+    record = graph.as_graph_def()
+    text, refused = b"".join(record.pieces()), 0
+    assert tf.GraphDef.FromString(text) == tf.GraphDef.FromString(text + b"\n") == record
+    for place in range(8 * len(text)):
+        altered = bytearray(text)
+        altered[place // 8] ^= 1 << place % 8
+        try:
+            assert tf.GraphDef.FromString(bytes(altered)) == record
+        except ValueError:
+            refused += 1
+    assert refused > 7 * len(text)
+
+
 def test_one_element_that_is_repeated_is_kept_once():
     with dv.Graph().as_default() as graph:
         dv.constant(2.5, shape=[1 << 14, 1 << 16], name="c")  # 4 GiB

@@ -125,8 +125,10 @@ def places_of(data, path=()):
 def test_what_is_altered_is_an_error_or_harmless(place, value):
     file = os.path.join(place, "saved_model.json")
     with open(file) as opened:
-        text = opened.read()
-    for path in [path for path in places_of(json.loads(text)) if path]:
+        sound = json.load(opened)
+    del sound["crc32"]  # which would tell of all of them
+    text = json.dumps(sound)
+    for path in [path for path in places_of(sound) if path]:
         altered = json.loads(text)
         around = altered
         for key in path[:-1]:
