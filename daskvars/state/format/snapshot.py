@@ -115,7 +115,7 @@ class SnapshotWriter(Writer):
         )
         self.announce(announcement)
 
-    def alone(self) -> contextlib.AbstractContextManager[bool]:
+    def alone(self) -> contextlib.AbstractContextManager[object]:
         """Return a context in which others that write there wait for this one: on a disk."""
         return alone_at(self.store, self.path)
 

@@ -109,7 +109,7 @@ class Writer(ABC):
     def abort(self) -> None:
         """Give the version up and remove what was written of it."""
 
-    def alone(self) -> contextlib.AbstractContextManager[None]:
+    def alone(self) -> contextlib.AbstractContextManager[object]:
         """Return a context in which others that write at the same place wait for this writer."""
         return contextlib.nullcontext()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import re
 import time
@@ -31,6 +32,8 @@ from daskvars.state.stores.addresses import (
 from daskvars.state.stores.files import read_file, remove_file, write_file
 from daskvars.state.stores.objects import child_names, delete, in_parallel, join
 from daskvars.surface.accepted import accepts
+
+logger = logging.getLogger("daskvars")
 
 
 @dataclass
@@ -284,6 +287,8 @@ def get_checkpoint_state(
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
     """Return the path of the newest checkpoint of a directory, or None.
 
+    Where its record names one that is not there, that is None too, and an error in the log.
+
     Args:
       checkpoint_dir: the directory.
       latest_filename: name of its record, "checkpoint".
@@ -301,7 +306,10 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     >>> place.cleanup()
     """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if state is None or not is_checkpoint(state.model_checkpoint_path):
+    if state is None:
+        return None
+    if not is_checkpoint(state.model_checkpoint_path):
+        logger.error("Couldn't match files for checkpoint %s", state.model_checkpoint_path)
         return None
     return state.model_checkpoint_path
 

@@ -13,7 +13,7 @@ import time
 import warnings
 
 from daskvars.errors import OpError
-from daskvars.state.stores.addresses import local_path, without_file_scheme
+from daskvars.state.stores.addresses import is_elsewhere, local_path, without_file_scheme
 from daskvars.train.checkpoints.checkpoint_state import (
     remove_checkpoint,
     remove_interrupted,
@@ -30,6 +30,7 @@ class KeptCheckpoints:
 
     Attributes:
       entries: paths, and when each was saved (seconds since 1970), oldest first.
+      places: what these paths meant when they were noted; the process may go to another folder.
     """
 
     def __init__(self, max_to_keep: int, every_hours: float) -> None:
@@ -37,6 +38,7 @@ class KeptCheckpoints:
         self.every_s = every_hours * 3600
         self.next_kept = time.time() + self.every_s
         self.entries: list[tuple[str, float]] = []
+        self.places: dict[str, str] = {}
         self.outdated: list[tuple[str, float]] = []
         self.tidied: set[str] = set()
 
@@ -46,35 +48,44 @@ class KeptCheckpoints:
         return [path for path, _ in self.entries]
 
     def record(
-        self, path: str, latest_filename: str, meta_graph_suffix: str, relative: bool
+        self, path: str, place: str, latest_filename: str, meta_graph_suffix: str, relative: bool
     ) -> None:
-        """Put a complete checkpoint on record in its directory; delete what it makes outdated."""
-        self.note(path)
-        times = [when for _, when in self.entries]
+        """Put a complete checkpoint on record in its directory; delete what it makes outdated.
+
+        Args:
+          path: the checkpoint's, as it was given.
+          place: what it meant then, as `settled` gives it.
+          latest_filename: name of the record.
+          meta_graph_suffix: ending of the files of graphs.
+          relative: write relative paths into the record also where `path` is absolute.
+        """
+        self.note(path, place)
+        times, directory = [when for _, when in self.entries], os.path.dirname(place)
         update_checkpoint_state(
-            os.path.dirname(path),
-            path,
-            self.paths,
+            directory,
+            place,
+            [self.places[path] for path in self.paths],
             latest_filename,
             times if math.inf not in times else None,
-            save_relative_paths=relative,
+            save_relative_paths=relative or place != path,
         )
         self.delete_outdated(meta_graph_suffix)
-        if os.path.dirname(path) not in self.tidied:  # once: killed processes were before this
-            self.tidied.add(os.path.dirname(path))
-            remove_interrupted(path)
+        if directory not in self.tidied:  # once: killed processes were before this
+            self.tidied.add(directory)
+            remove_interrupted(place)
 
-    def note(self, path: str) -> None:
+    def note(self, path: str, place: str) -> None:
         """Add a checkpoint; over the number, the oldest one becomes outdated."""
         if not self.max_to_keep:
             return
         now = time.time()
         self.next_kept = min(self.next_kept, now + self.every_s)  # where the clock was set back
-        place = local_path(path)  # which may be spelled in two ways
-        self.entries = [entry for entry in self.entries if local_path(entry[0]) != place]
-        self.entries.append((path, now))
+        self.places = {p: self.places.get(p) or settled(p) for p in self.paths} | {path: place}
+        same = {p for p in self.paths if local_path(self.places[p]) == local_path(place)}
+        self.entries = [entry for entry in self.entries if entry[0] not in same] + [(path, now)]
         if len(self.entries) > self.max_to_keep:
-            self.outdated.append(self.entries.pop(0))
+            oldest, saved = self.entries.pop(0)
+            self.outdated.append((self.places[oldest], saved))
 
     def delete_outdated(self, meta_graph_suffix: str) -> None:
         """Delete the outdated ones, save those that are to be kept for ever."""
@@ -88,6 +99,12 @@ class KeptCheckpoints:
                 except (OSError, OpError) as error:
                     warnings.warn(f"The old checkpoint {path} stays: {error}", stacklevel=4)
             del self.outdated[0]  # once it is gone: of what Ctrl-C left of it, the next one knows
+
+
+def settled(path: str) -> str:
+    """Give an absolute path for a relative one, which means another place in another folder."""
+    is_settled = os.path.isabs(without_file_scheme(path)) or is_elsewhere(path)
+    return path if is_settled else local_path(path)
 
 
 def check_place(path: str, latest_filename: str) -> None:

@@ -27,7 +27,7 @@ from daskvars.surface.forwarding import forwards
 from daskvars.surface.signatures import with_arguments_of
 from daskvars.train.checkpoints import ops as saver_ops
 from daskvars.train.checkpoints.checkpoint_state import checkpoint_exists, get_checkpoint_mtimes
-from daskvars.train.checkpoints.kept_checkpoints import KeptCheckpoints, check_place
+from daskvars.train.checkpoints.kept_checkpoints import KeptCheckpoints, check_place, settled
 from daskvars.train.checkpoints.ops import SaverOps
 from daskvars.train.checkpoints.paths import path_of_step
 from daskvars.train.checkpoints.reader import CheckpointReader
@@ -253,16 +253,19 @@ class Saver:
         self._run_mirrors(sess, 0)
         path, step = path_of_step(sess, os.fspath(save_path), global_step, self._pad)
         check_place(path, latest_filename)
+        place = settled(path)
         parts = shards_by_name(self._tensors)
         write_beside = beside() if beside is not None and self._graph is not None else None
 
         def note() -> None:
             try:
                 if write_beside is not None:
-                    write_beside(path)
+                    write_beside(place)
             finally:  # the checkpoint is there, and counts, whatever became of the graph
                 if write_state and parts:
-                    self._kept.record(path, latest_filename, meta_graph_suffix, self._relative)
+                    self._kept.record(
+                        path, place, latest_filename, meta_graph_suffix, self._relative
+                    )
 
         with _turn_at(path):
             codec = self._codec

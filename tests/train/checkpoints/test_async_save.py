@@ -1,5 +1,6 @@
 """Saves that go on while training does: the values of the moment of the call, and their errors."""
 
+import os
 import threading
 import tracemalloc
 
@@ -88,6 +89,25 @@ def test_restoring_closing_and_the_next_save_wait_for_it(tmp_path, gate):
         last = saver.save_async(sess, str(tmp_path / "d"))
     assert last.done()
     assert saver.last_checkpoints == [str(tmp_path / name) for name in "cd"]
+
+
+def test_it_goes_on_record_in_the_folder_where_it_was_begun(tmp_path, gate, monkeypatch):
+    v = tf.get_variable("v", initializer=1.0)
+    saver = tf.train.Saver(max_to_keep=1)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        gate.set()
+        saver.save(sess, "run/m", 1)
+        gate.clear()
+        saving = saver.save_async(sess, "run/m", 2)
+        monkeypatch.chdir("other")
+        gate.set()
+        assert [saving.result(30)] == saver.last_checkpoints == ["run/m-2"]
+    assert os.listdir(".") == []
+    assert sorted(os.listdir("../run")) == ["checkpoint", "m-2", "m-2.meta"]
+    assert tf.train.latest_checkpoint("../run") == "../run/m-2"
 
 
 def test_an_error_is_told_once(tmp_path, monkeypatch):

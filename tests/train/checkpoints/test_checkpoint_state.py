@@ -132,7 +132,7 @@ def test_only_a_whole_checkpoint_is_restored(saved):
             tf.train.Saver().restore(sess, saved + ".meta")
 
 
-def test_whether_a_checkpoint_is_there_is_one_document(saved, monkeypatch):
+def test_whether_a_checkpoint_is_there_is_one_document(saved, monkeypatch, caplog):
     monkeypatch.setattr(Manifest, "from_json", None)  # to call it would be a TypeError
     assert tf.train.checkpoint_exists(saved)
     assert tf.train.latest_checkpoint(os.path.dirname(saved)) == saved
@@ -141,6 +141,7 @@ def test_whether_a_checkpoint_is_there_is_one_document(saved, monkeypatch):
     Path(saved, "zarr.json").write_text(json.dumps(document))
     assert not tf.train.checkpoint_exists(saved)
     assert tf.train.latest_checkpoint(os.path.dirname(saved)) is None
+    assert f"Couldn't match files for checkpoint {saved}" in caplog.text
 
 
 def test_times_and_removal(saved, tmp_path):
