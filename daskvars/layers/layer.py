@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar
 
 import numpy
@@ -42,6 +43,8 @@ from daskvars.variables.synchronization import (
 from daskvars.variables.tracking import identity, once
 from daskvars.variables.variable import Variable
 
+_training: ContextVar[Any] = ContextVar("training", default=None)  # of the layer that calls others
+
 
 class Layer(ShownByArguments, LayerLosses):
     """What all layers are: a subclass makes its variables in `build` and computes in `call`.
@@ -53,7 +56,8 @@ class Layer(ShownByArguments, LayerLosses):
 
     A layer may be made of others: what layers and variables are attributes of it, also in lists,
     tuples and dicts, is its own. Its variables, losses and updates are followed by theirs, and
-    setting `trainable` sets it for all of them.
+    setting `trainable` sets it for all of them. One whose `call` takes `training`, and is not given
+    it, has that of the layer that calls it.
 
     Args:
       trainable: whether its variables are trained by default.
@@ -126,7 +130,10 @@ class Layer(ShownByArguments, LayerLosses):
         self._reuse = kwargs.get("_reuse")
         self._is_functional = "_reuse" in kwargs  # nobody will hold it, but its variables
         self._program = owner()
-        self._call_takes_scope = "scope" in inspect.signature(self.call).parameters
+        parameters = inspect.signature(self.call).parameters
+        self._call_takes_scope = "scope" in parameters
+        self._training_place = list(parameters).index("training") if "training" in parameters else 0
+        self._training_default = parameters["training"].default if self._training_place else None
         class_name = _snake_case(type(self).__name__)
         given = name.name if isinstance(name, VariableScope) else name
         self._base_name = given or class_name
@@ -443,7 +450,11 @@ class Layer(ShownByArguments, LayerLosses):
                 if self._call_takes_scope:
                     kwargs["scope"] = scope
                 check_inputs(self.input_spec, inputs, self._name)
-                outputs = self.call(inputs, *args, **kwargs)
+                token = _training.set(self._phase_of(args, kwargs))
+                try:
+                    outputs = self.call(inputs, *args, **kwargs)
+                finally:
+                    _training.reset(token)
                 if outputs is None:
                     raise ValueError(
                         f"A layer's `call` method should return a Tensor or a list of Tensors, not "
@@ -453,6 +464,18 @@ class Layer(ShownByArguments, LayerLosses):
             self.built = True
             collect(GraphKeys.UPDATE_OPS, self._updates)
         return outputs
+
+    def _phase_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the `training` of a call, None where it takes none; where it is not given, that of
+        the layer that calls this one becomes an argument."""
+        place = self._training_place
+        if not place:
+            return None
+        if place <= len(args) and "training" not in kwargs:
+            return args[place - 1]
+        if kwargs.get("training") is None and _training.get() is not None:
+            kwargs["training"] = _training.get()
+        return kwargs.get("training", self._training_default)
 
     def apply(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """Return the output for `inputs`, as calling the layer does."""

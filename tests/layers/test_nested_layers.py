@@ -303,3 +303,22 @@ class TestWhatIsFound:
         assert len(cell.trainable_variables) == len(cell.variables) == 1
         cell.trainable = False
         assert (len(cell.trainable_variables), len(cell.variables)) == (0, 1)
+
+
+def test_layers_inside_have_the_phase_of_the_layer_that_calls_them():
+    class Phase(dv.layers.Layer):
+        def call(self, inputs, training=False):
+            return inputs + (1.0 if training else 0.0)
+
+    class Outer(dv.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = Phase()
+
+        def call(self, inputs, training=False):
+            told = self.inner(inputs, training=False) + self.inner(inputs, False)
+            return self.inner(inputs) + 10.0 * told
+
+    outer = Outer()
+    found = [float(outer(0.0, **told)) for told in ({}, {"training": True}, {"training": False})]
+    assert found + [float(outer(0.0, True)), float(outer.inner(0.0))] == [0.0, 1.0, 0.0, 1.0, 0.0]
