@@ -259,7 +259,7 @@ def merge(
     Args:
       inputs: summaries.
       collections: collections to add the result to, none by default.
-      name: name of the operation, by default "MergeSummary".
+      name: name of the operation and of the scope that it is in, by default "Merge/MergeSummary".
 
     Raises:
       InvalidArgumentError: (when run) two of them have one tag.
@@ -270,7 +270,9 @@ def merge(
     >>> [(value.tag, value.simple_value) for value in found.value]
     [('a', 1.0), ('b', 2.0)]
     """
-    merged = apply(MERGE, *inputs, name=clean_name(name))
+    name = clean_name(name)
+    with name_scope(name, "Merge", inputs):
+        merged = apply(MERGE, *inputs, name=name)
     return collected(merged, collections or ())
 
 
@@ -282,7 +284,7 @@ def merge_all(
     Args:
       key: the collection that they are in.
       scope: regular expression that the start of a summary's name must match.
-      name: name of the operation.
+      name: see `merge`.
 
     Returns:
       [] string, or None where there are none.

@@ -199,7 +199,9 @@ def test_merging():
     c = tf.summary.histogram("c", [1.0])
     merged = tf.summary.merge_all()
     assert (merged.op.type, list(merged.op.inputs)) == ("MergeSummary", [a, c])
-    assert list(tf.summary.merge_all("mine").op.inputs) == [b]
+    mine = tf.summary.merge_all("mine", name="all")
+    assert list(mine.op.inputs) == [b]
+    assert (merged.name, mine.name) == ("Merge/MergeSummary:0", "all/all:0")  # TensorFlow's
     assert tf.summary.merge_all("nothing") is None
     assert [v.tag for v in values_of(merged)] == ["a", "c"]
     twice = tf.summary.merge([a, a])

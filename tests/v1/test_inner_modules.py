@@ -131,6 +131,7 @@ def test_functions_without_a_public_name_compute():
         average = tf.get_variable("average", [], initializer=tf.constant_initializer(4.0))
         moved = assign_moving_average(average, 8.0, 0.75, zero_debias=False)
         seen = control_flow_ops.with_dependencies([moved], tf.constant(1.0))
+        assert seen.op.name == "control_dependency"
         small, large = control_flow_ops.switch(tf.constant(3.0), tf.constant(True))
         merged, _ = control_flow_ops.merge([small, large + 1.0])
         slope = gen_nn_ops.relu_grad([1.0, 2.0], [-1.0, 5.0])

@@ -135,7 +135,7 @@ def with_dependencies(
 ) -> Tensor:
     """Return `output`, available only after `dependencies`."""
     with control_dependencies(dependencies):
-        return identity(output, name=name)
+        return identity(output, name=name or "control_dependency")
 
 
 ASSERT = without_gradient(

@@ -56,7 +56,7 @@ def build(
         path = placeholder_with_default(filename or "model", [], name="filename")
         path = placeholder_with_default(path, [], name="Const")
         saved = save_v2(path, names, slices, [tensor.handle for tensor in tensors], name="SaveV2")
-        saved_path = with_dependencies([saved], path, name="control_dependency")
+        saved_path = with_dependencies([saved], path)
         shapes = [
             tensor.shape if tensor.has_known_shape and (tensor.slice or not reshaped) else None
             for tensor in tensors
