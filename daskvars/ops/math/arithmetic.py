@@ -11,7 +11,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.indexed_slices import Gradients, IndexedSlices
 from daskvars.graph.interpreter import apply
@@ -73,7 +73,19 @@ abs = unary(
     result="of the dtype of `x`; float of complex numbers",
 )("Return |x|, element by element.", "abs([-3.0, 2.0]) -> [3. 2.]")
 
-sign = unary("sign", "Sign", "N", "sign", lambda op, dy: constant.zeros_like(dy))(
+
+def _sign_gradient(op: Operation, dy: Tensor) -> Tensor:
+    """Of a complex number what goes around the origin turns its sign, the less the larger it is."""
+    x, direction = op.inputs[0], op.outputs[0]
+    if not x.dtype.is_complex:
+        return constant.zeros_like(dy)
+    along, size = casting.real(multiply(conj(dy), direction)), abs(x)
+    along, size = (casting.complex(part, constant.zeros_like(part)) for part in (along, size))
+    around = subtract(dy, multiply(along, direction))
+    return apply(opdef("DivNoNan"), around, size)  # division is made of what is here
+
+
+sign = unary("sign", "Sign", "N", "sign", _sign_gradient)(
     "Return -1, 0 or 1 by the sign of x; x / |x| of complex numbers.",
     "sign([-3.0, 0.0, 2.0]) -> [-1.  0.  1.]",
 )

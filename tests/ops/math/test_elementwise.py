@@ -257,6 +257,13 @@ def test_complex_parts(graph):
         tf.complex(x, tf.constant([1, 2]))
 
 
+def test_size_of_complex_numbers_is_differentiated_twice(graph):
+    x, y = tf.constant([3.0, 0.0], tf.float64), tf.constant([4.0, 0.0], tf.float64)
+    (slope,) = tf.gradients(tf.abs(tf.complex(x, y)), x)
+    assert run(slope).tolist() == [0.6, 0.0]
+    np.testing.assert_allclose(run(tf.gradients(slope, [x, y])), [[0.128, 0.0], [-0.096, 0.0]])
+
+
 def test_polygamma_values(graph):
     # psi1(1) = pi^2 / 6; psi2(1) = -2 zeta(3).
     order = tf.constant([0.0, 1.0, 2.0], tf.float64)
