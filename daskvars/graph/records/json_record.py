@@ -103,7 +103,11 @@ def sealed_pieces(data: Any) -> Iterator[bytes]:
 
 
 def parsed(text: bytes | str, what: str) -> Any:
-    """Return the JSON data of a text. Raises ValueError where it is none, or was altered."""
+    """Return the JSON data of a text.
+
+    Raises:
+      ValueError: it is none, or a file's that was altered.
+    """
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -95,8 +95,10 @@ def opened_beside(target: str) -> tuple[int, str]:
 
 
 def put_in(file: int, beside: str, target: str) -> None:
-    """Close a file and let it take its target's place, while it is locked where that is possible;
-    nothing stays beside the target."""
+    """Close a file and let it take its target's place; nothing stays beside that.
+
+    It is locked until then where the system can rename what is open.
+    """
     try:
         if os.name == "nt":  # which keeps the names of open files
             os.close(file)
