@@ -165,7 +165,12 @@ def alone_in(directory: str, waits: bool = True) -> Iterator[bool]:
             is_alone = filelock.lock_descriptor(file, blocking=waits, poll_interval=0.001)
             if is_alone:
                 stack.callback(filelock.unlock_descriptor, file)  # a child may have it, too
-        yield is_alone
+        try:
+            yield is_alone
+        except BaseException:
+            with contextlib.suppress(OSError):  # it is not empty
+                os.rmdir(directory)
+            raise
 
 
 def make_directory(path: str) -> None:

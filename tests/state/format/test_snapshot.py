@@ -282,11 +282,13 @@ def test_a_failed_save_leaves_what_was_there(tmp_path, monkeypatch) -> None:
         save({"v": bad}, tmp_path / "fresh")
     assert not (tmp_path / "fresh").exists()
     full = OSError(errno.ENOSPC, "No space left on device")
-    writes = Mock(wraps=disk.write_all, side_effect=[DEFAULT, full])
-    monkeypatch.setattr(disk, "write_all", writes)  # of the announcement, and of a chunk
-    with pytest.raises(StoreError, match="No space left"):
-        save({"scope/w": variable("scope/w", np.arange(4.0))}, tmp_path / "fresh")
-    assert not (tmp_path / "fresh").exists()
+    for before in [], [DEFAULT]:  # it refuses the announcement, or a chunk
+        writes = Mock(wraps=disk.write_all, side_effect=[*before, full])
+        monkeypatch.setattr(disk, "write_all", writes)
+        with pytest.raises(StoreError, match="No space left"):
+            save({"scope/w": variable("scope/w", np.arange(4.0))}, tmp_path / "fresh")
+        assert not (tmp_path / "fresh").exists()
+        monkeypatch.undo()
 
 
 def test_what_is_not_to_be_overwritten_stays(tmp_path) -> None:
