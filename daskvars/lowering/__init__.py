@@ -26,6 +26,7 @@ from daskvars.lowering.planner.cut_feeds import ALONE, Machine, cut_feeds
 from daskvars.lowering.planner.fuse import fuse
 from daskvars.lowering.planner.place import Places, place
 from daskvars.lowering.planner.segments import segments
+from daskvars.lowering.rewrites.compute_once import compute_once
 from daskvars.lowering.rewrites.functionalize import functionalize
 from daskvars.lowering.rewrites.keep_values import keep_values
 from daskvars.lowering.rewrites.prune import prune
@@ -73,6 +74,7 @@ def lower(
         functionalize, operations, fetches, feeds, state_of, sequential, identify, targets, is_async
     )
     program = passed(specialize, program)
+    program = passed(compute_once, program)
     program = passed(keep_values, program)
     program = passed(route_updates, program)
     program = passed(cut_feeds, program, machine, [tensor.name for tensor in feeds])

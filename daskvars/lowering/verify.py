@@ -230,6 +230,7 @@ PROMISES: Mapping[str, Callable[..., None]] = {
     "prune": verify_order,
     "functionalize": verify_values,
     "specialize": verify_specialized,
+    "compute_once": verify_specialized,
     "keep_values": verify_specialized,
     "route_updates": verify_specialized,
     "cut_feeds": verify_layouts,

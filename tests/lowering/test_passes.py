@@ -238,6 +238,7 @@ BREACHES = [
         for step in (
             "functionalize",
             "specialize",
+            "compute_once",
             "keep_values",
             "route_updates",
             "cut_feeds",
@@ -254,7 +255,7 @@ BREACHES = [
     ],
     *[
         (step, breach, message)
-        for step in ("specialize", "keep_values", "route_updates")
+        for step in ("specialize", "compute_once", "keep_values", "route_updates")
         for breach, message in [
             (dead, "nobody uses"),
             (unused_leaf, "nobody uses the leaves"),

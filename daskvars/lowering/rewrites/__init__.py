@@ -1,10 +1,11 @@
-"""Passes that change what a program computes with, not where: the first five, and the update's own.
+"""Passes that change what a program computes with, not where: the first six, and the update's own.
 
 - ``prune`` (pass 1): the operations that the fetches need, in the order of their effects.
 - ``functionalize`` (2): operations to a `Program`; variables become plain values.
 - ``specialize`` (3): concrete shapes, and everything that follows from them.
-- ``keep_values`` (4): what a loop computes and its gradient needs is kept, and not made again.
-- ``route_updates`` (5): updates of rows are computed where the rows are, on their owners. Lookups
+- ``compute_once`` (4): what is computed twice is computed once.
+- ``keep_values`` (5): what a loop computes and its gradient needs is kept, and not made again.
+- ``route_updates`` (6): updates of rows are computed where the rows are, on their owners. Lookups
   in a cut table are decided in `lowering.planner.propagate` (``_looks_up``), and done by
   `kernels.gather_scatter.row_shards`.
 - ``split_update``: in asynchronous training the update is apart from the gradients.

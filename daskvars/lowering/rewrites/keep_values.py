@@ -1,4 +1,4 @@
-"""Pass 4: what the turns of a loop compute, and their gradients need, is kept and not made again.
+"""Pass 5: what the turns of a loop compute, and their gradients need, is kept and not made again.
 
 The gradient of a loop builds the body a second time, on the values that each turn began with: so a
 graph has all of it, whatever is asked for. Here both bodies are known, with their shapes. What is
@@ -131,11 +131,11 @@ class _Bodies:
             for leaf in first.leaves.values()
             if leaf.kind == PARAMETER and leaf.what not in self.changing_before
         }
-        constants = {_identity(leaf): Ref(leaf) for leaf in first.leaves.values()}
+        constants = {identity(leaf): Ref(leaf) for leaf in first.leaves.values()}
         for leaf in self.second.leaves.values():
             found = None
             if leaf.kind == CONSTANT:
-                found = constants.get(_identity(leaf))
+                found = constants.get(identity(leaf))
             elif leaf.what not in self.changing and leaf is not self.item:
                 found = outer.get(self.gradient.inputs[leaf.what])
             if found is not None:
@@ -156,7 +156,7 @@ class _Bodies:
             return
         inputs = tuple(self.same[ref] for ref in node.inputs)
         for other in made.get((id(node.opdef), inputs), ()):
-            if _is_same_call(node, other):
+            if is_same_call(node, other):
                 self.same.update((Ref(node, i), Ref(other, i)) for i in range(len(node.specs)))
                 return
 
@@ -256,14 +256,17 @@ def _changing(flow: Flow) -> set[int]:
     return {i for _, i, _ in (*flow.carried, *flow.summed, *flow.joined)}
 
 
-def _identity(leaf: Leaf) -> Any:
+def identity(leaf: Leaf) -> Any:
     """Return what a constant has in common with those of the same value."""
     value = leaf.what
-    if leaf.kind != CONSTANT or not isinstance(value, numpy.ndarray) or value.dtype.hasobject:
+    if leaf.kind != CONSTANT or not isinstance(value, numpy.ndarray):
         return id(value)
     if value.nbytes > MAX_COMPARED_BYTES:
         return id(value)
-    return value.dtype, value.shape, value.tobytes()
+    if not value.dtype.hasobject:
+        return value.dtype, value.shape, value.tobytes()
+    texts = tuple(value.reshape(-1).tolist())
+    return (value.shape, texts) if all(isinstance(text, bytes) for text in texts) else id(value)
 
 
 def _by_inputs(body: Program) -> tuple[dict[Any, list[Node]], dict[Ref, Ref]]:
@@ -278,7 +281,7 @@ def _by_inputs(body: Program) -> tuple[dict[Any, list[Node]], dict[Ref, Ref]]:
     return made, given_on
 
 
-def _is_same_call(a: Node, b: Node) -> bool:
+def is_same_call(a: Node, b: Node) -> bool:
     """Return whether two nodes of one op and the same inputs are called in the same way."""
     mine, others = ({k: v for k, v in n.attrs.items() if k[0] != "_"} for n in (a, b))
     is_same = a.operands == b.operands and a.specs == b.specs and a.device == b.device
