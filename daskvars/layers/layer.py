@@ -466,11 +466,11 @@ class Layer(ShownByArguments, LayerLosses):
         return outputs
 
     def _phase_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the `training` of a call, None where it takes none; where it is not given, that of
-        the layer that calls this one becomes an argument."""
+        """Return the `training` of a call; where it is not given, that of the layer that calls this
+        one, which becomes an argument of a `call` that takes it."""
         place = self._training_place
         if not place:
-            return None
+            return _training.get()
         if place <= len(args) and "training" not in kwargs:
             return args[place - 1]
         if kwargs.get("training") is None and _training.get() is not None:

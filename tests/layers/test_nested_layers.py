@@ -310,14 +310,22 @@ def test_layers_inside_have_the_phase_of_the_layer_that_calls_them():
         def call(self, inputs, training=False):
             return inputs + (1.0 if training else 0.0)
 
-    class Outer(dv.layers.Layer):
+    class Between(dv.layers.Layer):
         def __init__(self):
             super().__init__()
             self.inner = Phase()
 
+        def call(self, inputs):
+            return self.inner(inputs)
+
+    class Outer(dv.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.between = Phase(), Between()
+
         def call(self, inputs, training=False):
             told = self.inner(inputs, training=False) + self.inner(inputs, False)
-            return self.inner(inputs) + 10.0 * told
+            return self.between(inputs) + 10.0 * told
 
     outer = Outer()
     found = [float(outer(0.0, **told)) for told in ({}, {"training": True}, {"training": False})]
