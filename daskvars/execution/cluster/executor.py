@@ -35,9 +35,11 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import sys
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -212,6 +214,7 @@ class ClusterExecutor:
         """Raise UnavailableError where the cluster cannot be reached any more."""
         if self.is_closed:
             raise self.lost_error()
+        self.placement.workers.check_there()
 
     def lost_error(self) -> UnavailableError:
         """Return the error of what was here and cannot be had, since the cluster is gone."""
@@ -617,7 +620,8 @@ class ClusterExecutor:
     def seal_changes(self) -> None:
         """Do so if the session has a store."""
         if self.sealer.is_durable:
-            self.seal()
+            with self._leaving():
+                self.seal()
 
     def seal_if_requested(self) -> None:
         """Make what is finished durable if the scheduler has asked for it."""
@@ -727,13 +731,14 @@ class ClusterExecutor:
         if self.users <= 0 or self.is_retrieved or self.is_closed or not is_needed:
             return
         try:
-            self.sync()
-            self.fetch()
-            if self.sealer.is_durable:
-                self.seal()
-            else:
-                self._bring_values()
-            self.is_retrieved = True
+            with self._leaving():
+                self.sync()
+                self.fetch()
+                if self.sealer.is_durable:
+                    self.seal()
+                else:
+                    self._bring_values()
+                self.is_retrieved = True
         except Exception as error:  # noqa: BLE001 - the client closes all the same
             logger.error(
                 "%s did not leave the Dask cluster before its client closed: %s",
@@ -774,13 +779,30 @@ class ClusterExecutor:
         self.users -= 1
         try:
             if not self.is_closed:
-                self.sync()
-                self.fetch()
+                with self._leaving():
+                    self.sync()
+                    self.fetch()
         finally:
             if self.users <= 0:
                 self._leave()
                 self.lost_runs.abandon()  # what they were fed with need not be kept any more
                 self.sealer.close()
+
+    @contextmanager
+    def _leaving(self) -> Iterator[None]:
+        """Where the program is broken off, wait for no worker to come, and say what is given up.
+
+        The workers of a cluster on this machine get a Ctrl-C as well, and are not replaced.
+        """
+        if sys.exception() is None:
+            yield
+            return
+        try:
+            with self.placement.workers.waiting_for_none():
+                yield
+        except UnavailableError as error:
+            names = enumerated(sorted(self.values.capture()[1])) or "none yet"
+            logger.error("%s. Given up: %s (%s)", error, self.description, names)
 
     def _leave(self) -> None:
         """Let go of the state."""

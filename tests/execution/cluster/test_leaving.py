@@ -21,6 +21,7 @@ from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.remote.dask_internals import sync_while_connected
 from daskvars.state import ZarrStore
 from tests import clusters, fresh
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -307,3 +308,26 @@ def test_lost_eager_variables_are_named_and_others_go_on(cluster, eager):
     w.assign([5.0, 6.0])
     np.testing.assert_array_equal(w.numpy(), [5.0, 6.0])
     client.close()
+
+
+@pytest.mark.parametrize("is_closed_first", [True, False])
+def test_a_program_that_is_broken_off_with_its_workers_waits_for_no_others(is_closed_first, caplog):
+    """As by Ctrl-C, which workers on this machine get as well; Dask starts no others then."""
+    with (
+        pytest.raises(KeyboardInterrupt),
+        clusters.running(1, processes=False, protocol="tcp://", silence_logs=False) as client,
+        client.as_current(),
+        tf.Graph().as_default(),
+    ):
+        v = tf.Variable([1.0, 2.0], name="v")
+        step = v.assign_add([1.0, 1.0]).op
+        session = tf.Session()
+        session.run([v.initializer])
+        session.run(v)
+        client.cluster.scale(0)
+        wait_until(lambda: not client.nthreads(), "the worker is gone")
+        session.run(step)
+        with session if is_closed_first else contextlib.nullcontext():
+            raise KeyboardInterrupt
+    wanted = "has no worker any more. Given up: this session's variables (v)"
+    assert wanted in caplog.text

@@ -144,6 +144,7 @@ class InFlight:
             )
             return
         while True:
+            executor.check_connected()
             dispatch = Dispatch(run.bound, run.feeds, run.random_keys, self.epoch)
             dispatch.send_first_phase()
             self._check_first_phase(dispatch)

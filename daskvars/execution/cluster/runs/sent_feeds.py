@@ -22,6 +22,7 @@ from distributed import Client, Future
 
 from daskvars import config
 from daskvars.execution.cluster.runs.task_graphs import Template, joined
+from daskvars.execution.cluster.workers.worker_info import workers_of
 from daskvars.execution.engine.values.blocks import cut
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks, fitted
 from daskvars.lowering.plan import BlockId, Origin, Plan
@@ -173,6 +174,7 @@ def scattered(
             if attempt == SCATTER_ATTEMPTS or not isinstance(error, OSError | KeyError):
                 raise error
         time.sleep(SCATTER_PAUSE_S)
+        workers_of(client).check_there()
         refusing.update(errors)
         there, wanted_worker = sorted(client.nthreads()), {}
         addresses = [address for address in there if address not in refusing]

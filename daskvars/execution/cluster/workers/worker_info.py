@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from distributed import Client
 
+from daskvars.errors import UnavailableError
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.remote.dask_internals import once_per_client
 from daskvars.remote.scheduler.worker_watch import TOPIC, WorkerWatch
@@ -107,6 +109,7 @@ class Workers:
         self._infos: tuple[WorkerInfo, ...] = ()
         self._lock = threading.Lock()
         self._stale = True
+        self._num_leaving = 0
         self.version = 0
         self.expected: set[tuple[str, int]] = set()
         self.preferred: tuple[str, int] | None = None
@@ -122,6 +125,20 @@ class Workers:
         if self._stale:
             self.refresh()
         return self._infos
+
+    @contextmanager
+    def waiting_for_none(self) -> Iterator[None]:
+        """Have nobody wait in the block for a worker to come where there is none."""
+        self._num_leaving += 1
+        try:
+            yield
+        finally:
+            self._num_leaving -= 1
+
+    def check_there(self) -> None:
+        """Raise UnavailableError where there is no worker, and none is to be waited for."""
+        if self._num_leaving and not self.worker_infos:
+            raise UnavailableError.saying("the Dask cluster has no worker any more")
 
     def refresh(self) -> None:
         """Ask the scheduler."""
