@@ -8,7 +8,7 @@ from typing import Any
 
 from daskvars.execution.tape import GradientTape
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.array.reshaping import stop_gradient
+from daskvars.ops.array.reshaping import optimization_barrier
 from daskvars.ops.control.custom_gradient import custom_gradient
 from daskvars.ops.control.dependencies import control_dependencies
 
@@ -43,7 +43,9 @@ def _with_gradient(function: Callable[..., Any], args: tuple[Tensor, ...]) -> tu
     def gradient(*dys: Any, variables: Any = ()) -> Any:
         with GradientTape() as tape, control_dependencies(dys):
             tape.watch(variables)
-            inputs = [stop_gradient(arg) for arg in args]  # variables get none of their gradients
+            inputs = [
+                optimization_barrier(arg) for arg in args
+            ]  # variables get none of their gradients
             results = function(*inputs)
         found = tape.gradient(results, [*inputs, *variables], output_gradients=list(dys))
         of_arguments, of_variables = found[: len(args)], found[len(args) :]

@@ -52,6 +52,11 @@ def rank_of(xp: ArrayModule, x: Array) -> Array:
     return xp.asarray(x.ndim, dtype=numpy.int32)
 
 
+def given(xp: ArrayModule, x: Array) -> Array:
+    """Give `x` on."""
+    return x
+
+
 def ensure_shape(xp: ArrayModule, x: Array, *, shape: Sizes | None) -> Array:
     """Give `x` on. Raises InvalidArgumentError when it has another shape."""
     if shape is None:

@@ -84,6 +84,22 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     return apply(STOP_GRADIENT, input, name=name)
 
 
+OPTIMIZATION_BARRIER = without_gradient(
+    "OptimizationBarrier",
+    "input:T",
+    like_first,
+    kernels.given,
+    Movement("...->..."),
+    static=axes.first_value,
+)
+
+
+def optimization_barrier(input: TensorLike) -> Tensor:
+    """Return a tensor of the same value, a constant to gradients, of which is computed anew what is
+    computed of `input` elsewhere."""
+    return apply(OPTIMIZATION_BARRIER, input)
+
+
 ENSURE_SHAPE = OpDef(
     "EnsureShape",
     "input:T",

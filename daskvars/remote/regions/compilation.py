@@ -367,7 +367,7 @@ def _with_branches(kernel: Callable[..., Any], xp: Any, attrs: dict[str, Any]) -
         k: tuple(compiled(b, xp) for b in v) if k == "branches" else v for k, v in attrs.items()
     }
     if bound.pop(APART, False) and xp is numpy:
-        bound["together"] = turns_apart(kernel, attrs, several)
+        bound["together"] = turns_apart(attrs, several)
     return partial(kernel, xp, **bound)
 
 

@@ -31,21 +31,18 @@ LEAST_RULED = 0.6  # of a body's calls: others are made for each turn, with more
 MakesSeveral = Callable[[RegionProgram], SeveralRegion]
 
 
-def turns_apart(
-    kernel: Any, attrs: Mapping[str, Any], several: MakesSeveral
-) -> Callable[..., Any] | None:
+def turns_apart(attrs: Mapping[str, Any], several: MakesSeveral) -> Callable[..., Any] | None:
     """Return what makes many turns of a loop at once; None where a turn may need another.
 
     Args:
-      kernel: of the loop, or of its gradient.
-      attrs: its attributes.
+      attrs: of the loop, or of its gradient.
       several: makes a region one for several elements.
     """
     if attrs["keyed"] or attrs["written"]:
         return None
-    if kernel is flow.while_loop:
-        test, loop = attrs["branches"]
-        found = _map_of(test, loop, attrs["num_vars"])
+    if "num_grads" not in attrs:
+        test, body = attrs["branches"]
+        found = _map_of(test, body, attrs["num_vars"])
         return None if found is None else _Turns(found, several)
     body = attrs["branches"][0]
     if not _goes_backward_apart(body, attrs):

@@ -71,3 +71,11 @@ def test_in_the_turns_of_a_loop():
         found, calls = run_with_calls(last, {x: np.eye(3, dtype="f4") + 1})
     assert calls["matmul"] == 1
     np.testing.assert_allclose(np.linalg.norm(found), 1.0, rtol=1e-6)
+
+
+def test_what_a_gradient_is_to_compute_again_is_computed_again():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [3, 3])
+        y = tf.recompute_grad(lambda h: tf.tanh(tf.matmul(tf.tanh(tf.matmul(h, h)), h)))(x)
+        _, calls = run_with_calls([y, tf.gradients(y, x)], {x: np.eye(3, dtype="f4")})
+    assert calls["tanh"] == 4

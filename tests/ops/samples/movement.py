@@ -39,6 +39,7 @@ SHAPES = [
     Sample("Shard", lambda a: shard_constraint.shard(a, 0, 2), (MATRIX,), (0,)),
     Sample("Identity", lambda a, b: reshaping.identity_n([a, b]), (MATRIX, VECTOR), (0, 1), id="n"),
     Sample("StopGradient", reshaping.stop_gradient, (MATRIX,)),
+    Sample("OptimizationBarrier", reshaping.optimization_barrier, (MATRIX,)),
     Sample("EnsureShape", lambda x: reshaping.ensure_shape(x, [None, 3]), (MATRIX,), (0,)),
     Sample("Reshape", lambda x: reshaping.reshape(x, [-1, 6]), (CUBE,), (0,), id="flat"),
     Sample("Reshape", lambda x: reshaping.reshape(x, [2, 2, 6]), (CUBE,), (0,), id="split"),

@@ -11,13 +11,13 @@ ROWS = np.random.default_rng(1).random((25, 5, 3), dtype=np.float32)
 
 @pytest.fixture
 def made(monkeypatch):
-    """The kernels of loops that were compiled, and whether their turns are made at once."""
+    """Of loops that were compiled which way they go, and whether their turns are made at once."""
     found = []
     turns_apart = compilation.turns_apart
 
-    def noted(kernel, attrs, several):
-        together = turns_apart(kernel, attrs, several)
-        found.append((kernel.__name__, together is not None))
+    def noted(attrs, several):
+        together = turns_apart(attrs, several)
+        found.append(("backward" if "num_grads" in attrs else "forward", together is not None))
         return together
 
     monkeypatch.setattr(compilation, "turns_apart", noted)
@@ -78,7 +78,7 @@ APART = {
 @pytest.mark.parametrize("name", APART)
 def test_turns_made_at_once_have_the_bits_of_each_alone(made, monkeypatch, name):
     found = of_rows(APART[name])
-    assert {kernel for kernel, _ in made} == {"while_loop", "while_gradient"}
+    assert {way for way, _ in made} == {"forward", "backward"}
     assert all(together for _, together in made)
     monkeypatch.setattr(compilation, "turns_apart", lambda *args: None)
     for value, wanted in zip(found, of_rows(APART[name]), strict=True):
@@ -108,7 +108,7 @@ def read_before(rows, weights):
 )
 def test_turns_that_need_one_another_or_are_seen_are_made_one_by_one(made, function):
     of_rows(function, ROWS[:6])
-    assert ("while_loop", True) not in made
+    assert ("forward", True) not in made
 
 
 def test_the_turn_that_fails_tells_of_it(made):
@@ -118,4 +118,4 @@ def test_the_turn_that_fails_tells_of_it(made):
     rows = np.where(np.arange(25)[:, None, None] == 17, np.float32(7), ROWS)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"= 7 is not in \[0, 5\).*'map/while"):
         of_rows(chosen, rows)
-    assert ("while_loop", True) in made
+    assert ("forward", True) in made
