@@ -56,8 +56,8 @@ class Layer(ShownByArguments, LayerLosses):
 
     A layer may be made of others: what layers and variables are attributes of it, also in lists,
     tuples and dicts, is its own. Its variables, losses and updates are followed by theirs, and
-    setting `trainable` sets it for all of them. One whose `call` takes `training`, and is not given
-    it, has that of the layer that calls it.
+    setting `trainable` sets it for all of them. One whose `call` takes ``training``, and is not
+    given it, has that of the layer that calls it.
 
     Args:
       trainable: whether its variables are trained by default.
