@@ -57,6 +57,7 @@ from daskvars.state.format.grids import Blocks, layout_shape
 from daskvars.state.format.keypath import check_key
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.shards import Shard, join_shards
+from daskvars.state.stores.addresses import local_path
 
 
 class Loss(NamedTuple):
@@ -374,7 +375,8 @@ class Engine:
                 then()
 
         try:
-            save = self.acquire().save_in_background(values, where, global_step)
+            # The process may go to another folder before it is opened.
+            save = self.acquire().save_in_background(values, local_path(where), global_step)
             return self.saves.begin(where, write)
         except BaseException:
             written.release()
