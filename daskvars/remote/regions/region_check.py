@@ -62,6 +62,7 @@ def _check_call(label: str, call: Call, made: set[int]) -> None:
         and len(operands) <= len(args),
         "block": call.block == -1 or _are_registers((call.block,), made),
         "name": isinstance(call.name, str),
+        "views": isinstance(call.views, int) and call.views >= 0,
         "in_place": call.in_place is None or callable(call.in_place),
         "check": call.check is None or callable(call.check),
         "shapes": isinstance(call.shapes, tuple)
