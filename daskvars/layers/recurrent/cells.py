@@ -9,7 +9,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.arguments import takes
 from daskvars.layers.by_name import activation_of
 from daskvars.layers.input_spec import InputSpec
-from daskvars.layers.recurrent.cell import ComposedCell, LayerRNNCell
+from daskvars.layers.recurrent.cell import ComposedCell, LayerRNNCell, RNNCell
 from daskvars.ops.array.joining import concat, split
 from daskvars.ops.array.slicing import slice as part_of
 from daskvars.ops.linalg.products import matmul
@@ -194,13 +194,41 @@ class LSTMStateTuple(_StateTuple):
         return self.c.dtype
 
 
+class MemoryCell(RNNCell):
+    """What cells share whose state is a memory and the output, which may be projected."""
+
+    _num_units: int
+    _num_proj: int | None = None
+    _proj_clip: float | None = None
+    _state_is_tuple: bool = True
+
+    @property
+    def state_size(self) -> Any:
+        """Sizes of memory and output, or their sum."""
+        sizes = LSTMStateTuple(self._num_units, self.output_size)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    @property
+    def output_size(self) -> int:
+        """The size of the projection, if there is one, else the number of units."""
+        return self._num_proj or self._num_units
+
+    def _output_and_state(self, memory: Tensor, output: Tensor) -> tuple[Tensor, Any]:
+        """Return the output, clipped where it is a projection, and the new state."""
+        if self._num_proj and self._proj_clip is not None:
+            output = clip_by_value(output, -self._proj_clip, self._proj_clip)
+        if self._state_is_tuple:
+            return output, LSTMStateTuple(memory, output)
+        return output, concat([memory, output], 1)
+
+
 @takes(
     "num_units use_peepholes cell_clip initializer num_proj proj_clip num_unit_shards "
     "num_proj_shards forget_bias state_is_tuple activation reuse name dtype",
     ARGUMENTS,
     "_",
 )
-class LSTMCell(GatedCell):
+class LSTMCell(MemoryCell, GatedCell):
     """Long short-term memory, with optional peepholes, projection and clipping.
 
     Args:
@@ -220,23 +248,9 @@ class LSTMCell(GatedCell):
     _use_peepholes: bool = False
     _cell_clip: float | None = None
     _initializer: Any = None
-    _num_proj: int | None = None
-    _proj_clip: float | None = None
     _num_unit_shards: int | None = None
     _num_proj_shards: int | None = None
     _forget_bias: float
-    _state_is_tuple: bool
-
-    @property
-    def state_size(self) -> Any:
-        """Sizes of memory and output, or their sum."""
-        sizes = LSTMStateTuple(self._num_units, self.output_size)
-        return sizes if self._state_is_tuple else sum(sizes)
-
-    @property
-    def output_size(self) -> int:
-        """The size of the projection, if there is one, else the number of units."""
-        return self._num_proj or self._num_units
 
     def build(self, input_shape: ShapeLike) -> None:
         """Make ``kernel``, ``bias``, and what peepholes and projection take."""
@@ -284,11 +298,7 @@ class LSTMCell(GatedCell):
         output = multiply(sigmoid(shown), self._activation(memory))
         if self._num_proj:
             output = matmul(output, self._proj_kernel)
-            if self._proj_clip is not None:
-                output = clip_by_value(output, -self._proj_clip, self._proj_clip)
-        if self._state_is_tuple:
-            return output, LSTMStateTuple(memory, output)
-        return output, concat([memory, output], 1)
+        return self._output_and_state(memory, output)
 
 
 def _check_size(state: Any, wanted: int, name: str) -> None:

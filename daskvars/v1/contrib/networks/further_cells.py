@@ -15,11 +15,10 @@ from daskvars.layers.recurrent.bidirectional import (
 )
 from daskvars.layers.recurrent.cell import RNNCell
 from daskvars.layers.recurrent.cell_wrappers import CellWrapper
-from daskvars.layers.recurrent.cells import GRUCell, LSTMCell, LSTMStateTuple
+from daskvars.layers.recurrent.cells import GRUCell, LSTMCell, LSTMStateTuple, MemoryCell
 from daskvars.ops.array.joining import concat, split
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.math.arithmetic import add, multiply, subtract
-from daskvars.ops.math.clip import clip_by_value
 from daskvars.ops.math.moments import moments
 from daskvars.ops.math.transcendental import sigmoid, tanh
 from daskvars.ops.nn.activation import relu
@@ -100,7 +99,7 @@ class GRUBlockCellV2(GRUCell):
 
 
 @accepts("input_size")
-class LayerNormBasicLSTMCell(RNNCell):
+class LayerNormBasicLSTMCell(MemoryCell):
     """Long short-term memory with normalized gates and memory, and dropout of what is new in it.
 
     Args:
@@ -142,15 +141,10 @@ class LayerNormBasicLSTMCell(RNNCell):
         self._norm_gain, self._norm_shift = norm_gain, norm_shift
         self._keep_prob, self._seed = dropout_keep_prob, dropout_prob_seed
 
-    @property
-    def state_size(self) -> LSTMStateTuple:
-        """Sizes of memory and output."""
-        return LSTMStateTuple(self._num_units, self._num_units)
-
-    @property
-    def output_size(self) -> int:
-        """The number of units."""
-        return self._num_units
+    def _gates(self, gates: Tensor, *scopes: str) -> list[Tensor]:
+        """Return the gates one by one, each normalized in the scope of its name."""
+        parts = split(gates, len(scopes), 1)
+        return [self._normalized(gate, scope) for gate, scope in zip(parts, scopes, strict=True)]
 
     def _normalized(self, value: Tensor, scope: str) -> Tensor:
         if not self._is_normalized:
@@ -172,19 +166,14 @@ class LayerNormBasicLSTMCell(RNNCell):
         gates = matmul(joined, get_variable("kernel", [depth, size], dtype))
         if not self._is_normalized:
             gates = bias_add(gates, get_variable("bias", [size], dtype, Zeros()))
-        new, chosen, forget, shown = [
-            self._normalized(gate, scope)
-            for gate, scope in zip(
-                split(gates, 4, 1), ("input", "transform", "forget", "output"), strict=True
-            )
-        ]
+        new, chosen, forget, shown = self._gates(gates, "input", "transform", "forget", "output")
         chosen = self._activation(chosen)
         if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
             chosen = dropout(chosen, self._keep_prob, seed=self._seed)
         kept = multiply(memory, sigmoid(add(forget, self._forget_bias)))
         memory = self._normalized(add(kept, multiply(sigmoid(new), chosen)), "state")
         output = multiply(self._activation(memory), sigmoid(shown))
-        return output, LSTMStateTuple(memory, output)
+        return self._output_and_state(memory, output)
 
 
 class CoupledInputForgetGateLSTMCell(LayerNormBasicLSTMCell):
@@ -249,17 +238,6 @@ class CoupledInputForgetGateLSTMCell(LayerNormBasicLSTMCell):
         self._num_unit_shards, self._num_proj_shards = num_unit_shards, num_proj_shards
         self._state_is_tuple = state_is_tuple
 
-    @property
-    def state_size(self) -> Any:
-        """Sizes of memory and output, or their sum."""
-        sizes = LSTMStateTuple(self._num_units, self.output_size)
-        return sizes if self._state_is_tuple else sum(sizes)
-
-    @property
-    def output_size(self) -> int:
-        """The size of the projection, if there is one, else the number of units."""
-        return self._num_proj or self._num_units
-
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         """Return output and new state."""
         with variable_scope(get_variable_scope(), initializer=self._initializer):
@@ -270,20 +248,13 @@ class CoupledInputForgetGateLSTMCell(LayerNormBasicLSTMCell):
         memory, output = (
             state if self._state_is_tuple else split(state, [size, self.output_size], 1)
         )
-        depth = TensorShape(inputs.get_shape()).as_list()[1]
-        if depth is None:
-            raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
+        depth = _depth(inputs)
         kernel = _in_parts("W", depth + self.output_size, 3 * size, dtype, self._num_unit_shards)
         bias = get_variable("B", [3 * size], dtype, Zeros())  # made, if not used, as TensorFlow's
         gates = matmul(concat([inputs, output], 1), kernel)
         if not self._is_normalized:
             gates = bias_add(gates, bias)
-        chosen, forget, shown = [
-            self._normalized(gate, scope)
-            for gate, scope in zip(
-                split(gates, 3, 1), ("transform", "forget", "output"), strict=True
-            )
-        ]
+        chosen, forget, shown = self._gates(gates, "transform", "forget", "output")
         forget = add(forget, self._forget_bias)
         if self._use_peepholes:
             to_forget, to_show = (
@@ -300,11 +271,14 @@ class CoupledInputForgetGateLSTMCell(LayerNormBasicLSTMCell):
             output = matmul(
                 output, _in_parts("W_P", size, self._num_proj, dtype, self._num_proj_shards)
             )
-            if self._proj_clip is not None:
-                output = clip_by_value(output, -self._proj_clip, self._proj_clip)
-        if self._state_is_tuple:
-            return output, LSTMStateTuple(memory, output)
-        return output, concat([memory, output], 1)
+        return self._output_and_state(memory, output)
+
+
+def _depth(inputs: Any) -> int:
+    depth = TensorShape(inputs.get_shape()).as_list()[1]
+    if depth is None:
+        raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
+    return depth
 
 
 def _in_parts(name: str, rows: int, columns: int, dtype: Any, parts: int) -> Tensor:
@@ -316,7 +290,7 @@ def _in_parts(name: str, rows: int, columns: int, dtype: Any, parts: int) -> Ten
     )
 
 
-class NASCell(RNNCell):
+class NASCell(MemoryCell):
     """The cell that a search for architectures found.
 
     Args:
@@ -345,23 +319,11 @@ class NASCell(RNNCell):
         super().__init__(_reuse=reuse)
         self._num_units, self._num_proj, self._use_biases = num_units, num_proj, use_biases
 
-    @property
-    def state_size(self) -> LSTMStateTuple:
-        """Sizes of memory and output."""
-        return LSTMStateTuple(self._num_units, self.output_size)
-
-    @property
-    def output_size(self) -> int:
-        """The size of the projection, if there is one, else the number of units."""
-        return self._num_proj or self._num_units
-
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, LSTMStateTuple]:
         """Return output and new state."""
         memory, output = state
         dtype, size = inputs.dtype.base_dtype, 8 * self._num_units
-        depth = TensorShape(inputs.get_shape()).as_list()[1]
-        if depth is None:
-            raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
+        depth = _depth(inputs)
         of_output = matmul(
             output, get_variable("recurrent_kernel", [self.output_size, size], dtype)
         )
@@ -381,7 +343,7 @@ class NASCell(RNNCell):
         if self._num_proj is not None:
             shape = [self._num_units, self._num_proj]
             output = matmul(output, get_variable("projection_weights", shape, dtype))
-        return output, LSTMStateTuple(memory, output)
+        return self._output_and_state(memory, output)
 
 
 class UGRNNCell(RNNCell):
