@@ -62,8 +62,7 @@ class _OfTotal(OfChance):
         probs: TensorLike | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(**settings)
-        self._take_chance(logits, probs)
+        super().__init__(logits, probs, **settings)
         self._given["total_count"] = total_count
         self.total_count = self._total(convert_to_tensor(total_count, self.dtype))
 
@@ -186,15 +185,6 @@ class Geometric(OfChance):
     >>> float(misses.mean()), round(float(misses.prob(1.0)), 4), round(float(misses.cdf(1.0)), 4)
     (1.0, 0.25, 0.75)
     """
-
-    def __init__(
-        self,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        **settings: Unpack[Settings],
-    ) -> None:
-        super().__init__(**settings)
-        self._take_chance(logits, probs)
 
     def _batch_tensors(self) -> list[Tensor]:
         return [self.probs]

@@ -100,8 +100,7 @@ class ExpRelaxedOneHotCategorical(ByClass):
         probs: TensorLike | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(**settings)
-        self._take_classes(logits, probs)
+        super().__init__(logits, probs, **settings)
         self._given["temperature"] = temperature
         given = convert_to_tensor(temperature, self.dtype, name="temperature")
         self.temperature = self._positive(given, "temperature")

@@ -542,7 +542,13 @@ class OfChance(Distribution):
     logits: Tensor
     probs: Tensor
 
-    def _take_chance(self, logits: TensorLike | None, probs: TensorLike | None) -> None:
+    def __init__(
+        self,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
+        super().__init__(**settings)
         check_one_given(logits, probs)
         if probs is None:
             (self.logits,) = self._take(logits=logits)
@@ -576,8 +582,7 @@ class Bernoulli(OfChance):
         dtype: DTypeLike = int32,
         **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(**settings)
-        self._take_chance(logits, probs)
+        super().__init__(logits, probs, **settings)
         self.dtype = as_dtype(dtype)
         self._given["dtype"] = self.dtype
 

@@ -83,7 +83,13 @@ class OfClasses(Distribution):
     logits: Tensor
     probs: Tensor
 
-    def _take_classes(self, logits: Any, probs: Any) -> None:
+    def __init__(
+        self,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
+        super().__init__(**settings)
         check_one_given(logits, probs)
         if probs is None:
             (self.logits,) = self._take(logits=logits)
@@ -137,8 +143,7 @@ class _OneClass(OfClasses):
         dtype: DTypeLike = int32,
         **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(**settings)
-        self._take_classes(logits, probs)
+        super().__init__(logits, probs, **settings)
         self.dtype = as_dtype(dtype)
         self._given["dtype"] = self.dtype
 
@@ -244,8 +249,7 @@ class Multinomial(ByClass, _OfCounts):
         probs: TensorLike | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        super().__init__(**settings)
-        self._take_classes(logits, probs)
+        super().__init__(logits, probs, **settings)
         self._take_total(total_count)
 
     def _batch_tensors(self) -> list[Tensor]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
+from daskvars.graph.func_graph import operations_inside
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.state.assign import READ
 
@@ -330,9 +331,8 @@ def _is_repeatable(op: Operation) -> bool:
     pattern = op.opdef.pattern
     if not isinstance(pattern, Opaque):
         return True
-    bodies = op.attrs["branches"] if pattern.branches else ()
     is_fine = pattern.pure or pattern.only_checks
-    return is_fine and all(_is_repeatable(o) for b in bodies for o in b.get_operations())
+    return is_fine and all(map(_is_repeatable, operations_inside(op)))
 
 
 def calls_python(op: Operation) -> bool:
@@ -340,10 +340,7 @@ def calls_python(op: Operation) -> bool:
     pattern = op.opdef.pattern
     if not isinstance(pattern, Opaque):
         return False
-    bodies = op.attrs["branches"] if pattern.branches else ()
-    return pattern.beside is not None or any(
-        calls_python(o) for body in bodies for o in body.get_operations()
-    )
+    return pattern.beside is not None or any(map(calls_python, operations_inside(op)))
 
 
 def touched(op: EagerOperation) -> Iterator[tuple[str, bool]]:

@@ -10,8 +10,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from daskvars.graph.by_identity import ByIdentity
+from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.graph import Graph
 from daskvars.graph.tensor import Operation, Tensor
+
+
+def operations_inside(op: Operation) -> Iterator[Operation]:
+    """Yield the operations of the bodies that an operation has."""
+    pattern = op.opdef.pattern
+    if isinstance(pattern, Opaque) and pattern.branches:
+        for body in op.attrs["branches"]:
+            yield from body.get_operations()
 
 
 class FuncGraph(Graph):

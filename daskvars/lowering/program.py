@@ -17,7 +17,15 @@ import numpy
 from daskvars import dtypes
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Contraction, Dims, Effect, Held, Pattern
+from daskvars.graph.definitions.patterns import (
+    Access,
+    Contraction,
+    Dims,
+    Effect,
+    Flow,
+    Held,
+    Pattern,
+)
 from daskvars.graph.tensor import Operation
 from daskvars.shapes import RankedShape, Shape, is_known
 
@@ -202,6 +210,12 @@ class Node:
         """The access pattern of its kernel: of an effect on a variable, that on the value."""
         pattern = self.pattern
         return pattern.inner if isinstance(pattern, Effect) else pattern
+
+    @property
+    def flow(self) -> Flow | None:
+        """How values go through its subgraphs, if its op says so."""
+        rule = getattr(self.pattern, "flow", None)
+        return None if rule is None else rule(self.attrs, len(self.specs))
 
     @property
     def written_key(self) -> str:

@@ -16,6 +16,7 @@ from daskvars.layers.recurrent.batch_and_time import (
     shaped_as,
     sizes,
     state_value,
+    with_step,
 )
 from daskvars.layers.recurrent.cell import batch_zeros, check_is_cell
 from daskvars.ops.array.constant import constant, shape as shape_of, zeros
@@ -93,11 +94,7 @@ def raw_rnn(
             nest.assert_same_structure(inputs, next_inputs, "the old and the new input")
             emitted = copied_through(finished, blanks, emitted)
             next_state = shaped_as(copied_through(finished, state, next_state), state)
-            written = [
-                array.write(time, value)
-                for array, value in zip(nest.flatten(arrays), nest.flatten(emitted), strict=True)
-            ]
-            arrays = nest.pack(arrays, written)
+            arrays = with_step(arrays, time, emitted)
             next_kept = kept if next_kept is None else next_kept
             is_over = logical_or(is_over, finished)
             return next_time, is_over, next_inputs, arrays, next_state, next_kept

@@ -38,7 +38,7 @@ from daskvars.execution.engine.plans.executables import Executable
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import Opaque
-from daskvars.graph.func_graph import FuncGraph
+from daskvars.graph.func_graph import FuncGraph, operations_inside
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Operation, Tensor
@@ -294,9 +294,8 @@ def _may_wait(op: Operation) -> bool:
     pattern = op.opdef.pattern
     if not isinstance(pattern, Opaque):
         return False
-    bodies = op.attrs["branches"] if pattern.branches else ()
-    inside = (inner for body in bodies for inner in body.get_operations())
-    return not pattern.pure or pattern.beside is not None or any(map(_may_wait, inside))
+    waits = not pattern.pure or pattern.beside is not None
+    return waits or any(map(_may_wait, operations_inside(op)))
 
 
 class ElementFunction(Traced):

@@ -117,6 +117,12 @@ def dtype_of(dtype: DTypeLike | None, state: Any) -> Any:
     return found.pop()
 
 
+def with_step(arrays: Any, time: Tensor, values: Any) -> Any:
+    """Return nested arrays with what a step gave, nested alike, written at a time."""
+    pairs = zip(nest.flatten(arrays), nest.flatten(values), strict=True)
+    return nest.pack(arrays, [array.write(time, value) for array, value in pairs])
+
+
 def shaped_as(new: Any, old: Any) -> Any:
     """Tell the new state the static shapes of the old one."""
     for a, b in zip(nest.flatten(new), nest.flatten(old), strict=True):

@@ -19,6 +19,7 @@ from daskvars.layers.recurrent.batch_and_time import (
     sizes,
     state_value,
     swapped,
+    with_step,
 )
 from daskvars.layers.recurrent.cell import RNNCell, batch_zeros, check_is_cell, check_steps
 from daskvars.ops.array.constant import constant, zeros_like
@@ -141,11 +142,8 @@ class _Loop:
                 output = copied_through(is_over, zeros, output)
                 new_state = copied_through(is_over, state, new_state)
             new_state = shaped_as(new_state, state)
-            written = [
-                array.write(time, value)
-                for array, value in zip(nest.flatten(arrays), nest.flatten(output), strict=True)
-            ]
-            return add(time, 1), nest.pack(arrays, written), new_state
+            arrays = with_step(arrays, time, output)
+            return add(time, 1), arrays, new_state
 
         first = (constant(0, name="time"), arrays, state)
         _, arrays, state = while_loop(

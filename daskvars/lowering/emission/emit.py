@@ -435,9 +435,7 @@ def _is_fresh(node: Node, pattern: Any) -> bool:
 
 def _only_computes(node: Node) -> bool:
     """Return whether nobody can tell in which order the turns of a loop are made, or how often."""
-    rule = getattr(node.pattern, "flow", None)
-    flow = None if rule is None else rule(node.attrs, len(node.specs))
-    is_loop = flow is not None and bool(flow.carried)
+    is_loop = node.flow is not None and bool(node.flow.carried)
     return is_loop and not any(_has_visible(subgraph) for subgraph in node.subgraphs)
 
 

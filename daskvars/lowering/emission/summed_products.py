@@ -18,8 +18,7 @@ Products = tuple[tuple[int, tuple[int, int]], ...]
 
 def products_in(node: Node) -> Products:
     """Return which of the sums that a loop gives are sums of products."""
-    rule = getattr(node.pattern, "flow", None)
-    flow = None if rule is None else rule(node.attrs, len(node.specs))
+    flow = node.flow
     if flow is None or flow.replays is None:
         return ()
     found = []

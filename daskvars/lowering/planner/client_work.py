@@ -104,8 +104,7 @@ def _is_seen(node: Node) -> bool:
 
 
 def _is_loop(node: Node) -> bool:
-    rule = getattr(node.pattern, "flow", None)
-    return bool(node.subgraphs) and (rule is None or rule(node.attrs, len(node.specs)).carried)
+    return bool(node.subgraphs) and (node.flow is None or bool(node.flow.carried))
 
 
 def _is_of_client(device: str) -> bool:

@@ -61,10 +61,9 @@ def access(node: Node, access_of: Callable[[Node], Access]) -> Access:
         tuple((None,) * len(ref.spec.shape or ()) for ref in node.inputs),
         tuple((None,) * len(spec.shape or ()) for spec in node.specs),
     )
-    rule = getattr(node.pattern, "flow", None)
-    if rule is None or _is_seen(node):
+    if node.flow is None or _is_seen(node):
         return whole
-    found = _Labels(node, rule(node.attrs, len(node.specs)), access_of).result()
+    found = _Labels(node, node.flow, access_of).result()
     return whole if found is None else found
 
 

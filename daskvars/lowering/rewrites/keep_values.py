@@ -46,20 +46,15 @@ def keep_values(program: Program) -> Program:
     return program
 
 
-def _flow(node: Node) -> Flow | None:
-    rule = getattr(node.pattern, "flow", None)
-    return None if rule is None else rule(node.attrs, len(node.specs))
-
-
 def _replayed(node: Node) -> Node | None:
     """Return the loop whose history a node goes through, if all is known that is to be."""
-    flow = _flow(node)
+    flow = node.flow
     if flow is None or flow.replays is None:
         return None
     ref = node.inputs[flow.replays]
     if not isinstance(ref.node, Node) or not isinstance(ref.spec.shape, Held):
         return None
-    before = _flow(ref.node)
+    before = ref.node.flow
     if before is None or before.history is None or before.history[0] != ref.index:
         return None
     return ref.node
@@ -74,7 +69,7 @@ class _Bodies:
 
     def __init__(self, loop: Node, gradient: Node) -> None:
         self.loop, self.gradient = loop, gradient
-        flow, of_loop = _flow(gradient), _flow(loop)
+        flow, of_loop = gradient.flow, loop.flow
         assert flow is not None and of_loop is not None and of_loop.history is not None
         self.output, self.held, self.results = of_loop.history
         self.replays, self.changing = flow.replays, _changing(flow)
@@ -227,7 +222,7 @@ class _Bodies:
 
     def _end(self) -> tuple[int, int]:
         """Return where the loop's body gives what is kept next: it was made room for."""
-        flow = _flow(self.loop)
+        flow = self.loop.flow
         assert flow is not None and flow.history is not None
         return flow.history[2][-1]
 

@@ -205,8 +205,7 @@ def _specs_of(node: Node) -> list[Spec]:
 
 
 def _specialize_branches(node: Node, known: Mapping[Ref, numpy.ndarray]) -> None:
-    rule = getattr(node.pattern, "flow", None)
-    flow = None if rule is None else rule(node.attrs, len(node.specs))
+    flow = node.flow
     if flow is not None and _found_shapes(node, flow, known):
         node.turns = _turns(node, flow, known)
         return

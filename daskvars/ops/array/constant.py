@@ -491,9 +491,9 @@ def full_shape(x: Tensor) -> Any:
     return x.spec.shape if shapes.is_known(x.spec.shape) else shape(x)
 
 
-def size_along(tensor: Tensor, axis: int) -> Any:
+def size_along(tensor: Tensor, axis: Any) -> Any:
     """Return the size of an axis: a number where it is known, else a scalar tensor."""
-    known = tensor.spec.shape
+    known = None if isinstance(axis, Tensor) else tensor.spec.shape
     return shape(tensor)[axis] if known is None or known[axis] is None else known[axis]
 
 

@@ -20,8 +20,8 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.reshaping import identity
-from daskvars.ops.array.slicing import size_along
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.shapes import merged_shape
 

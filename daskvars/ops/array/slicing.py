@@ -9,7 +9,6 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
-from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
@@ -380,14 +379,3 @@ STRIDED_SLICE_GRAD = OpDef(
     ),
     **axes.shaped_by("shape", "begin", "end", "strides"),
 )
-
-
-def size_along(tensor: Any, axis: Any) -> Any:
-    """Return the size of one dimension: a number where it is known, else a scalar tensor."""
-    tensor = convert_to_tensor(tensor)
-    if isinstance(axis, Tensor):
-        return constant.shape(tensor)[axis]
-    known: Sequence[int | None] | None = tensor.spec.shape
-    if known is not None and known[axis] is not None:
-        return known[axis]
-    return strided_slice(constant.shape(tensor), [axis], [axis + 1], shrink_axis_mask=1)

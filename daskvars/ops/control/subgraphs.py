@@ -21,7 +21,7 @@ from daskvars.graph.by_identity import ByIdentity, each_once
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, HostCall, Opaque, Source
-from daskvars.graph.func_graph import FuncGraph
+from daskvars.graph.func_graph import FuncGraph, operations_inside
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
@@ -231,8 +231,7 @@ def has_effect(op: Operation) -> bool:
         return pattern.writes
     if not isinstance(pattern, Opaque):
         return False
-    subgraphs = op.attrs["branches"] if pattern.branches else ()
-    return not pattern.pure or any(has_effect(o) for b in subgraphs for o in b.get_operations())
+    return not pattern.pure or any(map(has_effect, operations_inside(op)))
 
 
 def captures_of(graphs: Sequence[FuncGraph]) -> list[Tensor]:
@@ -260,15 +259,15 @@ def awaited_by(graphs: Sequence[FuncGraph]) -> list[Operation]:
 # -- variables -------------------------------------------------------------------------------------
 
 
-def keys_written(ops: Collection[Operation]) -> set[str]:
+def keys_written(ops: Iterable[Operation]) -> set[str]:
     """Return the keys of the variables that operations assign, in bodies of theirs or at once."""
     keys: set[str] = set()
     for op in ops:
         pattern = op.opdef.pattern
         if isinstance(pattern, Effect) and pattern.writes:
             keys.add(op.inputs[0].op.attrs["key"])
-        elif isinstance(pattern, Opaque) and pattern.branches:
-            keys.update(*(keys_written(body.get_operations()) for body in op.attrs["branches"]))
+        elif isinstance(pattern, Opaque):
+            keys |= keys_written(operations_inside(op))
     return keys
 
 
@@ -574,8 +573,4 @@ def is_repeatable(op: Operation) -> bool:
 
 def draws_inside(op: Operation) -> bool:
     """Return whether an operation has bodies in which random numbers are drawn."""
-    pattern = op.opdef.pattern
-    if not (isinstance(pattern, Opaque) and pattern.branches):
-        return False
-    inner = (o for body in op.attrs["branches"] for o in body.get_operations())
-    return any(o.opdef.seeded or draws_inside(o) for o in inner)
+    return any(o.opdef.seeded or draws_inside(o) for o in operations_inside(op))

@@ -18,10 +18,10 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.gather_scatter import searching as kernels
 from daskvars.ops.array import constant
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.joining import stack
 from daskvars.ops.array.repeating import broadcast_to, tile
 from daskvars.ops.array.reshaping import expand_dims, identity, reshape
-from daskvars.ops.array.slicing import size_along
 from daskvars.ops.control.dependencies import Assert, control_dependencies
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.gather_scatter.scatter import tensor_scatter_update

@@ -9,11 +9,10 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import shape as shape_of, size_along
 from daskvars.ops.array.joining import stack
 from daskvars.ops.array.ranges import range
 from daskvars.ops.array.repeating import broadcast_to
-from daskvars.ops.array.slicing import size_along
 from daskvars.ops.gather_scatter.scatter import gather_nd
 from daskvars.ops.math.arithmetic import add, multiply, square, subtract
 from daskvars.ops.math.casting import cast

@@ -23,10 +23,10 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import matrix_parts as matrices, products as kernels
 from daskvars.ops.array import constant, ranges
 from daskvars.ops.array.broadcasting import broadcast_gradients, may_broadcast, sum_to_shape
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.joining import concat, stack
 from daskvars.ops.array.ranges import eye
 from daskvars.ops.array.reshaping import expand_dims, reshape, squeeze
-from daskvars.ops.array.slicing import size_along
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.checks.assertions import assert_equal
 from daskvars.ops.control.dependencies import control_dependencies

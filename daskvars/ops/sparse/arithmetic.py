@@ -12,9 +12,9 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.joining import concat as dense_concat
 from daskvars.ops.array.reshaping import stop_gradient
-from daskvars.ops.array.slicing import size_along
 from daskvars.ops.checks.assertions import assert_equal
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.gather_scatter import segments

@@ -14,9 +14,9 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant, ranges
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.joining import concat as dense_concat, stack
 from daskvars.ops.array.reshaping import ensure_shape, reshape as dense_reshape
-from daskvars.ops.array.slicing import size_along
 from daskvars.ops.checks.assertions import assert_equal, assert_less_equal
 from daskvars.ops.control.dependencies import Assert, control_dependencies
 from daskvars.ops.gather_scatter.gather import boolean_mask, gather

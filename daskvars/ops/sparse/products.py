@@ -21,7 +21,7 @@ from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.sparse import products as kernels
 from daskvars.ops.array import constant
-from daskvars.ops.array.slicing import size_along
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.checks.assertions import assert_equal
 from daskvars.ops.control.dependencies import control_dependencies

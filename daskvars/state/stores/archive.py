@@ -21,7 +21,7 @@ import time
 import weakref
 import zlib
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +44,7 @@ from daskvars.state.stores.disk import (
     opened_beside,
     put_in,
     read_into,
+    whole,
 )
 from daskvars.state.stores.local_files import MAX_BYTES, OWN_BYTES, checked_size
 
@@ -385,17 +386,7 @@ class ArchiveStore(Store):
 
     def content(self, name: str, most_bytes: int = MAX_BYTES) -> np.ndarray | None:
         """Give an object's bytes, None where there is no such object."""
-        found: list[np.ndarray] = []
-
-        def memory(size: int) -> list[Any]:
-            if size > most_bytes:
-                raise store_failure(
-                    f"{self.path!r}: {name!r} has {size} bytes, not {most_bytes} or fewer"
-                )
-            found.append(np.empty(size, np.uint8))
-            return [(found[0], None)]
-
-        return found[0] if self.get_into(name, memory) else None
+        return whole(partial(self.get_into, name), f"{self.path!r}: {name!r}", most_bytes)
 
     # -- its directory ----------------------------------------------------------------------------
 

@@ -57,6 +57,23 @@ def put_file(target: str, parts: Iterable[Any], synced: bool = False) -> None:
             os.close(file)
 
 
+def whole(get_into: Callable[[Memory], bool], where: str, most_bytes: int) -> np.ndarray | None:
+    """Read an object into memory of its size; give None where `get_into` finds no such object.
+
+    Raises:
+        StoreError: it has more bytes than `most_bytes`.
+    """
+    found: list[np.ndarray] = []
+
+    def memory(size: int) -> list[Any]:
+        if size > most_bytes:
+            raise store_failure(f"{where} has {size} bytes, not {most_bytes} or fewer")
+        found.append(np.empty(size, np.uint8))
+        return [(found[0], None)]
+
+    return found[0] if get_into(memory) else None
+
+
 LOCKED = re.compile(r".+\.[0-9a-f]{32}\.locked")
 """What files are called that are written beside their targets and of which their writers hold a
 lock, so that the next writer there can tell what a killed one left."""

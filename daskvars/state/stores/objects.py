@@ -20,6 +20,7 @@ import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -45,6 +46,7 @@ from daskvars.state.stores.disk import (
     list_files,
     list_names,
     put_file,
+    whole,
 )
 from daskvars.state.stores.local_files import MAX_BYTES, path_in
 from daskvars.surface.progress_bars import long_work
@@ -134,15 +136,7 @@ def get(store: Store, name: str, most_bytes: int = MAX_BYTES) -> np.ndarray | No
     """
     if type(store) is ArchiveStore:
         return store.content(name, most_bytes)
-    found: list[np.ndarray] = []
-
-    def memory(size: int) -> list[Any]:
-        if size > most_bytes:
-            raise store_failure(f"{store}/{name} has {size} bytes, not {most_bytes} or fewer")
-        found.append(np.empty(size, np.uint8))
-        return [(found[0], None)]
-
-    return found[0] if get_into(store, name, memory) else None
+    return whole(partial(get_into, store, name), f"{store}/{name}", most_bytes)
 
 
 def get_into(store: Store, name: str, memory: Memory) -> bool:

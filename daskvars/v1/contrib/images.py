@@ -16,12 +16,11 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array.constant import ones, ones_like, zeros_like
+from daskvars.ops.array.constant import ones, ones_like, size_along, zeros_like
 from daskvars.ops.array.joining import concat, stack
 from daskvars.ops.array.ranges import range
 from daskvars.ops.array.repeating import broadcast_to
 from daskvars.ops.array.reshaping import expand_dims, reshape
-from daskvars.ops.array.slicing import size_along
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.math.arithmetic import abs as absolute, floor, sign

@@ -20,7 +20,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.recurrent.rnn import dynamic_rnn
 from daskvars.layers.recurrent.rnn_cell import RNNCell
-from daskvars.ops.array.constant import shape as shape_of, zeros_like
+from daskvars.ops.array.constant import shape as shape_of, size_along, zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.ranges import sequence_mask
 from daskvars.ops.array.rearranging import reverse_sequence
@@ -162,13 +162,8 @@ def crf_binary_score(
 
 
 def _masked_sum(values: Tensor, lengths: TensorLike) -> Tensor:
-    mask = sequence_mask(lengths, _length(values), values.dtype)
+    mask = sequence_mask(lengths, size_along(values, 1), values.dtype)
     return reduce_sum(multiply(values, mask), 1)
-
-
-def _length(values: Tensor) -> Any:
-    known = values.shape.as_list()[1]
-    return shape_of(values)[1] if known is None else known
 
 
 def _one_less(lengths: TensorLike) -> Tensor:
@@ -292,7 +287,7 @@ def crf_decode(
         tags, _ = dynamic_rnn(backward, before, rest, ends, int32)
         tags = concat([ends, squeeze(tags, [2])], 1)
         tags = reverse_sequence(tags, cast(sequence_length, int32), seq_axis=1)
-        is_step = sequence_mask(sequence_length, _length(potentials), int32)
+        is_step = sequence_mask(sequence_length, size_along(potentials, 1), int32)
         return multiply(tags, is_step), reduce_max(last, 1)
 
 

@@ -18,9 +18,9 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn.windows import fractional_pooling as kernels
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.ranges import range
-from daskvars.ops.array.slicing import size_along
 from daskvars.ops.gather_scatter.sorting import argsort
 from daskvars.ops.math.arithmetic import floor, minimum
 from daskvars.ops.math.casting import cast

@@ -17,8 +17,8 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn.windows import pooling
 from daskvars.kernels.nn.windows.sliding import channels, pool2d_shape
+from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.reshaping import reshape
-from daskvars.ops.array.slicing import size_along
 from daskvars.ops.nn.windows.arguments import (
     PaddingLike,
     PerAxis,

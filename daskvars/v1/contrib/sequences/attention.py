@@ -15,7 +15,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.dense import Dense
 from daskvars.layers.layer import Layer
-from daskvars.ops.array.constant import constant, ones_like, zeros
+from daskvars.ops.array.constant import constant, ones_like, size_along, zeros
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.ranges import sequence_mask
@@ -37,7 +37,7 @@ from daskvars.ops.random.distributions import random_normal
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.required import required
 from daskvars.surface.signatures import with_arguments_in_order
-from daskvars.v1.contrib.sequences.structures import size_of, sized_zeros
+from daskvars.v1.contrib.sequences.structures import sized_zeros
 from daskvars.variables.initializers import Constant, Ones, Zeros
 from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
 
@@ -62,7 +62,7 @@ def hardmax(logits: TensorLike, name: str | None = None) -> Tensor:
     """
     with name_scope(name, "Hardmax", [logits]):
         logits = convert_to_tensor(logits, name="logits")
-        return one_hot(argmax(logits, -1), size_of(logits, -1), dtype=logits.dtype)
+        return one_hot(argmax(logits, -1), size_along(logits, -1), dtype=logits.dtype)
 
 
 def safe_cumprod(x: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
@@ -111,7 +111,7 @@ def monotonic_attention(p_choose_i: TensorLike, previous_attention: TensorLike, 
     previous = convert_to_tensor(previous_attention, name="previous_attention")
     if mode == "recursive":
         goes_on = concat([ones_like(chosen[:, :1]), 1 - chosen[:, :-1]], 1)
-        first = zeros([size_of(chosen, 0)], chosen.dtype)
+        first = zeros([size_along(chosen, 0)], chosen.dtype)
         arrived = scan(
             lambda q, place: place[0] * q + place[1],
             (transpose(goes_on), transpose(previous)),
@@ -181,8 +181,8 @@ class _ScoringMechanism(AttentionMechanism):
         with name_scope(name, "BaseAttentionMechanismInit", nest.flatten(memory)):
             self._values = _masked(convert_to_tensor(memory, name="memory"), self._lengths)
             self._keys = self._memory_layer(self._values)
-            self._batch_size = size_of(self._keys, 0)
-            self._alignments_size = size_of(self._keys, 1)
+            self._batch_size = size_along(self._keys, 0)
+            self._alignments_size = size_along(self._keys, 1)
 
     memory_layer: Any = forwards("_memory_layer", "The layer that makes keys of the memory.")
     query_layer: Any = forwards("_query_layer", "The layer on queries, or None.")
@@ -211,7 +211,7 @@ class _ScoringMechanism(AttentionMechanism):
             query = convert_to_tensor(query)
             score = self._score(query if self._query_layer is None else self._query_layer(query))
         if self._lengths is not None:
-            mask = sequence_mask(self._lengths, maxlen=size_of(score, 1))
+            mask = sequence_mask(self._lengths, maxlen=size_along(score, 1))
             score = where(mask, score, self._masked_score * ones_like(score))
         alignments = self._probability(score, state)
         return alignments, alignments
@@ -230,15 +230,15 @@ def _masked(memory: Tensor, lengths: Any) -> Tensor:
         )
     if lengths is None:
         return memory
-    mask = sequence_mask(lengths, maxlen=size_of(memory, 1), dtype=memory.dtype)
-    sizes = size_of(lengths, 0), size_of(memory, 0)
+    mask = sequence_mask(lengths, maxlen=size_along(memory, 1), dtype=memory.dtype)
+    sizes = size_along(lengths, 0), size_along(memory, 0)
     text = "memory_sequence_length and memory tensor batch sizes do not match."
     checks = [assert_equal(*sizes, message=text)]
     text = "All values in memory_sequence_length must greater than zero."
     checks.append(assert_positive(lengths, message=text))
     with control_dependencies(checks):
         ones = [1] * (inner.ndims or 0)
-        return memory * reshape(mask, [size_of(memory, 0), size_of(memory, 1), *ones])
+        return memory * reshape(mask, [size_along(memory, 0), size_along(memory, 1), *ones])
 
 
 def _of_score(function: Callable[[Any], Any] | None) -> Probability:
@@ -399,7 +399,7 @@ def _monotonic(noise: float, seed: int | None, mode: str) -> Probability:
     def probability(score: Any, previous: Any) -> Any:
         if noise > 0:
             score = score + noise * random_normal(
-                [size_of(score, 0), size_of(score, 1)], dtype=score.dtype, seed=seed
+                [size_along(score, 0), size_along(score, 1)], dtype=score.dtype, seed=seed
             )
         stops = cast(greater(score, 0), score.dtype) if mode == "hard" else sigmoid(score)
         return monotonic_attention(stops, previous, mode)

@@ -11,7 +11,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.dense import Dense
 from daskvars.layers.recurrent.cell import RNNCell, check_is_cell, known_number
-from daskvars.ops.array.constant import zeros
+from daskvars.ops.array.constant import size_along, zeros
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import expand_dims, identity, squeeze
 from daskvars.ops.checks.assertions import assert_equal
@@ -20,7 +20,7 @@ from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.linalg.products import matmul
 from daskvars.shapes import TensorShape
 from daskvars.v1.contrib.sequences.attention import AttentionMechanism
-from daskvars.v1.contrib.sequences.structures import size_of, sized_zeros
+from daskvars.v1.contrib.sequences.structures import sized_zeros
 from daskvars.v1.nest import map_structure
 
 
@@ -137,7 +137,7 @@ class AttentionWrapper(RNNCell):
         self._initial_cell_state = None
         if initial_cell_state is not None:
             with name_scope(name, "AttentionWrapperInit"):
-                batch = size_of(nest.flatten(initial_cell_state)[-1], 0)
+                batch = size_along(nest.flatten(initial_cell_state)[-1], 0)
                 self._initial_cell_state = self._checked(
                     initial_cell_state, batch, "constructing", "initial_cell_state"
                 )
@@ -264,7 +264,9 @@ class AttentionWrapper(RNNCell):
             )
         cell_inputs = self._cell_input_fn(inputs, state.attention)
         output, cell_state = self._cell(cell_inputs, state.cell_state)
-        output = self._checked(output, size_of(output, 0), "applying", "the query (decoder output)")
+        output = self._checked(
+            output, size_along(output, 0), "applying", "the query (decoder output)"
+        )
         before, histories = state.attention_state, state.alignment_history
         if not self._is_multi:
             before, histories = (before,), (histories,)

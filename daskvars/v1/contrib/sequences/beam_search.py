@@ -14,7 +14,13 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
 from daskvars.layers.recurrent.batch_and_time import map_sizes
 from daskvars.layers.recurrent.cell import check_is_cell
-from daskvars.ops.array.constant import fill, shape as shape_of, size as num_elements, zeros
+from daskvars.ops.array.constant import (
+    fill,
+    shape as shape_of,
+    size as num_elements,
+    size_along,
+    zeros,
+)
 from daskvars.ops.array.joining import stack
 from daskvars.ops.array.one_hot import one_hot
 from daskvars.ops.array.ranges import range as range_, sequence_mask
@@ -39,7 +45,7 @@ from daskvars.surface.forwarding import forwards
 from daskvars.v1.contrib.sequences.attention_wrapper import AttentionWrapperState
 from daskvars.v1.contrib.sequences.decoders import Decoder, check_is_layer
 from daskvars.v1.contrib.sequences.next_inputs import checked_tokens, embedding_function
-from daskvars.v1.contrib.sequences.structures import layered_size, size_of, with_leading
+from daskvars.v1.contrib.sequences.structures import layered_size, with_leading
 from daskvars.v1.nest import map_structure
 
 
@@ -117,7 +123,7 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
                 f"t must have statically known rank, of at least 1, got {value.get_shape()}"
             )
         repeated = tile(expand_dims(value, 1), [1, multiplier, *[1] * (rank - 1)])
-        return with_leading(repeated, [size_of(value, 0) * multiplier], 2)
+        return with_leading(repeated, [size_along(value, 0) * multiplier], 2)
 
     with name_scope(name, "tile_batch", nest.flatten(t)):
         return nest.map_structure(tiled, t)
@@ -156,7 +162,7 @@ def gather_tree(
         ids = convert_to_tensor(step_ids, int32)
         parents = convert_to_tensor(parent_ids, int32)
         end = convert_to_tensor(end_token, int32)
-        time, batch, beams = (size_of(ids, axis) for axis in range(3))
+        time, batch, beams = (size_along(ids, axis) for axis in range(3))
         is_there = transpose(sequence_mask(max_sequence_lengths, maxlen=time))
         is_there = tile(expand_dims(is_there, 2), [1, 1, beams])
         own = tile(expand_dims(range_(beams), 0), [batch, 1])
@@ -310,7 +316,7 @@ class BeamSearchDecoder(Decoder):
           cell_state: that after the step.
           state: that before it.
         """
-        vocabulary, width, end = size_of(logits, -1), self._beam_width, self._end_token
+        vocabulary, width, end = size_along(logits, -1), self._beam_width, self._end_token
         flat = [self._batch, width * vocabulary]
         is_end = tile(
             reshape(equal(range_(vocabulary), end), [1, 1, vocabulary]), [self._batch, width, 1]
@@ -441,7 +447,7 @@ class BeamSearchDecoder(Decoder):
             )
             return array
         steps = array.stack()
-        time, batch = size_of(parent_ids, 0), self._batch
+        time, batch = size_along(parent_ids, 0), self._batch
         own = tile(reshape(range_(width), [1, 1, width]), [time, batch, 1])
         is_there = transpose(sequence_mask(lengths, maxlen=time), [2, 0, 1])
         none = fill(shape_of(own), width + 1)

@@ -13,7 +13,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.recurrent.cell import RNNCell
 from daskvars.layers.recurrent.rnn import static_rnn
-from daskvars.ops.array.constant import zeros
+from daskvars.ops.array.constant import size_along, zeros
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import reshape, stop_gradient
 from daskvars.ops.control.cond import cond
@@ -26,7 +26,6 @@ from daskvars.ops.nn.softmax import softmax
 from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.contrib.networks.linear_maps import linear
 from daskvars.v1.contrib.networks.projected_cells import EmbeddingWrapper, OutputProjectionWrapper
-from daskvars.v1.contrib.sequences.structures import size_of
 from daskvars.v1.contrib.trainings.sequence_losses import (
     legacy_sequence_loss,
     sequence_loss_by_example,
@@ -332,7 +331,7 @@ def attention_decoder(
             f"Shape[2] of attention_states must be known: {attention_states.get_shape()}"
         )
     with variable_scope(scope or "attention_decoder", dtype=dtype) as scope:
-        places = size_of(attention_states, 1)
+        places = size_along(attention_states, 1)
         memory = reshape(attention_states, [-1, places, 1, depth])
         features, weights = [], []
         for head in range(num_heads):
@@ -352,7 +351,7 @@ def attention_decoder(
             return found
 
         state, outputs = initial_state, list[Any]()
-        nothing = zeros([size_of(decoder_inputs[0], 0), depth], scope.dtype)
+        nothing = zeros([size_along(decoder_inputs[0], 0), depth], scope.dtype)
         attentions = attend(initial_state) if initial_state_attention else [nothing] * num_heads
         for number, given in enumerate(decoder_inputs):
             given = _input_of_step(number, given, outputs, loop_function)

@@ -20,12 +20,6 @@ def static_size(value: Any) -> int | None:
     return None if known is None else int(known)
 
 
-def size_of(value: Tensor, axis: int) -> Any:
-    """Return the size of an axis: a number where it is known, else a scalar tensor."""
-    known = value.get_shape().as_list()[axis]
-    return shape_of(value)[axis] if known is None else known
-
-
 def sized_zeros(batch_size: Any, size: Any, dtype: Any) -> Tensor:
     """Return zeros of shape [batch_size, *size].
 
