@@ -35,7 +35,7 @@ from daskvars.v1.estimator.run_config import RunConfig
 from daskvars.v1.estimator.specs import EstimatorSpec, ModeKeys, WarmStartSettings
 from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.sessions.checkpoint_hooks import CheckpointSaverHook
-from daskvars.v1.sessions.control_hooks import StopAtStepHook
+from daskvars.v1.sessions.control_hooks import FinalOpsHook, StopAtStepHook
 from daskvars.v1.sessions.monitored_session import (
     ChiefSessionCreator,
     MonitoredSession,
@@ -269,15 +269,15 @@ class Estimator(ShownByArguments):
             update = group(*[pair[1] for pair in pairs.values()])
             values = {key: pair[0] for key, pair in pairs.items()}
             values[GraphKeys.GLOBAL_STEP] = step
-            last = _AtEnd(values)
+            last = FinalOpsHook(values)
             hooks += [*spec.evaluation_hooks, last]
             if steps is not None:
                 hooks.append(_StopAfter(steps))
             with self._session(spec, path, hooks) as session:
                 while not session.should_stop():
                     session.run(update)
-        self._write(last.found, name)
-        return last.found
+        self._write(last.final_ops_values, name)
+        return last.final_ops_values
 
     def _write(self, found: Mapping[str, Any], name: str | None) -> None:
         folder = self.eval_dir(name)
@@ -414,12 +414,15 @@ class Estimator(ShownByArguments):
         return spec
 
     def _asked(self, input_fn: Callable[..., Any], mode: str) -> Any:
-        given = {"mode": mode, "params": self.params, "config": self._config}
+        given = {"mode": mode, "params": self._params_in(mode), "config": self._config}
         names = inspect.signature(input_fn).parameters
         return input_fn(**{name: value for name, value in given.items() if name in names})
 
+    def _params_in(self, mode: str) -> Any:
+        return self.params
+
     def _call(self, features: Any, labels: Any, mode: str, config: RunConfig) -> Any:
-        return self._model(features, labels, mode, config, self.params)
+        return self._model(features, labels, mode, config, self._params_in(mode))
 
     def _model(self, features: Any, labels: Any, mode: str, config: RunConfig, params: Any) -> Any:
         given = {"labels": labels, "mode": mode, "params": params, "config": config}
@@ -437,17 +440,6 @@ class _Initializing(SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         session.run(self._op)
-
-
-class _AtEnd(SessionRunHook):
-    """Fetches values at the end."""
-
-    def __init__(self, fetches: Any) -> None:
-        self._fetches = fetches
-        self.found: dict[str, Any] = {}
-
-    def end(self, session: Any) -> None:
-        self.found = session.run(self._fetches)
 
 
 class _StopAfter(SessionRunHook):

@@ -7,7 +7,6 @@ metrics are a function and its tensors, and a scaffold is a function.
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -270,12 +269,9 @@ class TPUEstimator(Estimator):
         self._is_exporting = False
 
     def _asked(self, input_fn: Callable[..., Any], mode: str) -> Any:
-        names = inspect.signature(input_fn).parameters
-        if "params" not in names:
+        if "params" not in inspect.signature(input_fn).parameters:
             raise ValueError(_without_params("input_fn", input_fn))
-        params = self._params_in(mode)
-        given = {"mode": mode, "params": params, "config": self._config}
-        return input_fn(**{name: value for name, value in given.items() if name in names})
+        return super()._asked(input_fn, mode)
 
     def _call(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
         params = {**self._params_in(mode), "use_tpu": False}
@@ -283,7 +279,7 @@ class TPUEstimator(Estimator):
         return spec.as_estimator_spec() if isinstance(spec, TPUEstimatorSpec) else spec
 
     def _params_in(self, mode: str) -> dict[str, Any]:
-        params, size = copy.deepcopy(self._params), self._batch_sizes[mode]
+        params, size = self.params, self._batch_sizes[mode]
         return params if size is None or self._is_exporting else {**params, "batch_size": size}
 
     def export_saved_model(self, *args: Any, **kwargs: Any) -> bytes:

@@ -379,12 +379,13 @@ def export_scoped_meta_graph(
     found = MetaGraphDef(part, saver_def, collections, meta_info_def or MetaInfoDef())
     if filename:
         write_file(os.fspath(filename), found.pieces())
-    prefix = f"{scope}/" if scope else ""
-    return found, {
-        variable.name.removeprefix(prefix): variable
-        for variable in graph.get_collection("variables")
-        if variable.name.startswith(prefix)
-    }
+    return found, _variables_in(graph, scope)
+
+
+def _variables_in(graph: Graph, scope: str) -> dict[str, Variable]:
+    """Return the variables of a scope, by their names in it."""
+    named = ((_node_json(v, scope), v) for v in graph.get_collection("variables"))
+    return {name: v for name, v in named if name is not None}
 
 
 def _nodes_of_savers(graph_def: GraphDef, saver_def: SaverDef | None) -> set[str]:
@@ -475,12 +476,7 @@ def _imported(
         for name, items in found.collection_def.items():
             if name != unbound_inputs_col_name and restore_collections_predicate(name):
                 graph.get_collection_ref(name).extend(_item(item, scope) for item in items)
-    prefix = f"{scope}/" if scope else ""
-    return {
-        variable.name.removeprefix(prefix): variable
-        for variable in graph.get_collection("variables")
-        if variable.name.startswith(prefix)
-    }
+    return _variables_in(graph, scope)
 
 
 def _check_free(graph: Graph, graph_def: GraphDef, scope: str) -> None:

@@ -46,8 +46,7 @@ def _made(call: Call, *, shared_name: str, container: str = "", **attrs: Any) ->
 
 
 def _of(call: Call, handle: numpy.ndarray) -> Accumulator:
-    found: Accumulator = object_of(call, handle, Accumulator, "accumulator")
-    return found
+    return object_of(call, handle, Accumulator, "accumulator")
 
 
 def _apply(call: Call, handle: numpy.ndarray, step: numpy.ndarray, x: numpy.ndarray) -> tuple:

@@ -75,15 +75,19 @@ def _make_queue(
     return name_as_array(name)
 
 
+def _queue(call: Call, handle: numpy.ndarray) -> Queue:
+    return object_of(call, handle, Queue, "queue")
+
+
 def _enqueue(call: Call, handle: numpy.ndarray, *components: Any, keep: bool) -> tuple:
-    queue = object_of(call, handle, Queue, "queue")
+    queue = _queue(call, handle)
     if not keep or components[0]:
         queue.enqueue([tuple(components[keep:])], call.waiting)
     return ()
 
 
 def _enqueue_many(call: Call, handle: numpy.ndarray, *components: Any, keep: bool) -> tuple:
-    queue = object_of(call, handle, Queue, "queue")
+    queue = _queue(call, handle)
     rows = components[keep].shape[:1]
     queue.components.fits([component.shape for component in components[keep:]], rows)
     counts = {component.shape[:1] for component in components[keep:]}
@@ -103,30 +107,28 @@ def _rows(components: Sequence[numpy.ndarray]) -> Any:
 
 
 def _dequeue(call: Call, handle: numpy.ndarray, **attrs: Any) -> tuple:
-    return object_of(call, handle, Queue, "queue").dequeue(call.waiting)
+    return _queue(call, handle).dequeue(call.waiting)
 
 
 def _dequeue_many(call: Call, handle: numpy.ndarray, n: numpy.ndarray, **attrs: Any) -> tuple:
-    queue = object_of(call, handle, Queue, "queue")
-    return queue.dequeue_many(int(n), call.waiting)
+    return _queue(call, handle).dequeue_many(int(n), call.waiting)
 
 
 def _dequeue_up_to(call: Call, handle: numpy.ndarray, n: numpy.ndarray, **attrs: Any) -> tuple:
-    queue = object_of(call, handle, Queue, "queue")
-    return queue.dequeue_many(int(n), call.waiting, up_to=True)
+    return _queue(call, handle).dequeue_many(int(n), call.waiting, up_to=True)
 
 
 def _close(call: Call, handle: numpy.ndarray, *, cancel_pending_enqueues: bool) -> tuple:
-    object_of(call, handle, Queue, "queue").close(cancel_pending_enqueues)
+    _queue(call, handle).close(cancel_pending_enqueues)
     return ()
 
 
 def _size(call: Call, handle: numpy.ndarray) -> numpy.ndarray:
-    return numpy.asarray(object_of(call, handle, Queue, "queue").size(), numpy.int32)
+    return numpy.asarray(_queue(call, handle).size(), numpy.int32)
 
 
 def _is_closed(call: Call, handle: numpy.ndarray) -> numpy.ndarray:
-    return numpy.asarray(object_of(call, handle, Queue, "queue").is_closed)
+    return numpy.asarray(_queue(call, handle).is_closed)
 
 
 def element_specs(

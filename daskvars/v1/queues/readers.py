@@ -39,13 +39,15 @@ def _make_reader(call: Call, **attrs: Any) -> numpy.ndarray:
     return name_as_array(call.op.name)
 
 
+def _reader(call: Call, handle: numpy.ndarray) -> work.Reader:
+    return object_of(call, handle, work.Reader, "reader")
+
+
 def _records(
     call: Call, reader: numpy.ndarray, queue: numpy.ndarray, count: int
 ) -> list[work.Record]:
     source = object_of(call, queue, Queue, "queue")
-    return object_of(call, reader, work.Reader, "reader").read(
-        count, lambda: source.dequeue(call.waiting)[0].item()
-    )
+    return _reader(call, reader).read(count, lambda: source.dequeue(call.waiting)[0].item())
 
 
 def _read(call: Call, reader: numpy.ndarray, queue: numpy.ndarray) -> Any:
@@ -61,21 +63,20 @@ def _read_up_to(call: Call, reader: numpy.ndarray, queue: numpy.ndarray, count: 
 
 
 def _num_records(call: Call, reader: numpy.ndarray) -> numpy.ndarray:
-    return numpy.asarray(object_of(call, reader, work.Reader, "reader").num_records)
+    return numpy.asarray(_reader(call, reader).num_records)
 
 
 def _num_done(call: Call, reader: numpy.ndarray) -> numpy.ndarray:
-    return numpy.asarray(object_of(call, reader, work.Reader, "reader").num_done)
+    return numpy.asarray(_reader(call, reader).num_done)
 
 
 def _state(call: Call, reader: numpy.ndarray) -> numpy.ndarray:
-    return numpy.array(object_of(call, reader, work.Reader, "reader").state(), object)
+    return numpy.array(_reader(call, reader).state(), object)
 
 
 def _restore(call: Call, reader: numpy.ndarray, state: numpy.ndarray) -> tuple:
-    found = object_of(call, reader, work.Reader, "reader")
     try:
-        found.restore(state.item())
+        _reader(call, reader).restore(state.item())
     except ValueError as error:
         kind = call.op.inputs[0].op.type.removesuffix("V2")
         raise invalid(
@@ -86,7 +87,7 @@ def _restore(call: Call, reader: numpy.ndarray, state: numpy.ndarray) -> tuple:
 
 
 def _reset(call: Call, reader: numpy.ndarray) -> tuple:
-    object_of(call, reader, work.Reader, "reader").reset()
+    _reader(call, reader).reset()
     return ()
 
 

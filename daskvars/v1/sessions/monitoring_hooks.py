@@ -254,11 +254,14 @@ class StepCounterHook(StepHook):
         self._last = step
 
     def _log_and_record(self, elapsed_steps: Any, elapsed_time: float, global_step: Any) -> None:
-        rate = elapsed_steps / elapsed_time
-        if self._writer is not None:
-            value = Summary.Value(tag=self._tag, simple_value=rate)
-            self._writer.add_summary(Summary(value=[value]), global_step)
-        logging.info("%s: %g", self._tag, rate)
+        tell_rate(self._writer, self._tag, elapsed_steps / elapsed_time, global_step)
+
+
+def tell_rate(writer: FileWriter | None, tag: str, rate: float, step: Any) -> None:
+    """Log how many steps there are in a second, and write it where there is a writer."""
+    if writer is not None:
+        writer.add_summary(Summary(value=[Summary.Value(tag=tag, simple_value=rate)]), step)
+    logging.info("%s: %g", tag, rate)
 
 
 class SummarySaverHook(SessionRunHook):

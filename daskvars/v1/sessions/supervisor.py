@@ -17,7 +17,7 @@ from daskvars.execution.session import Session
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
-from daskvars.summary import SessionLog, Summary
+from daskvars.summary import SessionLog
 from daskvars.summary.file_writer import FileWriter
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.one_line import ShownByArguments
@@ -26,6 +26,7 @@ from daskvars.v1 import logging
 from daskvars.v1.graphs.meta_graph import export_scoped_meta_graph
 from daskvars.v1.graphs.saver import Saver
 from daskvars.v1.sessions.coordinator import Coordinator, LooperThread
+from daskvars.v1.sessions.monitoring_hooks import tell_rate
 from daskvars.v1.sessions.queue_runners import start_queue_runners
 from daskvars.v1.sessions.scaffold import local_initializer
 from daskvars.v1.sessions.session_manager import SessionManager
@@ -453,9 +454,7 @@ class SVStepCounterThread(_Service):
         self._last = now_s, step
         if now_s > before_s:
             rate = (step - before) / (now_s - before_s)
-            value = Summary.Value(tag=self._tag, simple_value=rate)
-            self._sv.summary_writer.add_summary(Summary(value=[value]), step)
-            logging.info("%s: %g", self._tag, rate)
+            tell_rate(self._sv.summary_writer, self._tag, rate, step)
 
 
 class SVTimerCheckpointThread(_Service):
