@@ -147,10 +147,13 @@ run again on the new one
         Raises:
             FailedPreconditionError: naming all of them that are not initialized.
         """
+        with self._lock:
+            return self.version, self._found(keys)
+
+    def _found(self, keys: Collection[str]) -> list[Blocks]:
         try:
-            with self._lock:
-                blocks = self._blocks
-                return self.version, [blocks[key] for key in keys]
+            blocks = self._blocks
+            return [blocks[key] for key in keys]
         except KeyError:
             raise uninitialized_error(self.uninitialized(keys)) from None
 
@@ -168,12 +171,8 @@ run again on the new one
         ...     lease.version, lease.blocks
         (0, [])
         """
-        try:
-            with self._lock:
-                blocks = self._blocks
-                return Lease(self._leases, self.version, [blocks[key] for key in keys])
-        except KeyError:
-            raise uninitialized_error(self.uninitialized(keys)) from None
+        with self._lock:
+            return Lease(self._leases, self.version, self._found(keys))
 
     def leased(self) -> set[int]:
         """Give the `id` of each block that somebody leases, to who holds `exclusive`."""

@@ -100,12 +100,18 @@ def fuse(program: Program, most_bytes: float = math.inf) -> list[Group]:
 
 def moved_values(program: Program, groups: Sequence[Group]) -> set[Ref]:
     """Return the values that some region takes from outside, or gives away."""
+    return taken_elsewhere(program, groups).union(program.results())
+
+
+def taken_elsewhere(program: Program, groups: Sequence[Group]) -> set[Ref]:
+    """Return the values that regions take from outside."""
     group_of = {id(node): group for group in groups for node in group.nodes}
-    moved = {*program.results()}
-    for node in program.nodes:
-        here = group_of[id(node)]
-        moved.update(ref for ref in node.inputs if group_of.get(id(ref.node)) is not here)
-    return moved
+    return {
+        ref
+        for node in program.nodes
+        for ref in node.inputs
+        if group_of.get(id(ref.node)) is not group_of[id(node)]
+    }
 
 
 def _split(group: Group, most_bytes: float, moved: set[Ref]) -> Iterator[Group]:

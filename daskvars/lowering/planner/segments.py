@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from daskvars.lowering.planner.fuse import Group
+from daskvars.lowering.planner.fuse import Group, taken_elsewhere
 from daskvars.lowering.planner.sharding_report import movement
 from daskvars.lowering.program import Node, Program, Ref, block_bytes, is_visible, spec_bytes
 
@@ -34,19 +34,8 @@ def segments(
     """
     if math.isinf(most_bytes):
         return [*groups]
-    taken = _taken_elsewhere(program, groups)
+    taken = taken_elsewhere(program, groups)
     return [part for group in groups for part in _segments(group, taken, most_bytes)]
-
-
-def _taken_elsewhere(program: Program, groups: Sequence[Group]) -> set[Ref]:
-    """Return the values that regions take from other regions."""
-    group_of = {id(node): group for group in groups for node in group.nodes}
-    return {
-        ref
-        for node in program.nodes
-        for ref in node.inputs
-        if group_of.get(id(ref.node)) is not group_of[id(node)]
-    }
 
 
 def _segments(group: Group, taken: set[Ref], most_bytes: float) -> Iterator[Group]:

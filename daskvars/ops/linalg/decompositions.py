@@ -228,10 +228,8 @@ def _cholesky_gradient(op: Operation, dy: Tensor) -> Tensor:
     lower = matrix_parts.matrix_band_part(middle, -1, 0)
     middle = subtract(lower, multiply(diagonal, number(0.5, diagonal)))
     left = matrix_triangular_solve(factor, middle, adjoint=True)
-    adjoint = conj(transposing.matrix_transpose(left))
-    gradient = matrix_triangular_solve(factor, adjoint, adjoint=True)
-    other = conj(transposing.matrix_transpose(gradient))
-    return multiply(add(gradient, other), number(0.5, gradient))
+    gradient = matrix_triangular_solve(factor, _adjoint(left), adjoint=True)
+    return multiply(add(gradient, _adjoint(gradient)), number(0.5, gradient))
 
 
 CHOLESKY = of_squares("Cholesky", kernels.cholesky, _cholesky_gradient)
@@ -374,13 +372,12 @@ def _svd_gradient(op: Operation, ds: Tensor, *dvectors: Tensor) -> Tensor:
     within = add(within, matrix_parts.matrix_diag(ds))
     # What of the vectors' gradients is outside of the space that they span, and what a last vector
     # that completes it takes from them.
-    outer_u = subtract(
-        subtract(du, matmul(u, matmul(u, du, adjoint_a=True))),
-        matmul(more_u, matmul(more_du, u, adjoint_a=True)),
-    )
-    outer_v = subtract(
-        subtract(dv, matmul(v, matmul(v, dv, adjoint_a=True))),
-        matmul(more_v, matmul(more_dv, v, adjoint_a=True)),
+    outer_u, outer_v = (
+        subtract(
+            subtract(dx, matmul(x, matmul(x, dx, adjoint_a=True))),
+            matmul(more_x, matmul(more_dx, x, adjoint_a=True)),
+        )
+        for x, dx, more_x, more_dx in ((u, du, more_u, more_du), (v, dv, more_v, more_dv))
     )
     total = matmul(matmul(u, within), v, adjoint_b=True)
     total = add(total, matmul(multiply(outer_u, unscale), v, adjoint_b=True))
