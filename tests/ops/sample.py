@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 import daskvars as dv
 from daskvars.backpropagation import backpropagated
 
@@ -50,3 +52,18 @@ def gradient(y, x):
     """Return the gradient of the sum of `y` by `x`, also of complex numbers."""
     (dx,) = backpropagated(y, x, dv.ones_like(y))
     return dx
+
+
+def normal(rng, *shape):
+    """Return normal numbers of a shape."""
+    return rng.normal(size=shape)
+
+
+def uniform(rng, *shape, low=-2.0, high=2.0):
+    """Return uniform numbers of a shape."""
+    return rng.uniform(low, high, shape)
+
+
+def ints(*values):
+    """Return a vector of int32."""
+    return np.array(values, np.int32)

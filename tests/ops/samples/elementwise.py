@@ -1,18 +1,17 @@
 """Samples of the elementwise ops: broadcasting, casting, comparison, arithmetic, division,
 transcendental."""
 
+from functools import partial
+
 import numpy as np
 
 import daskvars as dv
 from daskvars.ops.array.broadcasting import sum_to_shape
 from daskvars.ops.math.arithmetic import nextafter, signbit
-from tests.ops.sample import Sample
+from tests.ops.sample import Sample, uniform
 
 RNG = np.random.default_rng(1)
-
-
-def floats(*shape, low=-2.0, high=2.0):
-    return RNG.uniform(low, high, shape)
+floats = partial(uniform, RNG)
 
 
 def whole(*shape, low=-9, high=9, dtype=np.int32):

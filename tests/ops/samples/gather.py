@@ -1,5 +1,7 @@
 """Samples of ops that pick, place, fold and sort by index."""
 
+from functools import partial
+
 import numpy as np
 
 import daskvars as dv
@@ -13,18 +15,9 @@ from daskvars.ops.gather_scatter import (
     sorting,
 )
 from daskvars.ops.sparse import indices, products
-from tests.ops.sample import Sample, gradient
+from tests.ops.sample import Sample, gradient, ints, uniform
 
-RNG = np.random.default_rng(6)
-
-
-def floats(*shape):
-    return RNG.uniform(-2.0, 2.0, shape)
-
-
-def ints(*values):
-    return np.array(values, np.int32)
-
+floats = partial(uniform, np.random.default_rng(6))
 
 TABLE = floats(5, 3)
 CUBE = floats(2, 3, 4)

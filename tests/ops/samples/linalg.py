@@ -1,16 +1,14 @@
 """Samples of products, equations, inverses and decompositions of matrices."""
 
+from functools import partial
+
 import numpy as np
 
 import daskvars as dv
-from tests.ops.sample import Sample
+from tests.ops.sample import Sample, normal
 
 RNG = np.random.default_rng(3)
-
-
-def floats(*shape):
-    return RNG.normal(size=shape)
-
+floats = partial(normal, RNG)
 
 A, B = floats(4, 3), floats(3, 5)
 SQUARE = floats(2, 3, 3) + 3 * np.eye(3)

@@ -1,18 +1,15 @@
 """Samples of functions of whole matrices, of their factors, and of tridiagonal ones."""
 
+from functools import partial
+
 import numpy as np
 
 import daskvars as dv
 from daskvars.graph.interpreter import apply
 from daskvars.ops.linalg import matrix_functions
-from tests.ops.sample import Sample
+from tests.ops.sample import Sample, normal
 
-RNG = np.random.default_rng(12)
-
-
-def floats(*shape):
-    return RNG.normal(size=shape)
-
+floats = partial(normal, np.random.default_rng(12))
 
 SQUARE = floats(2, 3, 3) * 0.4 + 2 * np.eye(3)
 DIAGONALS = floats(2, 3, 4) + np.array([[0.0], [4.0], [0.0]])

@@ -1,16 +1,13 @@
 """Samples of diagonals and bands of matrices."""
 
+from functools import partial
+
 import numpy as np
 
 import daskvars as dv
-from tests.ops.sample import Sample
+from tests.ops.sample import Sample, normal
 
-RNG = np.random.default_rng(5)
-
-
-def floats(*shape):
-    return RNG.normal(size=shape)
-
+floats = partial(normal, np.random.default_rng(5))
 
 SAMPLES = [
     Sample("MatrixDiag", dv.matrix_diag, (floats(2, 3),), (0,)),

@@ -1,5 +1,7 @@
 """Samples of ops that move elements."""
 
+from functools import partial
+
 import numpy as np
 
 import daskvars as dv
@@ -13,18 +15,9 @@ from daskvars.ops.array import (
     slicing,
     transposing,
 )
-from tests.ops.sample import Sample, gradient
+from tests.ops.sample import Sample, gradient, ints, uniform
 
-RNG = np.random.default_rng(5)
-
-
-def floats(*shape):
-    return RNG.uniform(-2.0, 2.0, shape)
-
-
-def ints(*values):
-    return np.array(values, np.int32)
-
+floats = partial(uniform, np.random.default_rng(5))
 
 VECTOR = floats(6)
 MATRIX = floats(4, 3)

@@ -1,16 +1,14 @@
 """Samples of reductions, scans, moments, counts and clipping."""
 
+from functools import partial
+
 import numpy as np
 
 import daskvars as dv
-from tests.ops.sample import Sample
+from tests.ops.sample import Sample, uniform
 
 RNG = np.random.default_rng(2)
-
-
-def floats(*shape, low=-2.0, high=2.0):
-    return RNG.uniform(low, high, shape)
-
+floats = partial(uniform, RNG)
 
 MATRIX = floats(4, 3)
 CUBE = floats(4, 2, 3)

@@ -1,17 +1,15 @@
 """Samples of signals: their transforms, and their frames."""
 
+from functools import partial
+
 import numpy as np
 
 import daskvars as dv
 from daskvars.graph.interpreter import apply
 from daskvars.ops.signal import frames
-from tests.ops.sample import Sample
+from tests.ops.sample import Sample, normal
 
-RNG = np.random.default_rng(6)
-
-
-def floats(*shape):
-    return RNG.normal(size=shape)
+floats = partial(normal, np.random.default_rng(6))
 
 
 def complexes(*shape):

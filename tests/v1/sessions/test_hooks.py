@@ -10,11 +10,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.v1.sessions.wrapped_sessions import HookedSession
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.fixture

@@ -5,11 +5,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.v1.sessions.wrapped_sessions import merged_options
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 class Recorder(tf.train.SessionRunHook):
