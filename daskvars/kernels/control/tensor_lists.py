@@ -82,13 +82,9 @@ class TensorList:
         old = self.get(index)
         if old is None:
             return self.appended(index, value)
-        new = TensorList(self.size, origin=self.origin)
         items = dict(self.items())
         items[index] = old + value
-        new._log = list(items.items())
-        new._places = {i: place for place, i in enumerate(items)}
-        new._count = len(items)
-        return new
+        return _rebuilt(self.size, None, list(items.items()), self.origin)
 
     def in_order(self) -> list[Any]:
         """Return all items, None for missing ones."""

@@ -11,6 +11,7 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import invalid
+from daskvars.kernels.array.rearranging import along_axis
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.kernels.math import ordered_keys
 from daskvars.kernels.math.precision import float_work
@@ -121,9 +122,7 @@ def with_batch(xp: ArrayModule, indices: Array, batch_dims: int) -> Array:
     lead = indices.shape[:-1]
     numbers = []
     for axis, n in enumerate(lead[:batch_dims]):
-        line = xp.arange(n, dtype=indices.dtype).reshape(
-            *(n if i == axis else 1 for i in range(len(lead)))
-        )
+        line = xp.arange(n, dtype=indices.dtype).reshape(along_axis(len(lead), axis))
         numbers.append(xp.broadcast_to(line, lead)[..., None])
     return xp.concatenate([*numbers, indices], axis=-1)
 

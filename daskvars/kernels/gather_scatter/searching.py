@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,9 +58,7 @@ def set_difference(xp: ArrayModule, x: Array, y: Array, *, index_dtype: DType) -
 def unravel_index(xp: ArrayModule, indices: Array, dims: Any) -> Array:
     """Give the coordinates [rank, ...] of flat indices into a shape."""
     sizes = dims.tolist()
-    total = 1
-    for size in sizes:
-        total *= size
+    total = math.prod(sizes)
     if bool(((indices < 0) | (indices >= total)).any()):
         raise invalid(f"index is out of bound as with dims {sizes}: all must be in [0, {total})")
     return xp.stack(xp.unravel_index(indices, tuple(sizes))).astype(indices.dtype)

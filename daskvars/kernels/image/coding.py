@@ -6,7 +6,7 @@ What Pillow does not read as TensorFlow does is read here: `png`, `bmp`.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
-from daskvars.errors import InvalidArgumentError, invalid
+from daskvars.errors import invalid
 from daskvars.kernels.image import bmp, png
 from daskvars.kernels.optional_packages import needing
 
@@ -33,19 +33,16 @@ def _pillow() -> Any:
         return import_module("PIL.Image")
 
 
-def _refuse(message: str) -> InvalidArgumentError:
-    return invalid(message)
-
-
 def _data(contents: Any) -> bytes:
     return contents if isinstance(contents, bytes) else contents.item()
 
 
-def _deep(data: bytes) -> np.ndarray:
+def _read(read: Callable[[bytes], np.ndarray], kind: str, data: bytes) -> np.ndarray:
+    """Return the pixels of a file that is read here."""
     try:
-        return png.read(data)
+        return read(data)
     except ValueError as error:
-        raise _refuse(f"Invalid PNG data, size {len(data)}: {error}") from error
+        raise invalid(f"Invalid {kind} data, size {len(data)}: {error}") from error
 
 
 def _with_channels(pixels: np.ndarray, channels: int) -> np.ndarray:
@@ -63,13 +60,6 @@ def _with_channels(pixels: np.ndarray, channels: int) -> np.ndarray:
     return np.concatenate([colours, alpha], axis=-1) if channels in ALPHA else colours
 
 
-def _plain(data: bytes) -> np.ndarray:
-    try:
-        return bmp.read(data)
-    except ValueError as error:
-        raise _refuse(f"Invalid BMP data, size {len(data)}: {error}") from error
-
-
 def _format(data: bytes) -> str | None:
     return next((name for start, name in SIGNATURES.items() if data.startswith(start)), None)
 
@@ -85,7 +75,7 @@ def _opened(contents: Any, formats: Sequence[str]) -> Any:
     data = _data(contents)
     found = _format(data)
     if found not in formats:
-        raise _refuse(
+        raise invalid(
             f"Expected an image file of {' or '.join(formats)}, got "
             f"{found or f'{len(data)} bytes that begin with {data[:8]!r}'}"
         )
@@ -93,7 +83,7 @@ def _opened(contents: Any, formats: Sequence[str]) -> Any:
         image = _pillow().open(io.BytesIO(data), formats=[found])
         image.load()
     except (OSError, ValueError, SyntaxError) as error:
-        raise _refuse(f"Invalid {found} data, size {len(data)}: {error}") from error
+        raise invalid(f"Invalid {found} data, size {len(data)}: {error}") from error
     return image
 
 
@@ -114,28 +104,27 @@ def decode_image(
     """
     data = _data(contents)
     if "PNG" in formats and png.is_deep(data):
-        pixels = _in_dtype(_with_channels(_deep(data), channels), dtype)
-        return pixels[None] if frames == "all" else pixels
-    if _is_plain_bmp(data, formats):
-        pixels = _plain(data)
+        pixels = _with_channels(_read(png.read, "PNG", data), channels)
+    elif _is_plain_bmp(data, formats):
+        pixels = _read(bmp.read, "BMP", data)
         _check_bmp(channels, pixels.shape[2])
-        pixels = _in_dtype(pixels, dtype)
-        return pixels[None] if frames == "all" else pixels
-    image = _opened(contents, formats)
-    if channels and channels not in CHANNELS.get(image.format, (channels,)):
-        raise _refuse(f"channels must be 0 or 3 for GIF, 0, 1 or 3 for JPEG; got {channels}")
-    if image.format == "GIF":
-        pixels = _frames(image, frames)
-        return _in_dtype(pixels[0] if frames in ("one", "first") else pixels, dtype)
-    if image.format == "BMP":
-        _check_bmp(channels, len(image.getbands()))
-    pixels = _in_dtype(_pixels(image, channels), dtype)
+    else:
+        image = _opened(data, formats)
+        if channels and channels not in CHANNELS.get(image.format, (channels,)):
+            raise invalid(f"channels must be 0 or 3 for GIF, 0, 1 or 3 for JPEG; got {channels}")
+        if image.format == "GIF":
+            pixels = _frames(image, frames)
+            return _in_dtype(pixels[0] if frames in ("one", "first") else pixels, dtype)
+        if image.format == "BMP":
+            _check_bmp(channels, len(image.getbands()))
+        pixels = _pixels(image, channels)
+    pixels = _in_dtype(pixels, dtype)
     return pixels[None] if frames == "all" else pixels
 
 
 def _check_bmp(channels: int, found: int) -> None:
     if channels not in (0, found):
-        raise _refuse(
+        raise invalid(
             f"channels attribute {channels} does not match bits per pixel from file {8 * found}"
         )
 
@@ -143,7 +132,7 @@ def _check_bmp(channels: int, found: int) -> None:
 def _frames(image: Any, frames: str) -> np.ndarray:
     """Return the frames of a GIF, [frames, height, width, 3]."""
     if frames == "one" and image.n_frames > 1:
-        raise _refuse(
+        raise invalid(
             f"Got {image.n_frames} frames, but animated gifs can only be decoded by "
             "tf.image.decode_gif or tf.image.decode_image"
         )
@@ -209,10 +198,10 @@ def encode_jpeg(
     """Give a JPEG file of an image [height, width, 1 or 3 channels]."""
     quality, channels = int(quality), image.shape[-1]
     if not 0 <= quality <= 100:
-        raise _refuse(f"quality must be in [0,100], got {quality}")
+        raise invalid(f"quality must be in [0,100], got {quality}")
     wanted = {"grayscale": 1, "rgb": 3}.get(format, channels)
     if channels != wanted:
-        raise _refuse(f"encode_jpeg(format={format!r}) needs {wanted} channels, got {channels}")
+        raise invalid(f"encode_jpeg(format={format!r}) needs {wanted} channels, got {channels}")
     options = {
         "quality": quality,
         "progressive": progressive,
@@ -227,9 +216,9 @@ def _each_file(
 ) -> np.ndarray:
     *batch, height, width, channels = images.shape
     if channels not in allowed:
-        raise _refuse(f"image must have {', '.join(map(str, allowed))} channels, got {channels}")
+        raise invalid(f"image must have {', '.join(map(str, allowed))} channels, got {channels}")
     if 0 in (height, width):
-        raise _refuse(f"image must have pixels, got height {height} and width {width}")
+        raise invalid(f"image must have pixels, got height {height} and width {width}")
     files = np.empty(tuple(batch), object)
     flat = files.reshape(-1)
     for number, pixels in enumerate(images.reshape(-1, height, width, channels)):

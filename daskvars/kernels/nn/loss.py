@@ -84,7 +84,7 @@ def sparse_softmax_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) 
     def of_block(rows: slice) -> None:
         losses[rows], gradients[rows] = _sparse_rows(xp, logits[rows], labels[rows])
 
-    idle_threads.for_each(of_block, list(row_blocks(xp, logits)))
+    idle_threads.for_each(of_block, row_blocks(xp, logits))
     return losses, gradients
 
 

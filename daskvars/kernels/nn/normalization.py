@@ -6,11 +6,11 @@ float32.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from daskvars import idle_threads
 from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import as_matrix, column_sums, largest, row_sums, total
@@ -148,12 +148,10 @@ def layer_norm_grad(
     return (dx.reshape(x.shape), dgamma.astype(gamma.dtype), dbeta.astype(gamma.dtype))
 
 
-def row_blocks(xp: ArrayModule, rows: Array) -> Iterator[Any]:
-    """Yield slices of rows that stay in cache over several passes."""
+def row_blocks(xp: ArrayModule, rows: Array) -> list[slice]:
+    """Return slices of rows that stay in cache over several passes."""
     elements = BLOCK_ELEMENTS if xp is np else DEVICE_BLOCK_ELEMENTS
-    step = max(1, elements // max(1, rows.shape[1]))
-    for start in range(0, len(rows), step):
-        yield slice(start, start + step)
+    return idle_threads.slices(len(rows), max(1, elements // max(1, rows.shape[1])))
 
 
 def channel_window_sum(xp: ArrayModule, x: Array, *, depth_radius: int) -> Array:

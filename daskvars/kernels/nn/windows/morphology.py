@@ -101,8 +101,8 @@ def dilation2d_tangent(
     return dy
 
 
-def _blocks(xp: ArrayModule, x: Array) -> Iterator[slice]:
-    """Yield slices of images that stay in the outer cache while taps are gone through."""
+def _blocks(xp: ArrayModule, x: Array) -> list[slice]:
+    """Return slices of images that stay in the outer cache while taps are gone through."""
     height, width, channels = x.shape[1:]
     return image_blocks(len(x), height * width * channels * x.dtype.itemsize, 2 * block_bytes(xp))
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from daskvars import idle_threads
 from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.nn.windows.sliding import Windows
@@ -49,11 +50,9 @@ def in_data_format(xp: ArrayModule, y: Array, data_format: str) -> Array:
     return xp.ascontiguousarray(y.transpose(0, y.ndim - 1, *range(1, y.ndim - 1)))
 
 
-def image_blocks(images: int, image_bytes: int, limit_bytes: int) -> Iterator[slice]:
-    """Yield slices of whole images of at most ``limit_bytes`` each, one image at least."""
-    step = max(1, limit_bytes // max(1, image_bytes))
-    for start in range(0, images, step):
-        yield slice(start, min(start + step, images))
+def image_blocks(images: int, image_bytes: int, limit_bytes: int) -> list[slice]:
+    """Return slices of whole images of at most ``limit_bytes`` each, one image at least."""
+    return idle_threads.slices(images, max(1, limit_bytes // max(1, image_bytes)))
 
 
 def padded_blocks(
