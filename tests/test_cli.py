@@ -33,6 +33,23 @@ def save(path, **values):
         return tf.train.Saver().save(sess, str(path))
 
 
+def two_versions(path):
+    """Write a session's store of two versions; return its path."""
+    with tf.Graph().as_default(), tf.Session(store=str(path)) as session:
+        v = tf.get_variable("v", initializer=1.0)
+        for value in (2.0, 3.0):
+            session.run(v.assign(value))
+            session.seal()
+    return path
+
+
+def flip(place):
+    """Change a bit of a file."""
+    data = bytearray(place.read_bytes())
+    data[3] ^= 1
+    place.write_bytes(data)
+
+
 def run(capsys, *arguments):
     status = main([str(a) for a in arguments])
     out, err = capsys.readouterr()
@@ -51,13 +68,7 @@ def test_inspect_lists_a_checkpoint(tmp_path, capsys):
 
 
 def test_inspect_lists_the_head_of_a_session_s_store(tmp_path, capsys):
-    store = str(tmp_path / "run.zarr")
-    with tf.Graph().as_default():
-        v = tf.get_variable("v", initializer=1.0)
-        with tf.Session(store=store) as sess:
-            for value in (2.0, 3.0):
-                sess.run(v.assign(value))
-                sess.seal()
+    store = two_versions(tmp_path / "run.zarr")
     status, lines, _ = run(capsys, "inspect", store)
     assert (status, len(lines), lines[-1].split()[:2]) == (0, 2, ["1", "variable"])
     assert run(capsys, "inspect", store, "--value", "v")[:2] == (0, ["3.0"])
@@ -211,16 +222,6 @@ def shell(*arguments):
     return fresh.python("-m", "daskvars", *arguments, after=fresh.PACKAGE)
 
 
-def two_versions(path):
-    """Write a session's store of two versions; return its path."""
-    with tf.Graph().as_default(), tf.Session(store=str(path)) as session:
-        v = tf.get_variable("v", initializer=1.0)
-        for value in (2.0, 3.0):
-            session.run(v.assign(value))
-            session.seal()
-    return path
-
-
 @pytest.mark.slow
 def test_every_command_as_a_process(tmp_path):
     """What a shell sees: output, where errors go, and exit statuses."""
@@ -269,9 +270,7 @@ def test_verify_names_every_damaged_chunk(tmp_path, capsys):
     assert run(capsys, "verify", path)[0] == 0
     for name in ("v", "w"):
         (chunk,) = (p for p in (tmp_path / "m" / name).rglob("*") if p.name.startswith("c"))
-        data = bytearray(chunk.read_bytes())
-        data[3] ^= 1
-        chunk.write_bytes(data)
+        flip(chunk)
     status, lines, _ = run(capsys, "verify", path)
     assert (status, len(lines)) == (1, 2)
     assert "'v'" in lines[0]
@@ -387,12 +386,6 @@ def test_a_session_goes_back_to_a_version_on_purpose(tmp_path):
         assert session.run(v) == 1.0
     with tf.Session() as session, pytest.raises(FailedPreconditionError):
         session.recover(version=1)
-
-
-def flip(place):
-    data = bytearray(place.read_bytes())
-    data[3] ^= 1
-    place.write_bytes(data)
 
 
 @pytest.mark.parametrize(

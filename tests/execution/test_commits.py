@@ -17,6 +17,7 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import AbortedError, InvalidArgumentError, StoreError
 from daskvars.state import NO_VERSION, ConflictError, VariableRecord, ZarrStore, forget_values
+from tests.state.samples import contents
 from tests.waiting import wait_until
 
 # Children are forked from a server that has imported everything (tests/fixtures.py).
@@ -198,25 +199,16 @@ def test_a_seal_on_a_store_that_is_another_now_is_refused_and_writes_nothing(tmp
     if how != "deleted":
         shutil.copytree(other, place)
         assert ZarrStore(place).head().version <= base.number
-    before = everything_in(place)
+    before = contents(place)
     was_there = place.exists()
     session.run(step)
     with pytest.raises(ConflictError) as caught:
         session.seal()
     assert "the store was deleted" in str(caught.value)
     assert "Nothing of this session's was written" in str(caught.value)
-    assert everything_in(place) == before
+    assert contents(place) == before
     assert place.exists() == was_there
     assert session.run(count) >= 1  # still here
-
-
-def everything_in(place: Path) -> dict[str, bytes]:
-    """Give the contents of all files of a store but its lock."""
-    return {
-        str(path.relative_to(place)): path.read_bytes()
-        for path in place.rglob("*")
-        if path.is_file() and path.parent.name != "lock"
-    }
 
 
 def test_what_others_wrote_is_taken_over_at_seals_and_openings(tmp_path):

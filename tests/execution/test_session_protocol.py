@@ -2,6 +2,7 @@
 
 import collections
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from daskvars import config
 from daskvars.execution.engine.values.conversions import register_session_run_conversion_functions
 from daskvars.execution.engine.values.fetches import IndexedSlicesValue
 from daskvars.state import forget_values
+from tests.at_once import at_once
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -303,11 +305,7 @@ def test_threads_share_a_session():
             if session.run(double, {x: number}) != 2.0 * number:
                 wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(work, n) for n in range(6)))
     assert not wrong
     assert session.run(v).tolist() == [300.0, 600.0, 900.0]
 

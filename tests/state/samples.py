@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 
@@ -68,6 +69,15 @@ def variable(
     chunks = whole(array.shape) if chunks is None else chunks
     record = VariableRecord(key, dtype or as_dtype(array.dtype).name, array.shape, chunks)
     return record, cut(array, chunks)
+
+
+def contents(place: Path) -> dict[str, bytes]:
+    """Give all files of a store but its lock."""
+    return {
+        str(path.relative_to(place)): path.read_bytes()
+        for path in place.rglob("*")
+        if path.is_file() and path.parent.name != "lock"
+    }
 
 
 def assert_same(found: np.ndarray, wanted: np.ndarray) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import settings, strategies as st
@@ -11,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from daskvars.errors import AbortedError, FailedPreconditionError, NotFoundError
 from daskvars.state import ConflictError, Values, VariableRecord, forget_values, named_values, save
+from tests.at_once import at_once
 
 STEP = VariableRecord("step", "int64", (), ())
 
@@ -104,11 +103,7 @@ def test_two_clients_of_a_hundred_increments_give_two_hundred() -> None:
                 except ConflictError:
                     continue
 
-    threads = [threading.Thread(target=increment) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(increment, increment)
     assert values.get("a")[()] == 200
     assert values.version == 201
 

@@ -3,7 +3,6 @@
 import io
 import logging
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.surface import progress_bars
 from daskvars.surface.progress_bars import Progress, in_notebook, is_shown, long_work
 from tests import clusters, fresh
+from tests.at_once import at_once
 
 
 class Terminal(io.StringIO):
@@ -141,13 +141,7 @@ def test_tqdm_is_imported_for_bars_only():
 
 def test_long_work_counts_from_many_threads(terminal):
     with long_work("save", 400) as advance:
-        threads = [
-            threading.Thread(target=lambda: [advance() for _ in range(100)]) for _ in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(*[lambda: [advance() for _ in range(100)]] * 4)
     assert "save: 100%" in terminal.getvalue() and "400/400" in terminal.getvalue()
 
 

@@ -34,7 +34,7 @@ from daskvars.state import (
 )
 from daskvars.state.failures import RefusedError
 from daskvars.state.stores import disk, zarr_store
-from tests.state.samples import variable
+from tests.state.samples import contents, variable
 from tests.state.stores.store_contract import StoreContract, put
 
 
@@ -247,15 +247,6 @@ def three_versions(place) -> ZarrStore:
         writer.write_values({"w": w[1]} if carried else {"w": w[1], "frozen": frozen[1]})
         writer.commit()
     return store
-
-
-def contents(place) -> dict[str, bytes]:
-    """Give all files of a store but its lock."""
-    return {
-        str(path.relative_to(place)): path.read_bytes()
-        for path in place.rglob("*")
-        if path.is_file() and path.parent.name != "lock"
-    }
 
 
 DAMAGES = {
