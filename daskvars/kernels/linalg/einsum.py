@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
@@ -26,6 +26,7 @@ class PairPlan(NamedTuple):
         batch, summed, columns.
       counts: the numbers of batch, row, summed and column labels.
       result: the permutation from (batch, rows, columns) to the result's order.
+      inverse: the one back.
       direct: rows, and columns, are neighbours in the result, which can be written in place.
     """
 
@@ -34,6 +35,7 @@ class PairPlan(NamedTuple):
     second: tuple[int, ...]
     counts: tuple[int, int, int, int]
     result: tuple[int, ...]
+    inverse: tuple[int, ...]
     direct: bool
 
 
@@ -45,30 +47,49 @@ def split_equation(equation: str) -> tuple[list[str], str]:
 
 def einsum(xp: ArrayModule, *arrays: Array, equation: str) -> Array:
     """Evaluate an equation such as "bij,bjk->bik": explicit, and no label twice in a term."""
-    terms, out = split_equation(equation)
     values = [widened(array) for array in arrays]
-    for pair in contraction_path(equation, tuple(array.shape for array in arrays)):
-        if len(pair) == 1:
-            break
-        second, first = (values.pop(i) for i in sorted(pair, reverse=True))
-        right, left = (terms.pop(i) for i in sorted(pair, reverse=True))
-        needed = set(out).union(*terms)
-        term = out if not terms else "".join(dict.fromkeys(c for c in left + right if c in needed))
-        values.append(contract(xp, first, second, left, right, term))
-        terms.append(term)
-    result = values[0] if terms[0] == out else rearranged(xp, values[0], terms[0], out)
-    if len(arrays) == 1 and terms[0] == out:
-        result = result.copy()
+    if len(values) == 1:
+        result = _of_one(xp, values[0], equation)
+    else:
+        for first, second, *terms in steps_of(equation, tuple([x.shape for x in arrays])):
+            right, left = values.pop(second), values.pop(first)
+            values.append(contract(xp, left, right, *terms))
+        (result,) = values
     return result.astype(arrays[0].dtype, copy=False)
 
 
+def _of_one(xp: ArrayModule, x: Array, equation: str) -> Array:
+    (term,), out = split_equation(equation)
+    return x.copy() if term == out else rearranged(xp, x, term, out)
+
+
 @lru_cache(maxsize=1024)
+def steps_of(
+    equation: str, shapes: tuple[tuple[int, ...], ...]
+) -> list[tuple[int, int, str, str, str]]:
+    """Return what is contracted in which order: two places, their terms, and that of the result.
+
+    What a pair gives stands last.
+
+    >>> steps_of("ij,jk,kl->il", ((2, 3), (3, 4), (4, 5)))
+    [(1, 2, 'jk', 'kl', 'jl'), (0, 1, 'ij', 'jl', 'il')]
+    """
+    terms, out = split_equation(equation)
+    steps = []
+    for pair in contraction_path(equation, shapes):
+        first, second = sorted(pair)
+        right, left = terms.pop(second), terms.pop(first)
+        needed = set(out).union(*terms)
+        term = out if not terms else "".join(dict.fromkeys(c for c in left + right if c in needed))
+        steps.append((first, second, left, right, term))
+        terms.append(term)
+    return steps
+
+
 def contraction_path(
     equation: str, shapes: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[int, ...], ...]:
     """Return which operands to contract in which order, as NumPy numbers them."""
-    if len(shapes) == 1:
-        return ((0,),)
     if len(shapes) == 2:
         return ((0, 1),)
     stands = [numpy.broadcast_to(numpy.float32(0), shape) for shape in shapes]
@@ -106,8 +127,9 @@ def rearranged(xp: ArrayModule, x: Array, term: str, out: str) -> Array:
 
 def contract(xp: ArrayModule, a: Array, b: Array, left: str, right: str, out: str) -> Array:
     """Contract two operands: terms `left` and `right`, result `out`."""
-    a, left = _without_lone(a, left, right + out)
-    b, right = _without_lone(b, right, left + out)
+    (of_a, of_b), left, right = lone_labels(left, right, out)
+    a = a.sum(axis=of_a, dtype=a.dtype) if of_a else a
+    b = b.sum(axis=of_b, dtype=b.dtype) if of_b else b
     plan = pair_plan(left, right, out)
     if plan is None:
         return xp.multiply(_aligned(a, left, out), _aligned(b, right, out))
@@ -119,23 +141,32 @@ def contract(xp: ArrayModule, a: Array, b: Array, left: str, right: str, out: st
     inner = math.prod(b.shape[batch : batch + summed])
     a = blas_ready(xp, a.reshape(*a.shape[:batch], math.prod(row_sizes), inner))
     b = blas_ready(xp, b.reshape(*b.shape[:batch], inner, math.prod(column_sizes)))
-    batch_sizes = numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch_sizes = a.shape[:-2]
+    if batch_sizes != b.shape[:-2]:
+        batch_sizes = numpy.broadcast_shapes(batch_sizes, b.shape[:-2])
     sizes = (*batch_sizes, *row_sizes, *column_sizes)
     if not (plan.direct and xp is numpy):
         return xp.matmul(a, b).reshape(sizes).transpose(plan.result)
     result = numpy.empty([sizes[i] for i in plan.result], a.dtype)
-    inverse = numpy.argsort(plan.result)
-    matrices = result.transpose(inverse).reshape(*batch_sizes, a.shape[-2], b.shape[-1])
+    matrices = result.transpose(plan.inverse).reshape(*batch_sizes, a.shape[-2], b.shape[-1])
     xp.matmul(a, b, out=matrices)
     return result
 
 
-def _without_lone(x: Array, term: str, others: str) -> tuple[Any, str]:
-    """Sum the labels that occur nowhere else."""
-    lone = tuple(i for i, c in enumerate(term) if c not in others)
-    if not lone:
-        return x, term
-    return x.sum(axis=lone, dtype=x.dtype), "".join(c for c in term if c in others)
+@lru_cache(maxsize=1024)
+def lone_labels(
+    left: str, right: str, out: str
+) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], str, str]:
+    """Return the dimensions of two operands whose labels occur nowhere else, and the other labels.
+
+    >>> lone_labels("aib", "bj", "ij")
+    (((0,), ()), 'ib', 'bj')
+    """
+    axes, terms = [], []
+    for term, others in ((left, right + out), (right, left + out)):
+        axes.append(tuple(i for i, c in enumerate(term) if c not in others))
+        terms.append("".join(c for c in term if c in others))
+    return (axes[0], axes[1]), terms[0], terms[1]
 
 
 def _aligned(x: Array, term: str, out: str) -> Array:
@@ -156,12 +187,13 @@ def pair_plan(left: str, right: str, out: str) -> PairPlan | None:
     batch = [c for c in out if c in left and c in right]
     rows = [c for c in out if c in left and c not in right]
     columns = [c for c in out if c in right and c not in left]
-    order = "".join([*batch, *rows, *columns])
+    order = [*batch, *rows, *columns]
     return PairPlan(
         swapped,
         tuple(left.index(c) for c in [*batch, *rows, *both]),
         tuple(right.index(c) for c in [*batch, *both, *columns]),
         (len(batch), len(rows), len(both), len(columns)),
         tuple(order.index(c) for c in out),
+        tuple(out.index(c) for c in order),
         "".join(rows) in out and "".join(columns) in out,
     )
