@@ -26,9 +26,7 @@ from daskvars.kernels.control.summed_products import SummedProducts
 from daskvars.kernels.control.tensor_lists import History
 
 in_python = ContextVar("in_python", default=False)  # whether a function that a run calls is here
-_TURN_BITS = (
-    40  # from which on a random key has the turn of a loop; before is the number of the run
-)
+TURN_BITS = 40  # from which on a random key has the turn of a loop; before is the number of the run
 
 
 def cond(
@@ -86,6 +84,8 @@ def while_loop(
     keys = [values[k] for k in keyed]
     history = History(ranks=ranks) if used[num_vars] else None
     iteration = 0 if together is None else together(values, history, test, maximum)
+    for position, key in zip(keyed, keys, strict=True):
+        values[position] = advanced(key, iteration)
     while (maximum is None or iteration < maximum) and truth(test(*values)[0]):
         results = body(*values)
         if history is not None:
@@ -95,15 +95,15 @@ def while_loop(
             values[position] = new
         iteration += 1
         for position, key in zip(keyed, keys, strict=True):
-            values[position] = _advanced(key, iteration)
+            values[position] = advanced(key, iteration)
     if not iteration:  # a result is in memory of its own, as those of the body are
         values = [_own(xp, value) for value in values]
     return (*values[:num_vars], history, *(values[position] for position in written))
 
 
-def _advanced(key: tuple[int, int], iteration: int) -> tuple[int, int]:
+def advanced(key: tuple[int, int], iteration: int) -> tuple[int, int]:
     """Return the random key of one iteration of a loop."""
-    return key[0], (key[1] + (iteration << _TURN_BITS)) % (1 << 64)
+    return key[0], (key[1] + (iteration << TURN_BITS)) % (1 << 64)
 
 
 def while_gradient(
@@ -147,7 +147,7 @@ def while_gradient(
 
     def turn(iteration: int) -> tuple:
         for position, key in zip(keyed, keys, strict=True):
-            rest[position - first - 1] = _advanced(key, iteration)
+            rest[position - first - 1] = advanced(key, iteration)
         return body(history.turns[iteration], *grads, *sums, *empty, *rest)
 
     backward = range(len(history.turns) - 1, -1, -1)
@@ -204,7 +204,7 @@ def write_first(
 
 def run_number(xp: ArrayModule, key: tuple[int, int]) -> Array:
     """Give how often an operation ran before, a turn of a loop counting as a run."""
-    turns, runs = divmod(key[1], 1 << _TURN_BITS)
+    turns, runs = divmod(key[1], 1 << TURN_BITS)
     return xp.asarray(turns + runs, "int64")
 
 

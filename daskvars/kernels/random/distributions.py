@@ -155,33 +155,46 @@ def integers_between(words: Array, low: int, high: int) -> Array:
     return words
 
 
+def words_drawn(shape: tuple, dtype: DTypeLike) -> int:
+    """Return how many words of 64 bits a draw of uniform or normal numbers takes of a stream.
+
+    >>> words_drawn((3,), "float32"), words_drawn((3,), "int32")
+    (2, 3)
+    """
+    return -(-math.prod(shape) * _width_drawn(as_dtype(dtype).np) // 64)
+
+
+def _width_drawn(dtype: np.dtype) -> int:
+    return 64 if dtype.kind in "iu" else uniform_words(dtype)[2].itemsize * 8
+
+
+def _of_streams(words: np.ndarray, size: int, width: int) -> np.ndarray:
+    """Return the first words of another width of each stream, [streams, size]."""
+    words = words.astype(LITTLE_64, copy=False).view(f"<u{width // 8}")
+    return words[:, :size].astype(f"u{width // 8}", order="C")
+
+
 def uniform_of_streams(
-    blocks: np.ndarray, *, shape: tuple, dtype: DTypeLike, minval: Any = 0, maxval: Any = 1
-) -> np.ndarray | None:
+    words: np.ndarray, *, shape: tuple, dtype: DTypeLike, minval: Any = 0, maxval: Any = 1
+) -> np.ndarray:
     """Return what `random_uniform` draws of each of many streams.
 
     Args:
-        blocks: [streams, 4] uint64, the first words of each.
+        words: [streams, n] uint64, the first of each; n is `words_drawn` at least.
         shape, dtype, minval, maxval: as of `random_uniform`.
 
     Returns:
-        [streams, *shape] ``dtype``; None where a stream has to give more words than these.
+        [streams, *shape] ``dtype``.
     """
     dtype = as_dtype(dtype).np
-    is_integer = dtype.kind in "iu"
-    width = 64 if is_integer else uniform_words(dtype)[2].itemsize * 8
-    words = blocks.astype(LITTLE_64, copy=False).view(f"<u{width // 8}")
-    size = math.prod(shape)
-    if size > words.shape[1]:
-        return None
-    words = words[:, :size].astype(f"u{width // 8}", order="C")
-    if is_integer:
+    own = _of_streams(words, math.prod(shape), _width_drawn(dtype))
+    if dtype.kind in "iu":
         check_bounds(dtype, int(minval), int(maxval))
-        found = integers_between(words.ravel(), int(minval), int(maxval)).astype(dtype)
+        found = integers_between(own.ravel(), int(minval), int(maxval)).astype(dtype)
     else:
-        found = np.empty(words.shape, dtype)
-        fill_uniform(np, found, words, float(minval), float(maxval))
-    return found.reshape(len(blocks), *shape)
+        found = np.empty(own.shape, dtype)
+        fill_uniform(np, found, own, float(minval), float(maxval))
+    return found.reshape(len(words), *shape)
 
 
 @functools.cache
@@ -230,22 +243,53 @@ def normals(
         stddev: scalar or 0-d array.
     """
     dtype = as_dtype(dtype).np
-    work = float_work(dtype)
-    width = work.itemsize * 8
-    mean, stddev = work.type(float(mean)), work.type(float(stddev))
     out = xp.empty(math.prod(shape), dtype)
+    width = float_work(dtype).itemsize * 8
     for part, words in block_words(xp, key, shape, offset, full_shape, width):
-        numbers = out[part] if dtype == work else xp.empty(words.shape, work)
-        normal_quantile(xp, words.view(f"i{width // 8}"), within, numbers)
-        if within < 1:
-            xp.clip(numbers, -2, 2, out=numbers)
-        if stddev != 1:
-            numbers *= stddev
-        if mean:
-            numbers += mean
-        if dtype != work:
-            out[part] = numbers
+        fill_normals(xp, out[part], words, within, float(mean), float(stddev))
     return out.reshape(shape)
+
+
+def fill_normals(
+    xp: ArrayModule, out: Array, words: Array, within: float, mean: float, stddev: float
+) -> None:
+    """Make words normal floats of the dtype of `out`."""
+    work = float_work(out.dtype)
+    numbers = out if out.dtype == work else xp.empty(words.shape, work)
+    normal_quantile(xp, words.view(f"i{work.itemsize}"), within, numbers)
+    if within < 1:
+        xp.clip(numbers, -2, 2, out=numbers)
+    if stddev != 1:
+        numbers *= work.type(stddev)
+    if mean:
+        numbers += work.type(mean)
+    if out.dtype != work:
+        out[...] = numbers
+
+
+def normals_of_streams(
+    words: np.ndarray,
+    within: float,
+    *,
+    shape: tuple,
+    dtype: DTypeLike,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+) -> np.ndarray:
+    """Return what `normals` draws of each of many streams.
+
+    Args:
+        words: [streams, n] uint64, the first of each; n is `words_drawn` at least.
+        within, shape, dtype, mean, stddev: as of `normals`.
+
+    Returns:
+        [streams, *shape] ``dtype``.
+    """
+    dtype = as_dtype(dtype).np
+    own = _of_streams(words, math.prod(shape), _width_drawn(dtype))
+    found = np.empty(own.size, dtype)
+    fill_normals(np, found, own.ravel(), within, float(mean), float(stddev))
+    return found.reshape(len(words), *shape)
 
 
 def multinomial(

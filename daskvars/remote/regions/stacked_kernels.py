@@ -21,14 +21,16 @@ from daskvars.kernels.control import flow
 from daskvars.kernels.gather_scatter import segments
 from daskvars.kernels.linalg import products
 from daskvars.kernels.math import reduce
-from daskvars.kernels.random.distributions import random_uniform, uniform_of_streams
-from daskvars.kernels.random.philox import WORD_MASK, first_blocks
+from daskvars.kernels.random import distributions
+from daskvars.kernels.random.philox import BLOCK_WORDS, WORD_MASK, first_blocks
 from daskvars.remote.regions.pieces import MIN_FLOPS
 from daskvars.remote.regions.region_program import Call
 
 Attrs = Mapping[str, Any]
 Rule = Callable[[Callable[..., Any], Sequence[Any], Attrs], Any]
+TURN_SHIFT = numpy.uint64(flow.TURN_BITS)
 LEAST_STREAMS = 48  # of fewer each is quicker alone (m)
+MOST_BLOCKS = 8  # of what a draw takes of each stream; of more each is as quick alone (m)
 
 
 class Stacked(NamedTuple):
@@ -80,8 +82,12 @@ class Streams:
         self._keys = keys
         self._words: numpy.ndarray | None = None
 
-    def words(self, draw: int) -> numpy.ndarray | None:
-        """Return the first words of a draw, [elements, 4]; None where there are few streams."""
+    def words(self, draw: int, count: int) -> numpy.ndarray | None:
+        """Return `count` words of a draw, [elements, count]; None where each is quicker alone."""
+        blocks, keys = -(-count // BLOCK_WORDS), self._keys[:, draw]
+        if blocks > 1:
+            are_few = keys[0].size < LEAST_STREAMS or blocks > MOST_BLOCKS
+            return None if are_few else first_blocks(keys, blocks)
         if self._words is None and self._keys[0].size >= LEAST_STREAMS:
             self._words = first_blocks(self._keys)
         return None if self._words is None else self._words[draw]
@@ -106,9 +112,9 @@ class Keys(NamedTuple):
         """Return those of some elements."""
         return self._replace(places=self.places[places])
 
-    def words(self) -> numpy.ndarray | None:
-        """Return the first words of each stream, [elements, 4], or None; see `Streams`."""
-        words = self.streams.words(self.draw)
+    def words(self, count: int) -> numpy.ndarray | None:
+        """Return the first words of each stream, [elements, count], or None; see `Streams`."""
+        words = self.streams.words(self.draw, count)
         return None if words is None else words[self.places]
 
 
@@ -124,13 +130,28 @@ class Columns(NamedTuple):
 
 def keys_of(draws: Sequence[int], numbers: Sequence[int]) -> list[Keys]:
     """Return the keys of draws."""
+    of_elements = numpy.array([number & WORD_MASK for number in numbers], numpy.uint64)
+    return _keys(draws, numpy.broadcast_to(of_elements, (len(draws), len(numbers))))
+
+
+def keys_of_turns(keys: Sequence[tuple[int, int]], turns: range) -> list[Keys]:
+    """Return the keys of draws in turns of a loop (as `flow.advanced`).
+
+    >>> (keys,) = keys_of_turns([(1, 2)], range(3, 5))
+    >>> keys.each() == [flow.advanced((1, 2), 3), flow.advanced((1, 2), 4)]
+    True
+    """
+    first = numpy.array([key[1] & WORD_MASK for key in keys], numpy.uint64)
+    steps = numpy.arange(turns.start, turns.stop, dtype=numpy.uint64) << TURN_SHIFT
+    return _keys([key[0] for key in keys], first[:, None] + steps)
+
+
+def _keys(draws: Sequence[int], numbers: numpy.ndarray) -> list[Keys]:
     if not draws:
         return []
-    keys = numpy.empty((2, len(draws), len(numbers)), numpy.uint64)
-    keys[0] = numpy.array(draws, numpy.uint64)[:, None]
-    keys[1] = numpy.array([number & WORD_MASK for number in numbers], numpy.uint64)
-    streams, places = Streams(keys), numpy.arange(len(numbers))
-    return [Keys(streams, draw, places) for draw in range(len(draws))]
+    of_draws = numpy.array([draw & WORD_MASK for draw in draws], numpy.uint64)
+    streams = Streams(numpy.stack([numpy.broadcast_to(of_draws[:, None], numbers.shape), numbers]))
+    return [Keys(streams, draw, numpy.arange(numbers.shape[1])) for draw in range(len(draws))]
 
 
 def rule_of(call: Call) -> Callable[[Sequence[Any], Attrs], Any] | None:
@@ -277,11 +298,17 @@ def _looked_up(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attr
     return Stacked(kernel(params, ids.array))
 
 
-def _drawn(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
-    (keys,) = arguments
-    words = keys.words() if isinstance(keys, Keys) else None
-    found = None if words is None else uniform_of_streams(words, **attrs)
-    return None if found is None else Stacked(found)
+def _drawn(of_streams: Callable[..., numpy.ndarray]) -> Rule:
+    """Return the rule of a kernel that draws, of what makes its numbers of many streams' words."""
+
+    def rule(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
+        (keys,) = arguments
+        if not isinstance(keys, Keys):
+            return None
+        words = keys.words(distributions.words_drawn(attrs["shape"], attrs["dtype"]))
+        return None if words is None else Stacked(of_streams(words, **attrs))
+
+    return rule
 
 
 def _multiplied(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
@@ -359,7 +386,11 @@ RULES: dict[Any, Rule] = {
     parsing.decode_raw: _texts(_are_equally_long),
     parsing.parse_example: _texts(_are_dense),
     products.matmul: _multiplied,
-    random_uniform: _drawn,
+    distributions.random_normal: _drawn(partial(distributions.normals_of_streams, within=1.0)),
+    distributions.random_uniform: _drawn(distributions.uniform_of_streams),
+    distributions.truncated_normal: _drawn(
+        partial(distributions.normals_of_streams, within=distributions.WITHIN_TWO_SIGMA)
+    ),
     reduce.reduce_mean: _folded,
     reduce.reduce_sum: _folded,
     reduce.sum_to_shape: _folded,

@@ -22,7 +22,7 @@ from daskvars.kernels.control import flow, tensor_lists
 from daskvars.kernels.control.tensor_lists import History
 from daskvars.remote.regions.region_program import Call, RegionProgram
 from daskvars.remote.regions.several import FIRST_CALL, Each, SeveralRegion, each_of
-from daskvars.remote.regions.stacked_kernels import Columns, Stacked, rule_of
+from daskvars.remote.regions.stacked_kernels import Columns, Stacked, keys_of_turns, rule_of
 from daskvars.shape_arithmetic import is_known
 
 APART = "apart"  # attribute of a loop: nobody can tell in which order its turns are made
@@ -38,16 +38,18 @@ def turns_apart(attrs: Mapping[str, Any], several: MakesSeveral) -> Callable[...
       attrs: of the loop, or of its gradient.
       several: makes a region one for several elements.
     """
-    if attrs["keyed"] or attrs["written"]:
+    if attrs["written"]:
         return None
     if "num_grads" not in attrs:
         test, body = attrs["branches"]
+        if any(register in attrs["keyed"] for call in test.calls for register in call.args):
+            return None
         found = _map_of(test, body, attrs["num_vars"])
-        return None if found is None else _Turns(found, several)
+        return None if found is None else _Turns(found, several, attrs["keyed"])
     body = attrs["branches"][0]
     if not _goes_backward_apart(body, attrs):
         return None
-    return _TurnsBack(_sized(several(body), body))
+    return _TurnsBack(_sized(several(body), body), attrs["keyed"])
 
 
 class _Map(NamedTuple):
@@ -108,7 +110,7 @@ def _map_of(test: RegionProgram, body: RegionProgram, num_vars: int) -> _Map | N
 def _is_worth_it(program: RegionProgram) -> bool:
     if program.into or any(call.block >= 0 for call in program.calls):
         return False
-    ruled = sum(rule_of(call) is not None for call in program.calls)
+    ruled = sum(rule_of(call) is not None or call.kernel is flow.cond for call in program.calls)
     return ruled >= LEAST_RULED * len(program.calls)
 
 
@@ -141,8 +143,9 @@ def _goes_backward_apart(body: RegionProgram, attrs: Mapping[str, Any]) -> bool:
 class _Turns:
     """Makes turns of a loop at once."""
 
-    def __init__(self, found: _Map, several: MakesSeveral) -> None:
+    def __init__(self, found: _Map, several: MakesSeveral, keyed: Sequence[int]) -> None:
         self._map, self._region = found, _sized(several(found.items), found.items)
+        self._keyed = keyed
         (other,) = [register for register in found.step.args if register != found.counter]
         self._step = found.items.constants.get(other, other)
 
@@ -166,7 +169,7 @@ class _Turns:
             if len(numbers) < FIRST_CALL:
                 return made
             try:
-                self._make(values, history, numbers)
+                self._make(values, history, numbers, range(made, made + len(numbers)))
             except Exception:  # noqa: BLE001 - the turn that fails will do so by itself
                 return made
             made += len(numbers)
@@ -184,9 +187,11 @@ class _Turns:
             probe[counter] = self._next(probe, probe[counter])
         return numbers
 
-    def _make(self, values: list[Any], history: History | None, numbers: Sequence[Any]) -> None:
+    def _make(
+        self, values: list[Any], history: History | None, numbers: Sequence[Any], turns: range
+    ) -> None:
         num_vars, counter, _, writes, _ = self._map
-        count, given = len(numbers), list(values)
+        count, given = len(numbers), _of_turns(values, self._keyed, turns)
         given[counter] = Stacked(numpy.array(numbers))
         items, saved = [], self._region(count, given)
         for (position, call), item in zip(writes, saved, strict=False):
@@ -210,8 +215,8 @@ class _Turns:
 class _TurnsBack:
     """Goes backward through turns, many at once."""
 
-    def __init__(self, region: SeveralRegion) -> None:
-        self._region = region
+    def __init__(self, region: SeveralRegion, keyed: Sequence[int]) -> None:
+        self._region, self._keyed = region, keyed
 
     def __call__(
         self, history: History, others: Sequence[Any], turn: Callable[[int], tuple]
@@ -228,24 +233,32 @@ class _TurnsBack:
         for first, stop, columns in reversed(history.together):
             while stop > first:
                 start = max(first, stop - max(self._region.call_size, FIRST_CALL))
-                found = self._made(history, others, columns, slice(start - first, stop - first))
+                found = self._made(others, columns, first, range(start, stop))
                 yield from map(turn, range(stop - 1, start - 1, -1)) if found is None else found
                 stop = start
 
     def _made(
-        self, history: History, others: Sequence[Any], columns: Sequence[Any], part: slice
+        self, others: Sequence[Any], columns: Sequence[Any], first: int, turns: range
     ) -> Iterator[Sequence[Any]] | None:
-        """Return what the body gives for some of the turns that were made at once."""
-        count = part.stop - part.start
+        """Return what the body gives for some of the turns that were made at once from a first."""
+        count, part = len(turns), slice(turns.start - first, turns.stop - first)
         if not self._region.call_size:
             return None
         try:
-            some = tuple(_part(column, part) for column in columns)
-            found = self._region(count, [Columns(some), *others])
+            some = Columns(tuple(_part(column, part) for column in columns))
+            found = self._region(count, _of_turns([some, *others], self._keyed, turns))
         except Exception:  # noqa: BLE001 - the turn that fails will do so by itself
             return None
         results = [each_of(_ordered(value), count) for value in found]
         return zip(*map(reversed, results), strict=True)
+
+
+def _of_turns(values: Sequence[Any], keyed: Sequence[int], turns: range) -> list[Any]:
+    """Return values with the random keys among them for each of some turns."""
+    given = list(values)
+    for position, keys in zip(keyed, keys_of_turns([given[k] for k in keyed], turns), strict=True):
+        given[position] = keys
+    return given
 
 
 def _part(column: Any, part: slice) -> Any:

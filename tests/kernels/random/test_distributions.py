@@ -7,13 +7,16 @@ import pytest
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.random import philox
 from daskvars.kernels.random.distributions import (
+    WITHIN_TWO_SIGMA,
     multinomial,
+    normals_of_streams,
     random_normal,
     random_shuffle,
     random_uniform,
     truncated_normal,
     uniform_of_streams,
     upper_product,
+    words_drawn,
 )
 from daskvars.kernels.random.gamma_poisson import random_poisson
 from daskvars.kernels.random.normal_quantile import normal_quantile
@@ -40,12 +43,25 @@ DRAWS = {
 def test_numbers_of_many_streams_are_those_of_each(dtype, bounds):
     keys = np.random.default_rng(1).integers(0, 1 << 64, (2, 9), dtype=np.uint64)
     attrs = {"dtype": dtype, "minval": bounds[0], "maxval": bounds[1]}
-    for shape in [(), (1,), (2, 2), (0,), (4,)]:
-        numbers = uniform_of_streams(philox.first_blocks(keys), shape=shape, **attrs)
+    for shape in [(), (1,), (2, 2), (0,), (4,), (3, 3)]:
+        words = philox.first_blocks(keys, -(-words_drawn(shape, dtype) // 4))
+        numbers = uniform_of_streams(words, shape=shape, **attrs)
         for key, number in zip(keys.T.tolist(), numbers, strict=True):
             alone = random_uniform(np, tuple(key), shape=shape, **attrs)
             np.testing.assert_array_equal(np.asarray(number), alone, strict=True)
-    assert uniform_of_streams(philox.first_blocks(keys), shape=(9,), **attrs) is None
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "bfloat16"])
+def test_normal_numbers_of_many_streams_are_those_of_each(dtype):
+    keys = np.random.default_rng(1).integers(0, 1 << 64, (2, 9), dtype=np.uint64)
+    for draw, within in [(random_normal, 1.0), (truncated_normal, WITHIN_TWO_SIGMA)]:
+        for shape in [(), (7,), (3, 11)]:
+            attrs = {"shape": shape, "dtype": dtype, "mean": 2.0, "stddev": 3.0}
+            words = philox.first_blocks(keys, -(-words_drawn(shape, dtype) // 4))
+            numbers = normals_of_streams(words, within, **attrs)
+            for key, number in zip(keys.T.tolist(), numbers, strict=True):
+                alone = draw(np, tuple(key), **attrs)
+                np.testing.assert_array_equal(np.asarray(number), alone, strict=True)
 
 
 @pytest.mark.parametrize("name", DRAWS)
