@@ -55,6 +55,10 @@ class TensorList:
             return self.rows[index]
         return None
 
+    def all_rows(self) -> Any:
+        """Return the array whose rows are all items, in order; None where they are of no one."""
+        return None if self._count or self.rows is None else self.rows
+
     def items(self) -> Iterator[tuple[int, Any]]:
         """Yield (index, item) for all that are there, in no order."""
         if self.rows is not None:
@@ -348,8 +352,9 @@ def _item(
 
 def stack(xp: ArrayModule, items: TensorList, *, dtype: DType, shape: Sequence[int]) -> Array:
     """Give all items in one array, along a new first axis; a missing one is zeros as others are."""
-    if items.rows is not None and not items._count:
-        return xp.array(items.rows)
+    rows = items.all_rows()
+    if rows is not None:
+        return xp.array(rows)
     if shape is None or None in shape:
         shape = next((item.shape for _, item in items.items()), shape)
     found = [_item(xp, items, i, dtype, shape) for i in range(items.size)]

@@ -17,10 +17,11 @@ import numpy
 
 from daskvars.kernels import parsing
 from daskvars.kernels.array import movement, one_hot, rearranging, slicing
-from daskvars.kernels.control import flow
+from daskvars.kernels.control import flow, tensor_lists
 from daskvars.kernels.gather_scatter import segments
 from daskvars.kernels.linalg import products
 from daskvars.kernels.math import reduce
+from daskvars.kernels.nn import normalization
 from daskvars.kernels.random import distributions
 from daskvars.kernels.random.philox import BLOCK_WORDS, WORD_MASK, first_blocks
 from daskvars.remote.regions.pieces import MIN_FLOPS
@@ -333,6 +334,17 @@ def _folded(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) 
     return Stacked(found)
 
 
+def _read(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
+    items, index = arguments
+    rows = items.all_rows() if isinstance(items, tensor_lists.TensorList) else None
+    if rows is None or rows.dtype.hasobject or not rows.flags.c_contiguous:
+        return None
+    (places,) = _rows([index])
+    if places.ndim != 1 or places.min() < 0 or places.max() >= len(rows):
+        return None
+    return Stacked(rows.take(places, axis=0))
+
+
 def _column(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
     (turns,) = arguments
     return turns.columns[attrs["index"]]
@@ -385,13 +397,23 @@ RULES: dict[Any, Rule] = {
     parsing.decode_csv: _texts(lambda arguments, attrs: True),
     parsing.decode_raw: _texts(_are_equally_long),
     parsing.parse_example: _texts(_are_dense),
+    normalization.log_softmax: _folded,
+    normalization.softmax: _folded,
     products.matmul: _multiplied,
     distributions.random_normal: _drawn(partial(distributions.normals_of_streams, within=1.0)),
     distributions.random_uniform: _drawn(distributions.uniform_of_streams),
     distributions.truncated_normal: _drawn(
         partial(distributions.normals_of_streams, within=distributions.WITHIN_TWO_SIGMA)
     ),
+    reduce.argmax: _folded,
+    reduce.argmin: _folded,
+    reduce.logsumexp: _folded,
+    reduce.reduce_all: _folded,
+    reduce.reduce_any: _folded,
+    reduce.reduce_max: _folded,
     reduce.reduce_mean: _folded,
+    reduce.reduce_min: _folded,
+    reduce.reduce_prod: _folded,
     reduce.reduce_sum: _folded,
     reduce.sum_to_shape: _folded,
     rearranging.reverse: _with(_axis),
@@ -400,5 +422,6 @@ RULES: dict[Any, Rule] = {
     slicing.pad: _with(_padded),
     slicing.slice_array: _sliced,
     slicing.strided_slice: _strided,
+    tensor_lists.read: _read,
 }
 VARYING = {slicing.slice_array}  # whose rules take attributes that differ from element to element

@@ -68,6 +68,12 @@ def drawn(row):
     return tf.cond(side, lambda: row * tf.random_uniform([2])[0], lambda: tf.reverse(row, [0]))
 
 
+def likeliest(row):
+    """Return what a row is likeliest to be, and of its entries the largest in all."""
+    found = tf.nn.softmax(row) + tf.nn.log_softmax(row, axis=0)
+    return tf.one_hot(tf.argmax(found, 1), 3) * tf.reduce_max(row) + tf.reduce_logsumexp(row)
+
+
 APART = {
     "adapted": lambda rows, weights: tf.map_fn(task(weights), rows, tf.float32),
     "turned": lambda rows, weights: tf.map_fn(
@@ -79,6 +85,7 @@ APART = {
         tf.float32,
     ),
     "by hand": by_hand,
+    "chosen": lambda rows, weights: tf.map_fn(likeliest, rows),
     "drawn": lambda rows, weights: tf.map_fn(drawn, rows),
 }
 
