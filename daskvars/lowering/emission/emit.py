@@ -58,6 +58,7 @@ from daskvars.lowering.program import (
     Ref,
     block_bytes,
     is_visible,
+    num_elements,
     ranked,
     used_values,
 )
@@ -408,7 +409,7 @@ class _RegionBuilder:
 
 def _work(node: Node) -> float:
     """Return the operations of a node, about: those of a contraction, and one for each result."""
-    return 1.0 + node.flops + sum(math.prod(n or 1 for n in s.shape or ()) for s in node.specs)
+    return 1.0 + node.flops + sum(num_elements(spec.shape) for spec in node.specs)
 
 
 def _plain_call(node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> Call:

@@ -16,7 +16,7 @@ from typing import Any
 from daskvars import config
 from daskvars.graph.definitions.patterns import Effect, Elementwise, Held, Opaque, Source
 from daskvars.lowering.program import CONSTANT, Node, Program, Ref, is_visible
-from daskvars.lowering.rewrites.keep_values import identity, is_same_call
+from daskvars.lowering.rewrites.keep_values import identity, same_call
 from daskvars.shape_arithmetic import is_known
 
 
@@ -31,16 +31,13 @@ def compute_once(program: Program) -> Program:
         if leaf.kind == CONSTANT:
             same[Ref(leaf)] = first.setdefault((identity(leaf), leaf.specs[0]), Ref(leaf))
     results = {id(ref.node) for ref in program.results()}
-    made: dict[Any, list[Node]] = {}
+    made: dict[Any, Node] = {}
     for node in program.nodes:
         node.inputs = [same.get(ref, ref) for ref in node.inputs]
         if id(node) in results or not _may_be_shared(node):
             continue
-        alike = made.setdefault((id(node.opdef), *node.inputs), [])
-        other = next((each for each in alike if is_same_call(node, each)), None)
-        if other is None:
-            alike.append(node)
-        else:
+        other = made.setdefault(same_call(node, node.inputs), node)
+        if other is not node:
             same.update((Ref(node, i), Ref(other, i)) for i in range(len(node.specs)))
     program.drop_dead()
     return program

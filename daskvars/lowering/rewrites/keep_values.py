@@ -11,7 +11,7 @@ to read it from memory would take as long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy
@@ -25,7 +25,6 @@ from daskvars.lowering.program import (
     Node,
     Program,
     Ref,
-    is_alike,
     is_visible,
 )
 from daskvars.ops.control.while_loop import HISTORY_ITEM
@@ -139,9 +138,7 @@ class _Bodies:
         for node in self.second.nodes:
             self._match_node(node, made, given_on)
 
-    def _match_node(
-        self, node: Node, made: dict[Any, list[Node]], given_on: dict[Ref, Ref]
-    ) -> None:
+    def _match_node(self, node: Node, made: dict[Any, Node], given_on: dict[Ref, Ref]) -> None:
         if isinstance(node.pattern, Part) and node.inputs[0].node is self.item:
             found = self._held_value(node.attrs["index"])
             if found is not None:
@@ -149,11 +146,9 @@ class _Bodies:
             return
         if node.subgraphs or is_visible(node) or not all(r in self.same for r in node.inputs):
             return
-        inputs = tuple(self.same[ref] for ref in node.inputs)
-        for other in made.get((id(node.opdef), inputs), ()):
-            if is_same_call(node, other):
-                self.same.update((Ref(node, i), Ref(other, i)) for i in range(len(node.specs)))
-                return
+        other = made.get(same_call(node, (self.same[ref] for ref in node.inputs)))
+        if other is not None:
+            self.same.update((Ref(node, i), Ref(other, i)) for i in range(len(node.specs)))
 
     def _held_value(self, index: int) -> Ref | None:
         """Return the value in the loop's body that the history has at an index."""
@@ -253,9 +248,24 @@ def _changing(flow: Flow) -> set[int]:
 
 def identity(leaf: Leaf) -> Any:
     """Return what a constant has in common with those of the same value."""
-    value = leaf.what
-    if leaf.kind != CONSTANT or not isinstance(value, numpy.ndarray):
-        return id(value)
+    return _identity(leaf.what) if leaf.kind == CONSTANT else id(leaf.what)
+
+
+def same_call(node: Node, inputs: Iterable[Ref]) -> Any:
+    """Return what a call on `inputs` has in common with those that compute the same."""
+    attrs = {name: value for name, value in node.attrs.items() if name[0] != "_"}
+    how = (node.operands, node.specs, node.device, _identity(attrs))
+    return (id(node.opdef), tuple(inputs), *how)
+
+
+def _identity(value: Any) -> Any:
+    """Return what plain data, which may have arrays in it, is looked up by."""
+    if isinstance(value, dict):
+        return frozenset((name, _identity(each)) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(_identity, value))
+    if not isinstance(value, numpy.ndarray):
+        return value if isinstance(value, Hashable) else id(value)
     if value.nbytes > MAX_COMPARED_BYTES:
         return id(value)
     if not value.dtype.hasobject:
@@ -264,23 +274,16 @@ def identity(leaf: Leaf) -> Any:
     return (value.shape, texts) if all(isinstance(text, bytes) for text in texts) else id(value)
 
 
-def _by_inputs(body: Program) -> tuple[dict[Any, list[Node]], dict[Ref, Ref]]:
-    """Return the nodes of a body by op and inputs, and what only gives on an input as it is."""
-    made: dict[Any, list[Node]] = {}
+def _by_inputs(body: Program) -> tuple[dict[Any, Node], dict[Ref, Ref]]:
+    """Return the nodes of a body by their calls, and what only gives on an input as it is."""
+    made: dict[Any, Node] = {}
     given_on: dict[Ref, Ref] = {}
     for node in body.nodes:
-        inputs = tuple(given_on.get(ref, ref) for ref in node.inputs)
+        inputs = [given_on.get(ref, ref) for ref in node.inputs]
         if isinstance(node.pattern, Opaque) and node.pattern.gives_on:
             given_on[Ref(node)] = inputs[0]
-        made.setdefault((id(node.opdef), inputs), []).append(node)
+        made.setdefault(same_call(node, inputs), node)
     return made, given_on
-
-
-def is_same_call(a: Node, b: Node) -> bool:
-    """Return whether two nodes of one op and the same inputs are called in the same way."""
-    mine, others = ({k: v for k, v in n.attrs.items() if k[0] != "_"} for n in (a, b))
-    is_same = a.operands == b.operands and a.specs == b.specs and a.device == b.device
-    return is_same and is_alike(mine, others)
 
 
 def _is_cheap(node: Node) -> bool:

@@ -38,6 +38,16 @@ def test_a_column_of_two_layers_is_looked_up_once():
     assert total > largest
 
 
+def test_calls_are_told_apart_by_what_they_are_given():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [3, 2])
+        padded = [tf.pad(x, [[0, n], [0, 0]], constant_values=7.0) for n in (1, 2, 1)]
+        fetches = [tf.reduce_sum(each) for each in padded]
+        found, calls = run_with_calls(fetches, {x: np.zeros((3, 2), "f4")})
+    assert found == [14.0, 28.0, 14.0]
+    assert calls["pad"] == 2
+
+
 def test_what_is_drawn_shown_fetched_or_large_is_made_each_time():
     called = []
 

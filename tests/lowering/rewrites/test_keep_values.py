@@ -155,3 +155,21 @@ def test_state_that_a_turn_changes_is_as_the_turn_saw_it(sess):
     for used in (1.0, 2.0, 3.0):
         slope, a = slope * np.cos(a) * used, np.sin(a) * used
     np.testing.assert_allclose(sess.run(tf.gradients(y, x)[0], fed), slope, rtol=1e-5)
+
+
+def test_a_turn_may_keep_many_values(sess):
+    """The work of a loop is a sum over what its history holds: a product was no number any more."""
+    x = tf.placeholder(tf.float32, [10_000])
+
+    def turn(i, a):
+        for _ in range(80):
+            a = tf.sin(a)
+        return i + 1, a
+
+    y = tf.while_loop(lambda i, _: i < 1, turn, [0, x])[1]
+    expected = 1.0
+    a = np.float64(0.5)
+    for _ in range(80):
+        expected, a = expected * np.cos(a), np.sin(a)
+    found = sess.run(tf.gradients(y, x)[0], {x: np.full(10_000, 0.5)})
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
