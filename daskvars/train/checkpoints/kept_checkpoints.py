@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 import warnings
 
@@ -19,6 +20,8 @@ from daskvars.train.checkpoints.checkpoint_state import (
     remove_interrupted,
     update_checkpoint_state,
 )
+
+_recording = threading.RLock()  # threads may save at several paths at once, by one saver
 
 
 class KeptCheckpoints:
@@ -59,20 +62,21 @@ class KeptCheckpoints:
           meta_graph_suffix: ending of the files of graphs.
           relative: write relative paths into the record also where `path` is absolute.
         """
-        self.note(path, place)
-        times, directory = [when for _, when in self.entries], os.path.dirname(place)
-        update_checkpoint_state(
-            directory,
-            place,
-            [self.places[path] for path in self.paths],
-            latest_filename,
-            times if math.inf not in times else None,
-            save_relative_paths=relative or place != path,
-        )
-        self.delete_outdated(meta_graph_suffix)
-        if directory not in self.tidied:  # once: killed processes were before this
-            self.tidied.add(directory)
-            remove_interrupted(place)
+        with _recording:
+            self.note(path, place)
+            times, directory = [when for _, when in self.entries], os.path.dirname(place)
+            update_checkpoint_state(
+                directory,
+                place,
+                [self.places[path] for path in self.paths],
+                latest_filename,
+                times if math.inf not in times else None,
+                save_relative_paths=relative or place != path,
+            )
+            self.delete_outdated(meta_graph_suffix)
+            if directory not in self.tidied:  # once: killed processes were before this
+                self.tidied.add(directory)
+                remove_interrupted(place)
 
     def note(self, path: str, place: str) -> None:
         """Add a checkpoint; over the number, the oldest one becomes outdated."""

@@ -499,3 +499,11 @@ def test_threads_that_save_at_one_path_take_turns(tmp_path):
         saver.restore(sess, path)
         for value, wanted in zip(sess.run(variables), expected, strict=True):
             np.testing.assert_array_equal(value, wanted)
+
+        def save_steps(steps):
+            for step in steps:
+                saver.save(sess, path, global_step=step)
+
+        at_once(*(partial(save_steps, range(i, 12, 3)) for i in range(3)))
+        assert len(saver.last_checkpoints) == 5
+        assert all(map(tf.train.checkpoint_exists, saver.last_checkpoints))
