@@ -296,6 +296,36 @@ def test_strings_add():
     assert run(tf.add(tf.constant("a"), "b")) == b"ab"
 
 
+def test_texts_are_texts_wherever_zeros_or_ones_would_be_numbers():
+    words, square = tf.constant(["a", "b"]), tf.constant([[["a"]]])
+    written = tf.TensorArray(tf.string, 2, element_shape=[]).write(1, "a")
+    found = [
+        tf.diag(words),
+        tf.matrix_diag(words),
+        tf.dynamic_stitch([[1]], [["a"]]),
+        written.stack(),
+        tf.space_to_batch_nd(square, [2, 1], [[0, 1], [0, 0]]),
+        tf.one_hot([0], 2, "a", "é"),
+    ]
+    values = [value.reshape(-1).tolist() for value in run(found)]
+    assert values == [
+        [b"a", b"", b"", b"b"], [b"a", b"", b"", b"b"], [b"", b"a"], [b"", b"a"], [b"a", b""],
+        [b"a", "é".encode()],
+    ]  # fmt: skip
+    some, _ = fed(["a"], tf.string)
+    for call in (
+        lambda: tf.eye(2, dtype=tf.string),
+        lambda: tf.range(3, dtype=tf.string),
+        lambda: tf.sequence_mask([1], 2, tf.string),
+        lambda: tf.confusion_matrix([0], [0], dtype=tf.string),
+        lambda: tf.one_hot([0], 2, dtype=tf.string),
+        lambda: tf.ones_like(some),
+        lambda: tf.pad(words, [[1, 1]], constant_values=1),
+    ):
+        with pytest.raises(TypeError, match="Expected string"):
+            call()
+
+
 @pytest.mark.parametrize("size", [[], None])
 def test_a_sum_of_strings_goes_on_as_a_tensor(size):
     """A ufunc gives bytes, no array, where objects have no dimension."""

@@ -25,6 +25,11 @@ def as_it_is(xp: ArrayModule, value: Array, *, dim: int, parts: int | None) -> A
     return value
 
 
+def zeros(xp: ArrayModule, shape: Sizes, dtype: numpy.dtype) -> Array:
+    """Return zeros; of texts, empty ones."""
+    return xp.full(shape, b"", dtype) if dtype.kind == "O" else xp.zeros(shape, dtype)
+
+
 def fill(xp: ArrayModule, value: Array, *, dims: Sizes) -> Array:
     """Give an array of which every element is the scalar `value`."""
     if min(dims, default=0) < 0:

@@ -9,6 +9,7 @@ import numpy as np
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import invalid
+from daskvars.kernels.array.slicing import pad
 
 
 def reverse(xp: ArrayModule, x: Array, *, axis: Sequence[int]) -> Array:
@@ -119,7 +120,8 @@ def space_to_batch(
     check_blocks(block_shape)
     rank = len(block_shape)
     rest = x.ndim - 1 - rank
-    padded = xp.pad(x, ((0, 0), *map(tuple, paddings), *((0, 0),) * rest))
+    around = ((0, 0), *map(tuple, paddings), *((0, 0),) * rest)
+    padded = pad(xp, x, paddings=around, constant_values=b"" if x.dtype.kind == "O" else 0)
     spatial = padded.shape[1 : 1 + rank]
     if any(n % b for n, b in zip(spatial, block_shape, strict=True)):
         raise invalid(

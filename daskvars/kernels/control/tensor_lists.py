@@ -22,6 +22,7 @@ from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import each
 from daskvars.dtypes import DType
 from daskvars.errors import invalid
+from daskvars.kernels.array import movement
 
 _APPENDING = threading.Lock()
 
@@ -346,7 +347,7 @@ def _item(
                 f"Could not read from TensorArray index {index}: it has not been written to, and "
                 "the element shape is not fully defined; with element_shape it reads as zeros.",
             )
-        return xp.zeros(shape, dtype.np)
+        return movement.zeros(xp, tuple(shape), dtype.np)
     return value
 
 

@@ -11,6 +11,7 @@ import numpy
 
 from daskvars.backend import Array, ArrayModule
 from daskvars.errors import invalid
+from daskvars.kernels.array.movement import zeros
 from daskvars.kernels.array.rearranging import along_axis
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.kernels.math import ordered_keys
@@ -108,7 +109,7 @@ def scatter_nd(
     if updates.dtype.kind != "O":
         return segment.scatter_nd(xp, coordinates, updates, shape=shape)
     places = segment.flat_index(xp, coordinates, shape).reshape(-1)
-    texts = numpy.full(shape, b"", object)
+    texts = zeros(numpy, shape, updates.dtype)
     depth = coordinates.shape[-1]
     rows = texts.reshape(math.prod(shape[:depth]), *shape[depth:])
     numpy.add.at(rows, places, updates.reshape(len(places), *rows.shape[1:]))
@@ -178,7 +179,7 @@ def stitch(xp: ArrayModule, *values: Array) -> Array:
     places, data = values[:count], values[count:]
     tail = data[0].shape[places[0].ndim :]
     size = max((int(p.max()) + 1 for p in places if p.size), default=0)
-    out = xp.zeros((size, *tail), data[0].dtype)
+    out = zeros(xp, (size, *tail), data[0].dtype)
     for at, slices in zip(places, data, strict=True):
         segment.check_ids(xp, at, size=size)
         out[at.reshape(-1)] = slices.reshape(at.size, *tail)

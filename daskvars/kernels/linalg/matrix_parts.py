@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from daskvars.backend import Array, ArrayModule
+from daskvars.kernels.array.movement import zeros
 
 
 def diag(xp: ArrayModule, x: Array) -> Array:
@@ -15,7 +16,7 @@ def diag(xp: ArrayModule, x: Array) -> Array:
            [0, 2]])
     """
     size = math.prod(x.shape)
-    out = xp.zeros((size, size), x.dtype)
+    out = zeros(xp, (size, size), x.dtype)
     out.reshape(-1)[:: size + 1] = x.reshape(-1)
     return out.reshape(*x.shape, *x.shape)
 
@@ -29,7 +30,7 @@ def diag_part(xp: ArrayModule, x: Array) -> Array:
 
 def matrix_diag(xp: ArrayModule, diagonal: Array) -> Array:
     """Return square matrices with ``diagonal`` [..., n] on their diagonals, [..., n, n]."""
-    out = xp.zeros((*diagonal.shape, diagonal.shape[-1]), diagonal.dtype)
+    out = zeros(xp, (*diagonal.shape, diagonal.shape[-1]), diagonal.dtype)
     return place_diagonal(xp, out, diagonal)
 
 

@@ -346,7 +346,9 @@ def _uniform_like(
         if optimize and shapes.is_known(tensor.spec.shape):
             return uniform(value, tensor.spec.shape, wanted, scope, default)
         wanted = wanted.base_dtype
-        number = b"" if wanted is dtypes.string else value
+        number: Any = value
+        if wanted is dtypes.string:
+            number = dtypes.to_numpy(value or b"", wanted, default).item()
         return apply(LIKE[value], tensor, name=scope, number=number, dtype=wanted)
 
 

@@ -76,11 +76,17 @@ def one_hot(
         indices,
         name=name or "one_hot",
         depth=axes.as_operand(depth),
-        on_value=1 if on_value is None else axes.as_operand(on_value),
-        off_value=0 if off_value is None else axes.as_operand(off_value),
+        on_value=_operand("on_value", 1 if on_value is None else on_value, wanted),
+        off_value=_operand("off_value", 0 if off_value is None else off_value, wanted),
         axis=-1 if axis is None else int(axis),
         dtype=wanted,
     )
+
+
+def _operand(name: str, value: Any, dtype: dtypes.DType) -> Any:
+    if dtype is dtypes.string and not isinstance(value, Tensor):
+        value = dtypes.to_numpy(value, dtype, name).item()
+    return axes.as_operand(value)
 
 
 def _dtype_of_values(on_value: Any, off_value: Any, dtype: Any) -> dtypes.DType:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import string
+from daskvars.dtypes import string, to_numpy
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
@@ -125,9 +125,9 @@ MIRROR_PAD_GRAD = OpDef(
 
 def _text(value: Any) -> Any:
     """Return what strings are padded with: by default, which is a number, with empty ones."""
-    if isinstance(value, int):
-        return b""
-    return value.encode() if isinstance(value, str) else value
+    if isinstance(value, Tensor):
+        return value
+    return b"" if value == 0 else to_numpy(value, string, "constant_values").item()
 
 
 def pad(

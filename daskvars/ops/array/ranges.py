@@ -20,6 +20,7 @@ from daskvars.kernels.array import ranges as kernels
 from daskvars.ops.math.arithmetic import ceil
 from daskvars.ops.math.casting import cast
 from daskvars.ops.rules import axes
+from daskvars.ops.rules.shapes import of_numbers
 from daskvars.shapes import Dimension
 
 # A value of several dtypes takes the last of them.
@@ -50,7 +51,7 @@ RANGE = without_gradient(
     "Range",
     "",
     infer=lambda inputs, *, start, limit, delta, dtype, **attrs: Spec(
-        dtype, (_count(start, limit, delta),)
+        of_numbers(dtype), (_count(start, limit, delta),)
     ),
     kernel=kernels.range_values,
     pattern=Source(),
@@ -167,7 +168,7 @@ EYE = without_gradient(
     "Eye",
     "",
     infer=lambda inputs, *, num_rows, num_columns, batch_shape, dtype, **attrs: Spec(
-        dtype, None if batch_shape is None else (*batch_shape, num_rows, num_columns)
+        of_numbers(dtype), None if batch_shape is None else (*batch_shape, num_rows, num_columns)
     ),
     kernel=kernels.eye,
     pattern=Source(),
@@ -217,7 +218,7 @@ def _masked(inputs: Sequence[Spec], *, maxlen: Any, dtype: DType, **attrs: Any) 
     shape = inputs[0].shape
     if isinstance(maxlen, tuple) or any(given.shape for given in inputs[1:]):
         raise ValueError(f"maxlen must be scalar, got {maxlen or inputs[1].shape}")
-    return Spec(dtype, None if shape is None else (*shape, maxlen))
+    return Spec(of_numbers(dtype), None if shape is None else (*shape, maxlen))
 
 
 SEQUENCE_MASK = without_gradient(

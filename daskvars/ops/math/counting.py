@@ -24,6 +24,7 @@ from daskvars.ops.math.division import truediv
 from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import remove_squeezable_dimensions
 from daskvars.ops.rules.axes import as_operands, either
+from daskvars.ops.rules.shapes import of_numbers
 from daskvars.surface.accepted import accepts
 from daskvars.surface.signatures import with_arguments_of
 
@@ -233,7 +234,7 @@ def _square(inputs: Sequence[Spec], *, num_classes: int, dtype: DType, **attrs: 
                 f"Shapes of labels and weights must be equal, but are {shapes.show(labels.shape)} "
                 f"and {shapes.show(weights.shape)}"
             )
-    return Spec(dtype, (num_classes, num_classes))
+    return Spec(of_numbers(dtype), (num_classes, num_classes))
 
 
 def _define_confusion(type: str, signature: str) -> OpDef:

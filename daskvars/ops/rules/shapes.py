@@ -11,6 +11,17 @@ from daskvars.graph.definitions.opdef import Spec
 _Shape = TypeVar("_Shape", shapes.RankedShape, shapes.Shape)
 
 
+def of_numbers(dtype: dtypes.DType) -> dtypes.DType:
+    """Return the dtype of a result that is made of numbers.
+
+    Raises:
+      TypeError: it is that of texts.
+    """
+    if dtype is dtypes.string:
+        raise TypeError("Expected string, but the result is made of numbers: as_string() them")
+    return dtype
+
+
 def merged_shape(first: _Shape, *others: _Shape) -> _Shape:
     """Return what is known from the shapes of inputs that have the same one.
 
