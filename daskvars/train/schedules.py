@@ -319,8 +319,8 @@ def piecewise_constant(
       A scalar of the dtype of `values`, see `exponential_decay`.
 
     Raises:
-      ValueError: the lengths do not fit, the boundaries' dtype is not that of x, or the values
-        have several dtypes.
+      ValueError: the lengths do not fit, the boundaries do not rise, their dtype is not that of x,
+        or the values have several dtypes.
 
     Source: TensorFlow 1.15, ``tf.train.piecewise_constant``.
 
@@ -338,6 +338,9 @@ def piecewise_constant(
             "The length of boundaries should be 1 less than the length of values: got "
             f"{len(boundaries)} boundaries and {len(values)} values"
         )
+    known = [boundary for boundary in boundaries if isinstance(boundary, int | float)]
+    if known != sorted(known):
+        raise ValueError(f"Boundaries must increase, got {known}")
 
     def formula(first: Tensor, step: Tensor, name: str) -> Tensor:
         rate = first

@@ -25,6 +25,9 @@ WORDS = [["a", "b"], ["c", "d"]]
     [
         (lambda: tf.argmin(tf.zeros([0]), 0), InvalidArgumentError, r"is empty in shape \[0\]"),
         (lambda: tf.argmax(tf.zeros([2, 0]), 1), InvalidArgumentError, r"empty in shape \[2,0\]"),
+        (lambda: tf.pad([1], [[1, 1]], constant_values=1.5), TypeError, "got 1.5 of type 'float'"),
+        (lambda: tf.pad([1.0], [[1, 1]], constant_values=tf.constant(2)), TypeError, "is int32"),
+        (lambda: tf.range(1.5, dtype=tf.int32), TypeError, "Expected int32"),
         (lambda: tf.cumsum(MATRIX, 2), InvalidArgumentError, r"scan axis in the range \[-2, 2\)"),
         (lambda: tf.cumprod(MATRIX, -3), InvalidArgumentError, "but got -3"),
         (lambda: tf.cumsum(MATRIX, [0]), InvalidArgumentError, "must be a scalar"),

@@ -137,6 +137,8 @@ def test_errors():
             tf.train.exponential_decay(0.5, None, 10, 0.9)
         with pytest.raises(ValueError, match="length of boundaries should be 1 less"):
             tf.train.piecewise_constant(tf.constant(1), [1, 2], [1.0, 2.0])
+        with pytest.raises(ValueError, match="Boundaries must increase"):
+            tf.train.piecewise_constant(tf.constant(1), [5, 3], [1.0, 2.0, 3.0])
         with pytest.raises(ValueError, match="must have the same dtype as x"):
             tf.train.piecewise_constant(tf.constant(1), [1.5], [1.0, 2.0])
         with pytest.raises(ValueError, match="elements all with the same dtype: float32 and int"):

@@ -112,6 +112,8 @@ def test_functions_as_initializer(graph):
     assert seen == [([2], dtypes.float32), ([2], None)]
     c = get_variable("c", initializer=lambda: zeros([4]))
     assert c.shape == [4]
+    with pytest.raises(ValueError, match=r"has shape \(4,\), which does not fit the shape asked"):
+        get_variable("d", [2], initializer=lambda shape, dtype: zeros([4]))
 
 
 @pytest.mark.parametrize(

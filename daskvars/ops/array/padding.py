@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import string, to_numpy
+from daskvars.dtypes import DType, string, to_numpy
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
@@ -123,11 +123,16 @@ MIRROR_PAD_GRAD = OpDef(
 )
 
 
-def _text(value: Any) -> Any:
-    """Return what strings are padded with: by default, which is a number, with empty ones."""
-    if isinstance(value, Tensor):
+def _filler(value: Any, dtype: DType) -> Any:
+    """Return what is padded with; strings by default, which is a number, with empty ones."""
+    if axes.is_symbolic(value):
+        found = convert_to_tensor(value).spec.dtype.base_dtype
+        if found is not dtype:
+            raise TypeError(f"constant_values is {found.name}, the tensor {dtype.name}: cast() it")
         return value
-    return b"" if value == 0 else to_numpy(value, string, "constant_values").item()
+    if dtype.is_bool or (type(value) is int and value == 0):
+        return b"" if dtype is string else value
+    return to_numpy(value, dtype, "constant_values").item()
 
 
 def pad(
@@ -152,6 +157,7 @@ def pad(
 
     Raises:
       ValueError: `mode` is unknown, or the mirror would have to be larger than the tensor.
+      TypeError: `constant_values` does not fit the dtype of `tensor`.
 
     >>> pad([[1, 2, 3]], [[0, 1], [1, 1]]).numpy().tolist()
     [[0, 1, 2, 3, 0], [0, 0, 0, 0, 0]]
@@ -161,8 +167,7 @@ def pad(
     mode = mode.upper()
     tensor, paddings = convert_to_tensor(tensor), axes.as_operand(paddings)
     if mode == "CONSTANT":
-        value = _text(constant_values) if tensor.spec.dtype is string else constant_values
-        value = axes.as_operand(value)
+        value = axes.as_operand(_filler(constant_values, tensor.spec.dtype.base_dtype))
         return apply(PAD, tensor, name=name, paddings=paddings, constant_values=value)
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(f"Unknown padding mode: {mode}")

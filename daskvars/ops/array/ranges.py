@@ -83,6 +83,7 @@ def range(
 
     Raises:
       ValueError: `delta` is 0 or of the wrong sign.
+      TypeError: `dtype` is integer, and an argument is floating.
 
     >>> range(3, 18, 3).numpy().tolist()
     [3, 6, 9, 12, 15]
@@ -91,6 +92,8 @@ def range(
         start, limit = 0, start
     found = [_dtype_of(value) for value in (start, limit, delta)]
     wanted = max(found, key=_HIERARCHY.index) if dtype is None else as_dtype(dtype).base_dtype
+    if wanted.is_integer and any(each.is_floating for each in found):
+        raise TypeError(f"Expected {wanted.name}, got {start, limit, delta}: cast() the floats")
     start, limit, delta = (axes.as_operand(value) for value in (start, limit, delta))
     return apply(RANGE, name=name, start=start, limit=limit, delta=delta, dtype=wanted)
 

@@ -158,7 +158,10 @@ class VariableStore:
         if not wanted.is_from_value:
             initializer = _made_by(initializer, name, shape, dtype, partition_info)
         declared = None if wanted.is_from_value or shape is None else dtype
-        variable = Variable(initializer, name=name, dtype=declared, **arguments)
+        expected = None if wanted.is_from_value or not arguments["validate_shape"] else shape
+        variable = Variable(
+            initializer, name=name, dtype=declared, expected_shape=expected, **arguments
+        )
         self.variables[name] = variable
         if regularizer is not None:
             _add_regularization_loss(name, variable, regularizer)
