@@ -99,10 +99,10 @@ class GradientTape(ShownByArguments):
         """
         watched = nest.flatten(tensor)
         self._watched += watched
-        taken = self._history.taken()
-        for item in watched:
-            is_watched = self._watches_all and getattr(item, "trainable", False)
-            if not is_watched and id(getattr(item, "handle", item)) in taken:
+        new = [x for x in watched if not (self._watches_all and getattr(x, "trainable", False))]
+        taken = self._history.taken() if new else ()
+        for item in new:
+            if id(getattr(item, "handle", item)) in taken:
                 warnings.warn(
                     f"{item.name} was used before watch() of it: gradients go through these uses "
                     "as well, which TensorFlow leaves out. Call watch() first.",

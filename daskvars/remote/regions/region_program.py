@@ -93,13 +93,9 @@ class RegionProgram:
 
         Chains of elementwise calls run tile by tile and make none, and write into what is fresh.
         """
-        made = {
-            register: dtype.itemsize * math.prod(shape)
-            for call in self.calls
-            if not (call.elementwise or call.views or call.fresh)
-            for register, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False)
-            if is_known(shape) and dtype is not None
-        }
+        made = bytes_made(
+            call for call in self.calls if not (call.elementwise or call.views or call.fresh)
+        )
         return max(
             (size for register, size in made.items() if register not in self.outputs), default=0
         )
@@ -139,6 +135,16 @@ def memory_roots(calls: Iterable[Call]) -> dict[int, int]:
 def registers_after(calls: Sequence[Call]) -> Iterator[int]:
     """Return numbers of registers that no call has."""
     return itertools.count(1 + max((out for call in calls for out in call.outs), default=-1))
+
+
+def bytes_made(calls: Iterable[Call]) -> dict[int, int]:
+    """Return register -> the bytes of what calls put there, where that is known."""
+    return {
+        register: dtype.itemsize * math.prod(shape)
+        for call in calls
+        for register, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False)
+        if is_known(shape) and dtype is not None
+    }
 
 
 def sizes_of(program: RegionProgram, calls: Sequence[Call]) -> dict[int, int]:

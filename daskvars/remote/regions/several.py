@@ -22,7 +22,7 @@ import numpy
 from daskvars import config
 from daskvars.errors import invalid
 from daskvars.kernels.control import flow
-from daskvars.remote.regions.region_program import Call, RegionProgram, operand
+from daskvars.remote.regions.region_program import Call, RegionProgram, bytes_made, operand
 from daskvars.remote.regions.result_check import check_results
 from daskvars.remote.regions.stacked_kernels import (
     VARYING,
@@ -105,13 +105,15 @@ class SeveralRegion:
 
     Attributes:
       label: scope of the region.
-      largest_bytes: of the largest array of an element that was given or made so far.
+      largest_bytes: of the largest array of an element that was given or made so far, or that
+        shapes tell of.
     """
 
     def __init__(
         self, program: RegionProgram, kernel_of: KernelOf, meter: Meter | None = None
     ) -> None:
-        self._program, self.label, self.largest_bytes = program, program.label, 0.0
+        self._program, self.label = program, program.label
+        self.largest_bytes: float = max(bytes_made(program.calls).values(), default=0)
         self._meter = None if meter is None else partial(meter, labels_of(program.calls))
         self._calls = [_SeveralCall(call, kernel_of) for call in program.calls]
         last = {register: i for i, call in enumerate(program.calls) for register in call.args}

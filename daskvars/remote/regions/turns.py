@@ -11,7 +11,6 @@ Where something fails, the turns are made one by one, and the one that fails tel
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -23,7 +22,6 @@ from daskvars.kernels.control.tensor_lists import History
 from daskvars.remote.regions.region_program import Call, RegionProgram
 from daskvars.remote.regions.several import FIRST_CALL, Each, SeveralRegion, each_of
 from daskvars.remote.regions.stacked_kernels import Columns, Stacked, keys_of_turns, rule_of
-from daskvars.shape_arithmetic import is_known
 
 APART = "apart"  # attribute of a loop: nobody can tell in which order its turns are made
 LEAST_RULED = 0.6  # of a body's calls: others are made for each turn, with more ado than alone
@@ -49,7 +47,7 @@ def turns_apart(attrs: Mapping[str, Any], several: MakesSeveral) -> Callable[...
     body = attrs["branches"][0]
     if not _goes_backward_apart(body, attrs):
         return None
-    return _TurnsBack(_sized(several(body), body), attrs["keyed"])
+    return _TurnsBack(several(body), attrs["keyed"])
 
 
 class _Map(NamedTuple):
@@ -114,20 +112,6 @@ def _is_worth_it(program: RegionProgram) -> bool:
     return ruled >= LEAST_RULED * len(program.calls)
 
 
-def _sized(region: SeveralRegion, program: RegionProgram) -> SeveralRegion:
-    """Return a region that knows from its shapes for how many turns a call is, if they tell."""
-    region.largest_bytes = max(
-        (
-            float(dtype.itemsize * math.prod(shape))
-            for call in program.calls
-            for shape, dtype in zip(call.shapes, call.dtypes, strict=False)
-            if is_known(shape) and dtype is not None
-        ),
-        default=0.0,
-    )
-    return region
-
-
 def _goes_backward_apart(body: RegionProgram, attrs: Mapping[str, Any]) -> bool:
     first, stop = 1 + attrs["num_grads"], 1 + attrs["num_grads"] + attrs["num_sums"]
     if body.outputs[: first - 1] != tuple(range(1, first)):
@@ -144,7 +128,7 @@ class _Turns:
     """Makes turns of a loop at once."""
 
     def __init__(self, found: _Map, several: MakesSeveral, keyed: Sequence[int]) -> None:
-        self._map, self._region = found, _sized(several(found.items), found.items)
+        self._map, self._region = found, several(found.items)
         self._keyed = keyed
         (other,) = [register for register in found.step.args if register != found.counter]
         self._step = found.items.constants.get(other, other)
