@@ -349,7 +349,11 @@ def _in_threads(
         work()
         return results
     with ThreadPoolExecutor(num_helpers) as pool:
-        calls = [pool.submit(help_if_slow if is_local else work) for _ in range(num_helpers)]
+        calls = []
+        # None can be had where a program ends, before Python 3.12.2, or has all that it may.
+        with contextlib.suppress(RuntimeError):
+            for _ in range(num_helpers):
+                calls.append(pool.submit(help_if_slow if is_local else work))
         try:
             work()
         finally:
