@@ -122,9 +122,11 @@ class RegionInput:
     """How a region's input is had from a value.
 
     Attributes:
-      kind: "block" (one block as it is), "partial" (one of its partial results), "cut" (put
-        together from slices, because the region wants other chunks), "rows" (a table whose rows are
-        looked up) or "attrs" (what differs from block to block in one kernel's attributes).
+      kind: "block" (one block as it is), "own" (the block of its own number, where no dimension
+        tells one from another: a partial result, or what each has the same), "partial" (one of its
+        partial results), "cut" (put together from slices, because the region wants other chunks),
+        "rows" (a table whose rows are looked up) or "attrs" (what differs from block to block in
+        one kernel's attributes).
       layout: the chunks wanted ("cut"; "partial", if slices of the partial results are).
       axes: for each dimension wanted, the axis of the region's grid or -1.
       merged: axes of the producer's grid that partial results are merged over ("partial").
@@ -160,7 +162,8 @@ class RegionInput:
     @property
     def is_whole(self) -> bool:
         """Whether a block takes another as it is."""
-        return self.kind == "block" or (self.kind == "partial" and self.layout is None)
+        is_partial = self.kind == "partial" and self.layout is None
+        return is_partial or self.kind in ("block", "own")
 
     @property
     def is_sliced(self) -> bool:
@@ -169,6 +172,8 @@ class RegionInput:
 
     def index(self, block: Index) -> Index:
         """Return what identifies what a block takes among what others take."""
+        if self.kind == "own":
+            return block
         if self.kind == "partial" and self.layout is None:
             return block[: len(self.grid) - len(self.merged)]
         return tuple([block[axis] if axis >= 0 else 0 for axis in self.axes])  # asked for by pairs
@@ -178,6 +183,8 @@ class RegionInput:
         if self.attrs is not None:
             return self.attrs[block]
         assert self.value is not None
+        if self.kind == "own":
+            return BlockId(self.value.origin, block)
         if self.kind == "rows":
             return Rows(tuple(map(self.value.block_id, self.value.indices())))
         if self.kind == "partial":
@@ -375,10 +382,7 @@ class Plan(ShownInNotebooks):
             for region_input in region.inputs:
                 if region_input.value is None or region_input.value.origin.region < 0:
                     continue
-                spread = (
-                    region.num_tasks
-                    if region_input.kind == "block" and not region_input.axes
-                    else 1
-                )
+                is_block = region_input.kind == "block" and not region_input.axes
+                spread = region.num_tasks if is_block or region_input.kind == "own" else 1
                 total += region_input.value.nbytes() * spread // region_input.num_sharing
         return total

@@ -103,7 +103,7 @@ class Ref(NamedTuple):
         return int(spec_bytes(self.spec) * filled)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Leaf:
     """A value from outside.
 
@@ -121,7 +121,7 @@ class Leaf:
     layouts: list[Chunks | None]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Node:
     """One kernel call.
 
@@ -190,6 +190,9 @@ class Node:
     needs_newest: bool = False
     beside: tuple[Any, Any] | None = None
     stage: int = 0
+
+    def __repr__(self) -> str:
+        return f"<Node {self.name!r}>"
 
     def copy(self) -> Node:
         """Return a node that shares all with this one."""
@@ -273,7 +276,7 @@ class Node:
 _FIELDS = attrgetter(*Node.__slots__)  # in the order of `__init__`
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Program:
     """Nodes in an order in which they can run, and what is wanted of them.
 

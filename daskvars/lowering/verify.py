@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from daskvars import config
+from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan, PlanValue
 from daskvars.lowering.planner.fuse import Group, lines_up
@@ -103,7 +104,7 @@ def verify_layouts(program: Program, *_: Any) -> None:
     for node in program.nodes:
         _verify_layout(node)
         for ref in node.inputs:
-            assert node.merges is not None or not _is_partial(ref), (
+            assert not _is_partial(ref) or node.merges is not None or _adds_up(node), (
                 f"{node.name!r} uses a partial result of {ref.producer.name!r}"
             )
     for ref in program.results():
@@ -136,6 +137,13 @@ def _verify_layout(node: Node) -> None:
         assert not rest or node.grid == tuple(rest), (
             f"{name} merges other axes than {ref.producer.name!r} has"
         )
+
+
+def _adds_up(node: Node) -> bool:
+    """Return whether a node adds partial results part by part."""
+    pattern = node.pattern
+    is_sum = isinstance(pattern, Elementwise) and pattern.linear
+    return is_sum and all(lines_up(node, i) for i in range(len(node.inputs)))
 
 
 def _is_partial(ref: Ref) -> bool:

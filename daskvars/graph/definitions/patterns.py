@@ -182,10 +182,12 @@ class Reduction(Pattern):
     """A fold over the axes in ``attrs["axis"]`` (None: all), kept as size 1 with ``keepdims``.
 
     ``combine`` is what merges two partial results, an ``xp`` function by name or a kernel; None
-    means that a reduced axis must be whole.
+    means that a reduced axis must be whole. ``rows``, of a sum, is a kernel for axes of which the
+    first is none: what it makes of a row has the same bits whatever rows are beside it.
     """
 
     combine: Merge | None = None
+    rows: Callable[..., Any] | None = None
 
     def access(self, inputs: RankedShapes, outputs: RankedShapes, attrs: Attrs) -> Access:
         if "axis" in attrs.get("operands", ()):  # known only in the run

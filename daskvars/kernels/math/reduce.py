@@ -100,6 +100,17 @@ def reduce_sum(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool =
     return fold_sum(xp, x, axis, keepdims).astype(x.dtype, copy=False)
 
 
+def sum_rows(xp: ArrayModule, x: Array, *, axis: tuple[int, ...]) -> Array:
+    """Sum along all axes but the first; a row's bits are the same whatever rows are beside it.
+
+    Those of a product with ones are not: BLAS adds in another order in the rows of a remainder.
+    """
+    if xp is numpy and x.dtype.char in "fd" and math.prod(x.shape[1:]) <= LONG_ROW:
+        matrix = x.reshape(len(x), math.prod(x.shape[1:]))
+        return xp.vecdot(matrix, ones_matrix(xp, (matrix.shape[1],), x.dtype))
+    return x.sum(axis=axis, dtype=float_work(x.dtype)).astype(x.dtype, copy=False)
+
+
 def reduce_mean(
     xp: ArrayModule,
     x: Array,

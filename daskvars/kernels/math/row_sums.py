@@ -19,6 +19,9 @@ from daskvars.backend import Array, ArrayModule
 SHORT_ROW, MANY_ROWS = 16, 512
 # Longer rows are added pairwise by the reduction call, for precision.
 LONG_ROW = 4096
+# BLAS goes through so many rows at once, or some of them; where fewer are left it adds in another
+# order. What cuts a matrix between groups changes no bit of the sums of its rows.
+ROWS_TOGETHER = 16
 # Rows of a partial column sum; partial sums are added in float64. A device adds in parallel, so
 # its sums are as precise with more rows; its own reduction takes ten times as long.
 COLUMN_BLOCK, DEVICE_COLUMN_BLOCK = 8192, 1 << 18

@@ -155,3 +155,10 @@ def l2_loss(xp: ArrayModule, x: Array) -> Array:
     flat = x.reshape(-1)
     flat = flat.astype(float_work(x.dtype), copy=False)
     return xp.multiply(xp.dot(flat, flat), flat.dtype.type(0.5)).astype(x.dtype)
+
+
+def l2_loss_rows(xp: ArrayModule, x: Array, *, axis: tuple[int, ...]) -> Array:
+    """Half the sum of squares along all axes but the first, of each row as if it were alone."""
+    rows = x.reshape(len(x), -1).astype(float_work(x.dtype), copy=False)
+    sums = xp.vecdot(rows, rows) if xp is numpy else xp.square(rows).sum(axis=1)
+    return xp.multiply(sums, rows.dtype.type(0.5)).astype(x.dtype, copy=False)

@@ -212,6 +212,9 @@ class _RegionBuilder:
             return self.registers[ref]
         value, wanted = self.value(ref), node.wanted[position]
         kind = "block" if ref.layout == wanted else "cut"
+        if isinstance(ref.node, Node) and lines_up(node, position):
+            numbered = set(ref.node.out_maps[ref.index]) - {-1}
+            kind = "block" if len(numbered) == len(ref.node.grid) else "own"
         axes = node.in_maps[position] or (-1,) * len(ref.spec.shape or ())
         shape = _nominal(ref.spec.shape, wanted)
         identity = (value.origin, kind, wanted, axes)

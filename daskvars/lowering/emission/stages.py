@@ -222,7 +222,6 @@ class StagePlan:
                 received[worker] += count * (taking.nbytes - taking.bytes_by_worker[worker])
             for worker, nbytes in taking.bytes_by_worker.items():
                 sent[worker] += nbytes * (total - counts[worker])
-        del sent[ANYWHERE]
         return received, sent
 
     def stage_number(self, block_id: BlockId) -> int:
@@ -557,7 +556,7 @@ class _Staging:
                     received[level][stage.worker] += nbytes * num_slices
                     owners[level].update(taking.bytes_by_worker)
             for level, found in owners.items():
-                pairs[level] += len(found - {stage.worker, ANYWHERE})
+                pairs[level] += len(found - {stage.worker})
         most = Counter(dict.fromkeys(received, PAIRS_PER_WORKER * self.num_workers))
         most[0] = PAIRS_PER_WORKER * len(self.stages)
         return {
@@ -616,12 +615,12 @@ class _Taker:
             if part.block_id.origin.region >= 0:
                 by_worker[worker] = max(by_worker.get(worker, 0), level)
             nbytes[worker] += part.nbytes
-        known = nbytes.total() - nbytes[ANYWHERE]
+        del nbytes[ANYWHERE]  # nobody knows where these are
         num_slices = 1
         if self.input.is_sliced:
             counts = zip(self.input.layout or (), alike, strict=True)
             num_slices = math.prod(sizes.count(size) for sizes, size in counts)
-        return Taking(parts, by_worker, nbytes, known, num_slices)
+        return Taking(parts, by_worker, nbytes, nbytes.total(), num_slices)
 
     def _parts(self, value: Any) -> Iterator[Part]:
         if isinstance(value, BlockId):

@@ -53,7 +53,8 @@ from daskvars.lowering.planner.costs import (
     THREAD_CALL_S,
     moved_bytes,
 )
-from daskvars.lowering.planner.fuse import Group, fuse, moved_values
+from daskvars.lowering.planner.fold_rows import fold_rows
+from daskvars.lowering.planner.fuse import Group, moved_values, without_repeats
 from daskvars.lowering.planner.piecewise import may_be_in_pieces
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.propagate import full_access, is_cut, propagate
@@ -133,14 +134,14 @@ def cut_feeds(program: Program, machine: Machine = ALONE, names: Sequence[str] =
     is_worth_it = open_leaves is not None and _is_worth_it(program, machine)
     cuts = _cuts(program, open_leaves or {}, machine) if is_worth_it else []
     if not cuts:
-        return propagate(program, machine.parts)
+        return _propagated(program, machine.parts)
     has_cut_state = _has_cut_state(program)
     if machine.is_forced:
         best = _Trial(Sharding((), 1, False, math.inf, False), program)
         undivided = sum(node.flops for node in program.nodes)
     else:
         is_known = has_cut_state or math.isfinite(machine.spare_bytes)
-        whole = propagate(program.copy(), machine.parts) if is_known else program
+        whole = _propagated(program.copy(), machine.parts) if is_known else program
         best = _tried(whole, machine)
         undivided = best.sharding.seconds
     tried = [best]
@@ -163,7 +164,11 @@ def cut_feeds(program: Program, machine: Machine = ALONE, names: Sequence[str] =
             break
     others = (trial.sharding for trial in tried if trial is not best)
     best.program.sharding = best.sharding, min(others, key=lambda sharding: sharding.seconds)
-    return propagate(program, machine.parts) if best.program is program else best.program
+    return _propagated(program, machine.parts) if best.program is program else best.program
+
+
+def _propagated(program: Program, parts: int, gathers: bool = False) -> Program:
+    return fold_rows(propagate(program, parts, gathers))
 
 
 class _Trial(NamedTuple):
@@ -311,7 +316,7 @@ def _laid_out(program: Program, cut: Cut, parts: int, gathers: bool) -> Program:
         leaf.layouts[0] = tuple(
             chunk_grid.split_evenly(n, parts) if i == dim else (n,) for i, n in enumerate(shape)
         )
-    return propagate(program, parts, gathers)
+    return _propagated(program, parts, gathers)
 
 
 # -- what it costs --------------------------------------------------------------------------------
@@ -326,7 +331,7 @@ def _tried(
     """Return what a program that is laid out, or is not cut, costs."""
     seconds, fits = _work_seconds(program, machine), True
     if _is_laid_out(program):
-        groups = fuse(program)
+        groups = without_repeats(program)
         num_tasks = sum(math.prod(group.grid) for group in groups)
         seconds += TASK_S * num_tasks if num_tasks > 1 else 0.0
         seconds += machine.stage_s * (1 + max((group.stage for group in groups), default=0))

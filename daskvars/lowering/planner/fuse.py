@@ -5,8 +5,9 @@ is computed from the newest version (`split_update`), adds one. Nodes of equal s
 form a region. Within a stage data only flows from coarser to finer grids, so regions cannot form a
 cycle, and values used both forward and backward stay inside one region.
 
-What is small and made of small things from outside alone (a learning rate, Adam's correction of its
-bias) is computed in every block that takes it: in a task of its own it would hold up all of them.
+What is small and made of little (a learning rate, Adam's correction of its bias, a mean of parts'
+means, the norm that gradients are clipped by) is computed in every block that takes it: in a task
+of its own it would hold up all of them, and be one more way from worker to worker.
 
 A task's inputs and results are in memory at the same time, and Dask keeps or spills them as one. So
 where a region has more bytes than a worker can spare for a task, those of its nodes that need
@@ -29,10 +30,18 @@ from daskvars.lowering.program import (
     block_bytes,
     is_visible,
     num_elements,
+    spec_bytes,
 )
 from daskvars.shapes import is_known
 
 SMALL_BYTES = 1 << 10  # of a value that is computed again in each block rather than once
+# That come to each block for it from others: of a value, and in all (1 MiB travels in the time that
+# one more stage takes).
+ARRIVING_BYTES, MOST_ARRIVING_BYTES = 1 << 16, 1 << 20
+
+
+Consumers = dict[int, list[tuple[Node, int]]]
+"""Id of a node -> what takes a value of it, as which of its inputs."""
 
 
 @dataclass(eq=False, slots=True)
@@ -83,19 +92,31 @@ def fuse(program: Program, most_bytes: float = math.inf) -> list[Group]:
       program: with layouts and places.
       most_bytes: that a task should take and give, where its region can be split.
     """
-    _assign_stages(program)
-    _repeat_small(program)
+    consumers = _assign_stages(program)
+    repeated = _repeated_nodes(program, consumers)
+    _sink(program, consumers, repeated)
+    _repeat(program, repeated)
+    found = _groups(program)
+    if math.isinf(most_bytes):
+        return found
+    moved = moved_values(program, found)
+    return [part for group in found for part in _split(program, group, most_bytes, moved)]
+
+
+def without_repeats(program: Program) -> list[Group]:
+    """Return the regions of a program as it is: without what blocks compute again."""
+    _sink(program, _assign_stages(program), set())
+    return _groups(program)
+
+
+def _groups(program: Program) -> list[Group]:
     groups: dict[tuple, Group] = {}
     for node in program.nodes:
         where = (node.stage, len(node.grid), node.grid, node.place, node.needs_newest)
         if where not in groups:
             groups[where] = Group(node.stage, node.grid, node.place, [])
         groups[where].nodes.append(node)
-    found = [groups[where] for where in sorted(groups)]
-    if math.isinf(most_bytes):
-        return found
-    moved = moved_values(program, found)
-    return [part for group in found for part in _split(group, most_bytes, moved)]
+    return [groups[where] for where in sorted(groups)]
 
 
 def moved_values(program: Program, groups: Sequence[Group]) -> set[Ref]:
@@ -114,20 +135,25 @@ def taken_elsewhere(program: Program, groups: Sequence[Group]) -> set[Ref]:
     }
 
 
-def _split(group: Group, most_bytes: float, moved: set[Ref]) -> Iterator[Group]:
+def _split(program: Program, group: Group, most_bytes: float, moved: set[Ref]) -> Iterator[Group]:
     """Yield the parts of a group that need nothing of one another, joined up to so many bytes."""
     if sum(map(_block_bytes, _moved(group.nodes, moved))) <= most_bytes:
         yield group
         return
-    nodes: list[Node] = []
+    parts: list[list[Node]] = []
     values: set[Ref] = set()
-    for part in _independent(group.nodes):
+    for part in _independent([node for node in group.nodes if not _is_repeated(node)]):
         more = values | _moved(part, moved)
-        if nodes and sum(map(_block_bytes, more)) > most_bytes:
-            yield Group(group.stage, group.grid, group.place, nodes)
-            nodes, more = [], _moved(part, moved)
-        nodes, values = [*nodes, *part], more
-    yield Group(group.stage, group.grid, group.place, nodes)
+        if not parts or sum(map(_block_bytes, more)) > most_bytes:
+            parts.append([])
+            more = _moved(part, moved)
+        parts[-1] += part
+        values = more
+    everywhere = set(map(id, filter(_is_repeated, group.nodes)))
+    program.nodes = [node for node in program.nodes if id(node) not in everywhere]
+    for nodes in parts:
+        repeat_own(program, nodes)
+        yield Group(group.stage, group.grid, group.place, nodes)
 
 
 def _moved(nodes: list[Node], moved: set[Ref]) -> set[Ref]:
@@ -155,8 +181,9 @@ def _block_bytes(ref: Ref) -> int:
     return block_bytes(ref.spec, ref.layout)
 
 
-def _assign_stages(program: Program) -> None:
-    consumers: dict[int, list[tuple[Node, int]]] = defaultdict(list)
+def _assign_stages(program: Program) -> Consumers:
+    """Give each node the first stage that it can be in; return what takes a value of each."""
+    consumers: Consumers = defaultdict(list)
     for node in program.nodes:
         stage = 0
         for position, ref in enumerate(node.inputs):
@@ -164,35 +191,93 @@ def _assign_stages(program: Program) -> None:
                 stage = max(stage, ref.node.stage + _crossing(node, position))
                 consumers[id(ref.node)].append((node, position))
         node.stage = stage
-    _sink(program, consumers)
+    return consumers
 
 
-def _sink(program: Program, consumers: dict[int, list[tuple[Node, int]]]) -> None:
+def _sink(program: Program, consumers: Consumers, repeated: set[int]) -> None:
     """Move nodes to the stage that needs them, where they then need no task of their own.
 
     Those are whole (uncut) ones, and those that are made of what is outside alone. A learning rate
     computed from the step, the increment of the step itself, or the gradient that a loss begins
     with depends on nothing and would otherwise be a task in stage 0.
+
+    What blocks take for what they repeat is made before their stage.
     """
+
+    def latest(node: Node, user: Node, position: int) -> int:
+        is_arriving = id(user) in repeated and id(node) not in repeated
+        return user.stage - (1 if is_arriving else _crossing(user, position))
+
     last = max((node.stage for node in program.nodes if _may_sink(node)), default=0)
     for node in reversed(program.nodes):
         if not _may_sink(node):
             continue
         users = consumers[id(node)]
-        latest = min(
-            (user.stage - _crossing(user, position) for user, position in users),
+        found = min(
+            (latest(node, user, position) for user, position in users),
             default=node.stage if node.grid else last,
         )
-        node.stage = max(node.stage, latest)
+        node.stage = max(node.stage, found)
 
 
-def _repeat_small(program: Program) -> None:
-    """Give each group of blocks nodes of its own for what is small, where it takes such."""
+def _may_sink(node: Node) -> bool:
+    return not node.grid or all(isinstance(ref.node, Leaf) for ref in node.inputs)
+
+
+def _repeated_nodes(program: Program, consumers: Consumers) -> set[int]:
+    """Return the ids of nodes that each block that takes them is to compute again.
+
+    They are whole and small, and so is what comes to a block for them, from nodes of stages before.
+    """
     small: set[int] = set()
+    arriving: set[Ref] = set()
+    left: float = MOST_ARRIVING_BYTES
+    for node in program.nodes:
+        if not _may_be_repeated(node):
+            continue
+        others = {r for r in node.inputs if id(r.node) not in small and r not in arriving}
+        sizes = [_arriving_bytes(node, ref) for ref in others]
+        if max(sizes, default=0) <= ARRIVING_BYTES and sum(sizes) <= left:
+            small.add(id(node))
+            arriving |= others
+            left -= sum(sizes)
+    repeated: set[int] = set()
+    for node in reversed(program.nodes if small else ()):
+        if id(node) in small and any(
+            id(user) in repeated or (user.grid and _takes_whole(user, position))
+            for user, position in consumers[id(node)]
+        ):
+            repeated.add(id(node))
+    return repeated
+
+
+def _may_be_repeated(node: Node) -> bool:
+    """Return whether a node is whole, gives little, and can be run any number of times."""
+    if node.grid or is_visible(node) or node.subgraphs or node.needs_newest:
+        return False
+    is_plain = node.opdef is None and node.merges is None
+    return not is_plain and all(
+        is_known(spec.shape) and spec_bytes(spec) <= SMALL_BYTES for spec in node.specs
+    )
+
+
+def _arriving_bytes(node: Node, ref: Ref) -> float:
+    """Return the bytes that come from other blocks for an input; infinity if they should not."""
+    if not is_known(ref.spec.shape):
+        return math.inf
+    if isinstance(ref.node, Leaf):
+        return 0 if ref.nbytes <= SMALL_BYTES else math.inf
+    if ref.node.stage >= node.stage:
+        return math.inf
+    return ref.nbytes * (1 if node.merges is None else math.prod(ref.node.grid))
+
+
+def _repeat(program: Program, repeated: set[int]) -> None:
+    """Give each group of blocks nodes of its own for those that are to be computed again."""
     copies: dict[tuple, Node] = {}
     nodes: list[Node] = []
 
-    def repeated(node: Node, user: Node) -> Node:
+    def copied(node: Node, user: Node) -> Node:
         where = (id(node), user.stage, user.grid, user.place)
         if where not in copies:
             copy = copies[where] = node.copy()
@@ -202,7 +287,7 @@ def _repeat_small(program: Program) -> None:
         return copies[where]
 
     def taken(ref: Ref, user: Node) -> Ref:
-        return Ref(repeated(ref.producer, user), ref.index) if id(ref.node) in small else ref
+        return Ref(copied(ref.producer, user), ref.index) if id(ref.node) in repeated else ref
 
     for node in program.nodes:
         if node.grid:
@@ -210,12 +295,36 @@ def _repeat_small(program: Program) -> None:
                 taken(ref, node) if _takes_whole(node, i) else ref
                 for i, ref in enumerate(node.inputs)
             ]
-        elif _is_small(node, small):
-            small.add(id(node))
         nodes.append(node)
     if copies:
         program.nodes = nodes
         program.drop_dead()
+
+
+def repeat_own(program: Program, nodes: list[Node]) -> None:
+    """Add to the nodes of a region those of others that its blocks are to compute again."""
+    here = set(map(id, nodes))
+    copies: dict[int, Node] = {}
+
+    def own(ref: Ref) -> Ref:
+        if isinstance(ref.node, Leaf) or id(ref.node) in here or not _is_repeated(ref.node):
+            return ref
+        if id(ref.node) not in copies:
+            copy = ref.node.copy()
+            copy.inputs = [own(taken) for taken in copy.inputs]
+            copies[id(ref.node)] = copy
+        return Ref(copies[id(ref.node)], ref.index)
+
+    for node in nodes:
+        node.inputs = [own(ref) for ref in node.inputs]
+    nodes[:0] = copies.values()
+    program.nodes += copies.values()
+
+
+def _is_repeated(node: Node) -> bool:
+    """Return whether each block computes the same, for itself."""
+    maps = (*node.in_maps, *node.out_maps)
+    return bool(node.grid) and all(axis < 0 for axes in maps for axis in axes)
 
 
 def _takes_whole(node: Node, position: int) -> bool:
@@ -224,20 +333,6 @@ def _takes_whole(node: Node, position: int) -> bool:
     maps = node.in_maps[position]
     is_whole = node.merges is None and node.wanted[position] == ref.layout
     return is_whole and all(axis < 0 for axis in maps)
-
-
-def _is_small(node: Node, small: set[int]) -> bool:
-    """Return whether `node` is cheap, given those before it that are."""
-    if is_visible(node) or node.subgraphs or node.needs_newest or node.opdef is None:
-        return False
-    given = (Ref(node, number) for number in range(len(node.specs)))
-    return all(
-        is_known(ref.spec.shape) and ref.nbytes <= SMALL_BYTES for ref in (*node.inputs, *given)
-    ) and all(isinstance(ref.node, Leaf) or id(ref.node) in small for ref in node.inputs)
-
-
-def _may_sink(node: Node) -> bool:
-    return not node.grid or all(isinstance(ref.node, Leaf) for ref in node.inputs)
 
 
 def label(group: Group) -> str:

@@ -2,7 +2,8 @@
 
 Each node's access pattern labels its dimensions. The chunks of a label are those of the inputs
 that carry it; inputs that disagree, or are cut where they must be whole, are rechunked on the
-way in. A label that an output lacks leaves partial results, merged by a node of their own.
+way in. A label that an output lacks leaves partial results, merged by a node of their own. Those
+that are added up (gradients of a variable that is used several times) are so part by part, before.
 A source (a fill, random numbers) takes the layout of its first cut consumer, and so does a merge:
 each block of the sum is made where it is needed, from slices of the partial results.
 
@@ -13,6 +14,7 @@ both, or a cut variable is gathered for the data's parts (`gathers`).
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -96,6 +98,8 @@ class _Propagation:
         # Of values the dimensions that are cut as the user, or the planner, said: for the same
         # parts the same cuts.
         self.settled: dict[Ref, set[int]] = {}
+        self.updating = _updating(program)
+        self.merges_less = False
 
     def run(self) -> None:
         program = self.program
@@ -117,6 +121,8 @@ class _Propagation:
             if key in program.updates:
                 self._retarget(program.updates[key], layout)
                 program.updates[key] = self._rechunk(program.updates[key], layout)
+        if self.merges_less:
+            program.drop_dead()
         self._repeat_sources()
 
     def _repeat_sources(self) -> None:
@@ -142,6 +148,10 @@ class _Propagation:
             program.drop_dead()
 
     def _lay_out(self, node: Node) -> None:
+        if isinstance(node.pattern, Elementwise) and node.pattern.linear:
+            for terms in _terms_by_parts(node):
+                if self._add_by_parts(node, terms) is node:
+                    return
         if self._looks_up(node):
             node.access, node.by_rows = _by_ids(node.access), True
         access = node.access
@@ -246,11 +256,15 @@ class _Propagation:
         """Drop cuts whose number is that of the workers, where bits would depend on them.
 
         They would of partial sums, and of products, which BLAS rounds by the shapes that it is
-        given. Rows that a table gives, or gets, are put together, not summed.
+        given, and by the order of what it is given in memory: what is transposed is a view of the
+        whole. Rows that a table gives, or gets, are put together, not summed.
         """
+        settled = self._settled_labels(node, access)
+        if isinstance(node.pattern, Movement) and node.pattern.view:
+            for label in labels.keys() - settled - _leading_labels(node, access):
+                del labels[label]
         if access.combine is None or _is_gather(node):
             return
-        settled = self._settled_labels(node, access)
         is_product = node.contracts
         summed = [
             dims
@@ -347,6 +361,32 @@ class _Propagation:
         }
         self._finish(node, node.access, labels)
 
+    def _add_by_parts(self, node: Node, terms: list[Ref]) -> Node:
+        """Add up the partial results of which some terms of a sum are merged, and merge that.
+
+        Returns:
+          The node that does: that of the sum itself, if these are all of its terms.
+        """
+        of, merges = terms[0].producer.inputs[0], terms[0].producer.merges
+        total = node if len(terms) == len(node.inputs) else node.copy()
+        dims, count = node.access.outputs[0], len(terms)
+        total.inputs = [ref.producer.inputs[0] for ref in terms]
+        total.access = Access((dims,) * count, (dims,), terms[0].producer.kernel)
+        total.grid, total.layouts, total.wanted = of.producer.grid, [of.layout], [of.layout] * count
+        total.out_maps = [of.producer.out_maps[of.index]]
+        total.in_maps = total.out_maps * count
+        self.nodes.append(total)
+        if Ref(node) in self.updating:
+            self.updating[Ref(total)] = self.updating[Ref(node)]
+        assert merges is not None
+        self._merge(total, 0, merges)
+        self.merges_less = True
+        if total is not node:
+            rest = [ref for ref in node.inputs if ref not in terms]
+            node.inputs = [self.merged[Ref(total)], *rest]
+            node.access = Access((dims,) * len(node.inputs), (dims,))
+        return total
+
     def _merge(self, node: Node, index: int, missing: tuple[int, ...]) -> None:
         rest = [axis for axis in range(len(node.grid)) if axis not in missing]
         combine = node.access.combine_of(index)
@@ -368,6 +408,11 @@ class _Propagation:
             self.data.add(merged)
         if Ref(node, index) in self.settled:
             self.settled[merged] = self.settled[Ref(node, index)]
+        key = self.updating.get(Ref(node, index))
+        if key is not None:
+            self._retarget(merged, self.program.stored[key])
+            if key not in self.program.automatic:
+                self.settled[merged] = set(_cut_dimensions(merge.layouts[0]))
 
     def _rechunk(self, ref: Ref, layout: Chunks | None) -> Ref:
         """Return the value in `layout`, through a node that gives it on if it has another."""
@@ -380,6 +425,44 @@ class _Propagation:
         node.in_maps = node.out_maps = [axes]
         self.program.nodes.append(node)
         return Ref(node)
+
+
+def _leading_labels(node: Node, access: Access) -> set[int]:
+    """Return the labels of the first dimensions of results, those of size 1 aside."""
+    found = set[int]()
+    for dims, spec in zip(access.outputs, node.specs, strict=True):
+        long = [dim for dim, n in zip(dims, ranked(spec.shape), strict=True) if n != 1]
+        found.update(dim.label for dim in long[:1] if dim)
+    return found
+
+
+def _terms_by_parts(node: Node) -> list[list[Ref]]:
+    """Return those terms of a sum that are merged from the same parts, where there are several."""
+    found: dict[Any, list[Ref]] = defaultdict(list)
+    for ref in node.inputs:
+        term = ref.node
+        if isinstance(term, Leaf) or term.merges is None or term.kernel != "add" or term.ragged:
+            continue
+        (of,) = term.inputs
+        if ref.spec.shape == node.specs[0].shape:
+            parts = of.producer.grid, term.merges, of.producer.out_maps[of.index], of.layout
+            found[parts].append(ref)
+    return [terms for terms in found.values() if len(terms) > 1]
+
+
+def _updating(program: Program) -> dict[Ref, str]:
+    """Return value -> key of a cut variable that it becomes an update of, element by element.
+
+    What is summed up to such a value is wanted in the variable's blocks, whoever else takes it, and
+    before that (the norm that gradients are clipped by).
+    """
+    found = {ref: key for key, ref in program.updates.items() if is_cut(program.stored.get(key))}
+    for node in reversed(program.nodes if found else ()):
+        key = found.get(Ref(node))
+        if key is not None and isinstance(node.kernel_pattern, Elementwise):
+            shape = node.specs[0].shape
+            found.update((r, key) for r in node.inputs if r.spec.shape == shape and r not in found)
+    return found
 
 
 def _cut_dimensions(layout: Chunks | None) -> list[int]:

@@ -160,7 +160,8 @@ def movement(node: Node, position: int) -> Movement:
         if node.kernel in ROW_MERGES:
             return Movement("rows routed", 1, ref.nbytes)
         times = math.prod(ref.producer.grid[axis] for axis in node.merges) - 1
-        return Movement("reduce-scattered" if node.grid else "all-reduced", times, ref.nbytes)
+        is_scattered = any(axis >= 0 for axis in node.out_maps[0])
+        return Movement("reduce-scattered" if is_scattered else "all-reduced", times, ref.nbytes)
     elif lines_up(node, position) or (not ref.node.grid and math.prod(node.grid) == 1):
         return Movement("", 0, 0)
     axes = {axis for axis in node.in_maps[position] if axis >= 0}

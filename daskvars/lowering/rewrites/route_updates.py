@@ -9,7 +9,9 @@ what is that block's, and these are put one after the other, in the order of the
 Gradients of one row are added up there as well (`CombineById`), and before that where they are
 made, so that a row travels once however often a part has it; but not of a variable that is cut for
 no other reason than the number of workers: sums of sums have other bits than it has in one process.
-Where a variable is cut by columns, each block takes its columns of all gradients.
+Where a variable is cut by columns, each block takes its columns of all gradients. What several
+lookups in one table give, one after the other, is routed lookup by lookup: put together, it would
+be in one place.
 
 The values in between have as many rows as a block happens to get, which only the run knows; they
 are laid out as the variable is, and `Node.ragged` says that their sizes are not what that says.
@@ -34,6 +36,7 @@ from daskvars.graph.definitions.patterns import (
     Effect,
     Elementwise,
     Gather,
+    Movement,
     ScatterInto,
 )
 from daskvars.kernels.gather_scatter.row_shards import own_rows, own_sums
@@ -116,7 +119,9 @@ class _Routing:
         if not first:
             return
         nodes = self.program.nodes
-        if len(updates) > 1 and _after(nodes, first[0]) > nodes.index(updates[0]):
+        if len(updates) > 1 and max(_after(nodes, node) for node in first) > nodes.index(
+            updates[0]
+        ):
             # What a later one takes is made after the first: variables that the same run
             # initializes have rows to read only then.
             for update in updates:
@@ -133,7 +138,7 @@ class _Routing:
             update.cut = {0: self.cut.sizes}  # what a block got has no other cut
             place = nodes.index(update)
             nodes[place:place] = self.made[before:]
-        place = _after(nodes, first[0])
+        place = max(_after(nodes, node) for node in first)
         nodes[place:place] = first
 
     def _routing_nodes(self, update: Node) -> list[Node]:
@@ -147,11 +152,9 @@ class _Routing:
         ):
             if self.cut.axis:
                 return []
-            node = self._own_rows(update, [self.ids, *self.routed])
-            self.local[self.ids] = Ref(node, 0)
-            for value, index in self.routed.items():
-                self.local[value] = Ref(node, index)
-            return [node]
+            made, own = self._own(update, [self.ids, *self.routed], own_rows)
+            self.local.update(zip([self.ids, *self.routed], own, strict=True))
+            return made
         if self.cut.axis:
             if self.cut.axis >= len(ranked(combine.specs[0].shape)):
                 return []
@@ -160,8 +163,9 @@ class _Routing:
             node.cut = {0: self.cut.sizes}
             return [node]
         rows, ids = combine.inputs
-        node = self._own_rows(update, [ids, rows], own_rows if self.is_automatic else own_sums)
-        return [node, self._combined(combine, [Ref(node, 1), Ref(node, 0)])]
+        kernel = own_rows if self.is_automatic else own_sums
+        made, (own_ids, own_values) = self._own(update, [ids, rows], kernel)
+        return [*made, self._combined(combine, [own_values, own_ids])]
 
     # -- what is routed and what is computed by block -------------------------------------------
 
@@ -218,7 +222,26 @@ class _Routing:
 
     # -- nodes of a block -----------------------------------------------------------------------
 
-    def _own_rows(self, update: Node, inputs: list[Ref], kernel: Any = own_rows) -> Node:
+    def _own(self, update: Node, inputs: list[Ref], kernel: Any) -> tuple[list[Node], list[Ref]]:
+        """Return the nodes that give each block its own of some values, and what they give."""
+        pieces = _pieces(inputs)
+        owns = [self._own_rows(update, piece, kernel) for piece in pieces]
+        found = [[Ref(own, i) for own in owns] for i in range(len(inputs))]
+        if len(owns) == 1:
+            return owns, [ref for (ref,) in found]
+        joined = [self._joined(ref.producer, own) for ref, own in zip(inputs, found, strict=True)]
+        return [*owns, *joined], [Ref(node) for node in joined]
+
+    def _joined(self, node: Node, inputs: list[Ref]) -> Node:
+        """Return the node that puts together what a block has of each of several values."""
+        copy = node.copy()
+        copy.inputs, copy.device, copy.specs = inputs, self.device, (inputs[0].spec,)
+        copy.ragged, copy.filled = True, sum(ref.producer.filled for ref in inputs)
+        dims = self._dims(inputs[0].spec)
+        copy.pinned = Access((dims,) * len(inputs), (dims,))
+        return copy
+
+    def _own_rows(self, update: Node, inputs: list[Ref], kernel: Any) -> Node:
         """Return the node that gives each block its own of all ids, and of what goes with them."""
         specs = tuple(
             Spec(ref.spec.dtype, (self.num_rows, *ranked(ref.spec.shape)[1:])) for ref in inputs
@@ -307,6 +330,27 @@ class _Routing:
         """Return the labels of what is cut as the variable is."""
         axis = self.cut.axis
         return tuple(Dim(0) if i == axis else None for i in range(len(ranked(spec.shape))))
+
+
+def _pieces(values: list[Ref]) -> list[list[Ref]]:
+    """Return the values that others put one after the other, all in pieces of as many rows."""
+    nodes = [ref.node for ref in values if isinstance(ref.node, Node)]
+    producers = [node for node in nodes if _puts_together(node)]
+    lengths = {tuple(ranked(r.spec.shape)[0] for r in node.inputs) for node in producers}
+    if len(producers) < len(values) or len(lengths) > 1:
+        return [values]
+    return [list(piece) for piece in zip(*(node.inputs for node in producers), strict=True)]
+
+
+def _puts_together(node: Node) -> bool:
+    """Return whether a node puts what it takes one after the other."""
+    shapes = [ref.spec.shape for ref in node.inputs]
+    if not isinstance(node.pattern, Movement) or node.operands or node.attrs.get("axis") != 0:
+        return False
+    if not all(map(is_known, [*shapes, node.specs[0].shape])):
+        return False
+    lengths = [concrete(shape)[0] for shape in shapes]
+    return len(lengths) > 1 and concrete(node.specs[0].shape)[:1] == (sum(lengths),)
 
 
 def _broadcasts(shape: Any, rank: int) -> bool:

@@ -158,13 +158,14 @@ def _reduction(
     combine: Merge,
     kernel: Callable[..., Any] | str,
     gradient: Any,
+    rows: Callable[..., Any] | None = None,
     **rules: Any,
 ) -> OpDef:
     return OpDef(
         type,
         f"input_tensor:{letter}",
         infer=_reduced,
-        pattern=Reduction(combine),
+        pattern=Reduction(combine, rows),
         kernel=kernel,
         gradient=gradient,
         operands=("axis",),
@@ -172,7 +173,7 @@ def _reduction(
     )
 
 
-SUM = _reduction("Sum", "N", "add", kernels.reduce_sum, _sum_gradient)
+SUM = _reduction("Sum", "N", "add", kernels.reduce_sum, _sum_gradient, kernels.sum_rows)
 MEAN = _reduction("Mean", "F", "add", kernels.reduce_mean, _mean_gradient, block=_whole_count)
 PROD = _reduction("Prod", "N", "multiply", kernels.reduce_prod, _prod_gradient)
 MAX = _reduction("Max", "R", "maximum", kernels.reduce_max, _extreme_gradient)

@@ -38,7 +38,7 @@ L2_LOSS = OpDef(
     "L2Loss",
     "t:D",
     infer=lambda inputs: Spec(inputs[0].dtype, ()),
-    pattern=Reduction("add"),
+    pattern=Reduction("add", kernels.l2_loss_rows),
     kernel=kernels.l2_loss,
     gradient=lambda op, dy: multiply(op.inputs[0], dy),
 )

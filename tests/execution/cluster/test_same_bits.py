@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.execution.cluster.workers import placement
+from daskvars.lowering.planner import fold_rows
 from daskvars.remote.tasks.region_tasks import aligned
 from tests.sessions import initialized
 
@@ -18,9 +19,9 @@ pytestmark = pytest.mark.cluster
 def trained(steps, parts):
     """Variables after a few steps of a two-layer network on random data."""
     rng = np.random.default_rng(0)
-    w1 = tf.get_variable("w1", [20, 16], initializer=tf.random_normal_initializer(seed=1))
+    w1 = tf.get_variable("w1", [21, 16], initializer=tf.random_normal_initializer(seed=1))
     w2 = tf.get_variable("w2", [16, 3], initializer=tf.random_normal_initializer(seed=2))
-    x = tf.placeholder(tf.float32, [None, 20])
+    x = tf.placeholder(tf.float32, [None, 21])
     y = tf.placeholder(tf.float32, [None, 3])
     loss = tf.reduce_mean(tf.square(tf.matmul(tf.tanh(tf.matmul(x, w1)), w2) - y))
     loss += 0.1 * (tf.nn.l2_loss(w1) + tf.reduce_max(w2))
@@ -30,7 +31,7 @@ def trained(steps, parts):
     step = optimizer.apply_gradients(zip(clipped, found, strict=True))
     with config.set(batch_parts=parts), initialized() as session:
         for _ in range(steps):
-            feeds = {x: rng.normal(size=(10, 20)), y: rng.normal(size=(10, 3))}
+            feeds = {x: rng.normal(size=(10, 21)), y: rng.normal(size=(10, 3))}
             session.run(step, feeds)
         return session.run([w1, w2, loss], feeds)
 
@@ -75,6 +76,36 @@ def test_training_gives_the_same_bits_anywhere(one_worker, two_workers, parts, c
     assert_same_on([one_worker, two_workers], trained, 6, parts)
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_sums_of_rows_are_those_of_whoever_owns_them(
+    one_worker, two_workers, parts, cutting, monkeypatch
+):
+    monkeypatch.setattr(fold_rows, "MIN_CUT_BYTES", 1)
+    local.cache_clear()
+    assert_same_on([one_worker, two_workers], trained, 6, parts)
+    local.cache_clear()
+
+
+def folded(parts):
+    """Weights whose rows have the length 1, and which are taken transposed as well."""
+    rng = np.random.default_rng(0)
+    w = tf.get_variable("w", [35, 64], initializer=tf.random_normal_initializer(seed=1))
+    x = tf.placeholder(tf.float32, [None, 35])
+    rows = w * tf.rsqrt(tf.reduce_sum(tf.square(w), 1, keepdims=True))
+    again = tf.matmul(tf.nn.relu(tf.matmul(x, rows)), tf.transpose(w))
+    loss = tf.reduce_mean(tf.square(again - x))
+    (gradient,) = tf.gradients(loss, [w])
+    step = w.assign_sub(tf.clip_by_norm(gradient, 0.01, axes=[1]))
+    with config.set(batch_parts=parts), initialized() as session:
+        for _ in range(4):
+            session.run(step, {x: rng.normal(size=(10, 35))})
+        return session.run([w, rows])
+
+
+def test_rows_are_folded_and_transposed_as_those_of_the_whole(one_worker, two_workers, cutting):
+    assert_same_on([one_worker, two_workers], folded, 2)
+
+
 def normalized(parts):
     """The mean over what is cut as the batch is in one dimension, and as a variable in another."""
     x = tf.placeholder(tf.float32, [None, 6])
@@ -105,13 +136,15 @@ OPTIMIZERS = {
 }
 
 
-def embedded(optimizer, parts):
+def embedded(optimizer, parts, again=False):
     """A table of which most parts of a batch look the same rows up, after a few steps."""
     rng = np.random.default_rng(0)
     x = tf.placeholder(tf.int32, [32, 6])
     table = tf.get_variable("table", [200, 8], initializer=tf.random_normal_initializer(seed=1))
     looked_up = tf.reshape(tf.nn.embedding_lookup(table, x), [32, 48])
     h = tf.layers.dense(looked_up, 4, tf.tanh, name="dense")
+    if again:
+        h += tf.nn.embedding_lookup(table, x[:, 1])[:, :4]
     step = OPTIMIZERS[optimizer]().minimize(tf.reduce_mean(tf.square(h - 1.0)))
     with config.set(batch_parts=parts), initialized() as session:
         for _ in range(4):
@@ -130,6 +163,11 @@ SQUARE = [
 @pytest.mark.parametrize(("optimizer", "parts", "cutting"), SQUARE, indirect=["cutting"])
 def test_rows_looked_up_again_and_again(one_worker, two_workers, optimizer, parts, cutting):
     assert_same_on([one_worker, two_workers], embedded, optimizer, parts)
+
+
+@pytest.mark.parametrize("optimizer", ["descent", "adam"])
+def test_rows_of_several_lookups(one_worker, two_workers, optimizer, cutting):
+    assert_same_on([one_worker, two_workers], embedded, optimizer, 2, True)
 
 
 OPERATIONS = {

@@ -58,6 +58,54 @@ def test_neither_layers_nor_variables_nor_chunks_add_tasks_where_the_batch_is_cu
 
 @pytest.mark.parametrize("workers", [2, 8, 32])
 @pytest.mark.parametrize("dim", [0, 1])
+def test_the_norm_that_gradients_are_clipped_by_is_found_where_they_are(graph, workers, dim):
+    units = 512
+    chunks = [units, units]
+    chunks[dim] = units // workers
+    x = tf.placeholder(tf.float32, [None, units])
+    h = x
+    for i in range(2):
+        w = tf.get_variable(f"w{i}", [units, units], chunks=tuple(chunks))
+        h = tf.nn.relu(h @ w + tf.get_variable(f"b{i}", [units]))
+    optimizer = tf.train.AdamOptimizer()
+    found = optimizer.compute_gradients(tf.reduce_mean(tf.square(h)))
+    gradients, variables = zip(*found, strict=True)
+    clipped, _ = tf.clip_by_global_norm(gradients, 1.0)
+    step = optimizer.apply_gradients(zip(clipped, variables, strict=True))
+    found = described(plan_of(x, step, parts=workers, units=units), workers)
+    assert found.num_stages == 3
+    assert found.num_tasks <= 3 * workers + 3
+    weights, others = 2 * 4 * units * units, 2 * 4 * units
+    assert found.exchanged_bytes <= workers * (2 * weights + 3 * others)
+    assert found.exchanges[2].most_bytes <= 4 * 4 * workers
+
+
+def used_again(decay):
+    """A training step of a network that has the same weights in each of its layers."""
+    x = tf.placeholder(tf.float32, [None, UNITS])
+    start = np.random.default_rng(1).standard_normal((UNITS, UNITS)).astype("f4") / 8
+    h, w = x, tf.get_variable("w", initializer=start, chunks=(UNITS // 2, UNITS))
+    for _ in range(4):
+        h = tf.tanh(tf.matmul(h, w))
+    loss = tf.reduce_mean(tf.square(h - x)) + decay * tf.nn.l2_loss(w)
+    return x, loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_gradients_of_what_is_used_again_are_merged_once(graph, decay):
+    x, loss, step = used_again(decay)
+    found = described(plan_of(x, loss, step, parts=2), 2)
+    assert found.exchanged_bytes <= 1.1 * 2 * 4 * UNITS**2
+    fed = {x: np.random.default_rng(0).standard_normal((ROWS, UNITS))}
+    losses = []
+    for parts in (1, 2):
+        with config.set(batch_parts=parts), initialized() as session:
+            losses.append([session.run([loss, step], fed)[0] for _ in range(3)])
+    np.testing.assert_allclose(*losses, rtol=1e-6)
+
+
+@pytest.mark.parametrize("workers", [2, 8, 32])
+@pytest.mark.parametrize("dim", [0, 1])
 def test_rows_that_are_looked_up_are_updated_in_the_stage_of_all_updates(graph, workers, dim):
     table_shape, chunks = [32, 64], [32, 64]
     chunks[dim] = table_shape[dim] // workers

@@ -22,26 +22,30 @@ OPTIMIZERS = {
 ROWS, IDS = 11, np.array([[3, 10, 3], [0, 7, 10]])
 
 
-def step_of(name, table, ids):
+def step_of(name, table, ids, again):
     if name == "add":
         return tf.scatter_add(table, tf.reshape(ids, [-1]), tf.ones([6, 2]))
     if name == "update":
         rows = tf.gather(table, [1, 5, 8]) * 2.0 + tf.constant([[1.0], [2.0], [3.0]])
         return tf.scatter_update(table, [1, 5, 8], rows)
     loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, ids) - 0.3))
+    if again:
+        loss += tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, ids[:, 0] + 1) + 0.2))
     return OPTIMIZERS[name]().minimize(loss)
 
 
-def trained(name, chunks):
+def trained(name, chunks, again=False):
     start = np.random.default_rng(0).normal(size=(ROWS, 2))
     with tf.Graph().as_default():
         table = tf.get_variable("t", initializer=start.astype("f"), chunks=chunks)
         ids = tf.placeholder(tf.int64, [2, 3])
-        step = step_of(name, table, ids)
+        step = step_of(name, table, ids, again)
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             for shift in range(3):
-                session.run(step.op if hasattr(step, "op") else step, {ids: (IDS + shift) % ROWS})
+                session.run(
+                    step.op if hasattr(step, "op") else step, {ids: (IDS + shift) % (ROWS - 1)}
+                )
             return session.run(tf.global_variables())
 
 
@@ -56,11 +60,24 @@ def test_a_cut_table_is_trained_as_a_whole_one(name, chunks):
 def test_an_update_is_one_task_for_each_block(name, plans):
     trained(name, (4, 2))
     plan = plans[-2]  # the last one fetches
-    assert [region.num_tasks for region in plan.regions] == [3, 1, 3]
+    assert [region.num_tasks for region in plan.regions] == [3, 3]
     kernels = {getattr(call.kernel, "__name__", "") for call in plan.regions[-1].program.calls}
     adds_up = name != "sgd"  # which takes all rows as they come
     assert {"own_sums" if adds_up else "own_rows", "scatter_rows"} <= kernels
     assert ("deduplicate" in kernels) is adds_up
+
+
+@pytest.mark.parametrize("name", ["adagrad", "sgd", "adam"])
+def test_what_several_lookups_give_is_routed_lookup_by_lookup(name, plans):
+    for whole, cut in zip(trained(name, None, True), trained(name, (4, 2), True), strict=True):
+        np.testing.assert_allclose(whole, cut, rtol=1e-6)
+    plan = plans[-2]  # the last one fetches
+    for region in plan.regions:
+        kernels = [getattr(call.kernel, "__name__", "") for call in region.program.calls]
+        assert "concat" not in kernels or region.num_tasks == 3
+    kernels = [getattr(call.kernel, "__name__", "") for call in plan.regions[-1].program.calls]
+    assert kernels.count("concat") == 2
+    assert kernels.count("own_rows" if name == "sgd" else "own_sums") == 2
 
 
 @pytest.mark.parametrize("name", ["adagrad", "momentum", "rmsprop", "ftrl", "adam"])

@@ -23,8 +23,10 @@ from daskvars.errors import ResourceExhaustedError
 from daskvars.execution.cluster.workers.devices import DeviceWorkers, op_in_words
 from daskvars.execution.cluster.workers.worker_info import WorkerInfo, Workers
 from daskvars.graph.definitions.opdef import Spec
+from daskvars.kernels.math.row_sums import ROWS_TOGETHER
 from daskvars.lowering.emission.stages import ANYWHERE, Stage, StagePlan, stages
 from daskvars.lowering.plan import Plan, Region
+from daskvars.lowering.planner.fold_rows import MIN_CUT_BYTES
 from daskvars.lowering.planner.place import device_of, device_type_of
 from daskvars.lowering.planner.propagate import is_cut
 from daskvars.lowering.program import spec_bytes
@@ -32,7 +34,6 @@ from daskvars.shape_arithmetic import is_known
 
 SLACK_BYTES = 2 << 20  # of imbalance that no task of its own is worth
 SLACK_SHARE = 1 / 8
-MIN_CUT_BYTES = 1 << 20  # of a variable that is cut for its update: a chunk is worth its message
 MAX_VARIABLES = 1_000  # before those of variables that are gone are forgotten
 # Of a worker's memory, what a task of each of its threads should take and give: half of it is the
 # task's own before and after, and Dask begins to spill at 60 % and keeps tasks back at 80 %.
@@ -111,8 +112,9 @@ class ClusterPlacement(DeviceWorkers):
     def automatic_chunks(self, spec: Spec, device: str, found: Chunks | None) -> Chunks | None:
         """Return how a variable is cut of which nobody has said that; None: not at all.
 
-        A large one is cut by rows, a chunk for each worker, so that all take part in its update.
-        What is cut stays so when there are more workers, or fewer.
+        A large one is cut by rows, a chunk for each worker, so that all take part in its update;
+        where BLAS would, so that its sums have the same bits. What is cut stays so when there are
+        more workers, or fewer.
 
         Args:
           spec: its dtype and shape.
@@ -127,7 +129,12 @@ class ClusterPlacement(DeviceWorkers):
             return None
         if spec_bytes(spec) < MIN_CUT_BYTES:
             return None
-        return (chunk_grid.split_evenly(shape[0], count), *chunk_grid.whole(shape[1:]))
+        groups = math.ceil(shape[0] / ROWS_TOGETHER)
+        if groups < count:
+            return (chunk_grid.split_evenly(shape[0], count), *chunk_grid.whole(shape[1:]))
+        *sizes, last = (ROWS_TOGETHER * n for n in chunk_grid.split_evenly(groups, count))
+        rest = ROWS_TOGETHER * groups - shape[0]
+        return ((*sizes, last - rest), *chunk_grid.whole(shape[1:]))
 
     def of_variable(self, key: str, device: str, spec: Spec, layout: Chunks | None) -> str:
         """Return the place of a variable that a program writes; it is chosen once.
