@@ -7,6 +7,8 @@ asks each for the gradients of its inputs. It names no op but ``add_n``, ``ones_
 - A gradient flows along floating and complex tensors only. It stops silently at an op whose
   definition says ``NO_GRADIENT`` (TensorFlow's ``NotDifferentiable``), at integer and bool
   tensors and at `stop_gradients`. An integer tensor by itself has the gradient one.
+- To a tape what an update of a variable gives is the variable's value, as in TensorFlow 2; to
+  `gradients` it has the gradient of its op, which is none for most, as in TensorFlow 1.
 - An `IndexedSlices` stays sparse: two are added up by concatenation (`sum_of_slices`). Only an op
   that passes its gradient on as it is (``PASS_GRADIENT``) receives one; for all others it is made
   dense, which warns when the dense tensor is large, and not computed of sources that are all small.
@@ -261,7 +263,7 @@ def why_none(y: Tensor, xs: Sequence[Any]) -> str:
             if not any(map(walk._is_path, op.inputs)):
                 continue
             if gradient_of(op) is not NO_GRADIENT and any(map(is_differentiable, op.outputs)):
-                walk.live.add(op)
+                walk.live[op] = gradient_of(op)
             else:
                 ends.append(f"{op.name!r} ({op.type})")
     if y.op not in depend:
@@ -293,7 +295,7 @@ class _Walk:
         self.seen = seen
         self.outer = _captured(builder, sources)
         self.largest = max([shapes.size(source.spec.shape) or 0 for source in sources], default=0)
-        self.live: set[Operation] = set()
+        self.live: dict[Operation, Any] = {}  # with their gradients
         self.kept: list[Any] = []  # the tensors, so that they keep their ids
         self.received: dict[int, list[Gradient]] = {}
         self.results: dict[int, Gradient | None] = {}
@@ -303,8 +305,9 @@ class _Walk:
         order = self._producers_first(targets)
         self.kept = [(op.inputs, op.outputs) for op in order]
         for op in order:
-            if gradient_of(op) is not NO_GRADIENT and any(map(self._is_path, op.inputs)):
-                self.live.add(op)
+            gradient = self._gradient_of(op)
+            if gradient is not NO_GRADIENT and any(map(self._is_path, op.inputs)):
+                self.live[op] = gradient
         for i, (y, dy) in enumerate(zip(targets, grad_ys, strict=True)):
             if self._is_path(y) or id(self._followed(y)) in self.sources:
                 self._receive(y, ones_like(y, name=f"grad_ys_{i}") if dy is None else dy)
@@ -318,15 +321,21 @@ class _Walk:
             self.results[id(source)] = self._total(source)
         return self.results[id(source)]
 
+    def _gradient_of(self, op: Operation) -> Any:
+        is_update = self.seen is not None and getattr(op.opdef.pattern, "writes", False)
+        return PASS_GRADIENT if is_update else gradient_of(op)
+
     def _visit_op(self, op: Operation) -> None:
         dys = [None if id(t) in self.stops else self._taken(t) for t in op.outputs]
         if all(dy is None for dy in dys):
             return
-        if gradient_of(op) is PASS_GRADIENT and dys[0] is not None:  # its only result
+        gradient = self.live[op]
+        if gradient is PASS_GRADIENT and dys[0] is not None:  # its only result
             self._receive(op.inputs[0], dys[0])
             return
         with self.builder.name_scope(f"{op.name}_grad"), self._place(op):
-            for t, dx in zip(op.inputs, _input_gradients(op, dys, self.largest), strict=True):
+            found = _input_gradients(op, gradient, dys, self.largest)
+            for t, dx in zip(op.inputs, found, strict=True):
                 if dx is not None and self._is_path(t):
                     _check_fits(op, t, dx)
                     self._receive(t, dx)
@@ -409,7 +418,7 @@ def _captured(builder: Any, sources: list[Tensor]) -> dict[int, Tensor]:
 
 
 def _input_gradients(
-    op: Operation, dys: list[Gradient | None], largest: int
+    op: Operation, gradient: Any, dys: list[Gradient | None], largest: int
 ) -> Sequence[Gradient | None]:
     """Ask the op for the gradients of its inputs; those of trailing operands are None.
 
@@ -422,7 +431,7 @@ def _input_gradients(
             dys[i] = densify(dy, largest=largest)
         elif is_differentiable(output) and output.spec.dtype is not variant and not has_branches:
             dys[i] = zeros_like(output)
-    found = gradient_of(op)(op, *dys)
+    found = gradient(op, *dys)
     found = tuple(found) if isinstance(found, tuple | list) else (found,)
     operands = len(op.attrs.get("operands", ()))
     if len(found) != len(op.inputs) - operands:

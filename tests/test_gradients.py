@@ -156,6 +156,55 @@ def test_no_gradient_stops_silently():
     assert run(tf.gradients(apply(STOPS, x) * x, x)) == [-2.0]
 
 
+def gamma_slope(x):
+    return tf.gradients(tf.igamma(x, 2.0), x)[0]
+
+
+def labels_slope(x):
+    labels = tf.SparseTensor([[0, 0]], [0], [1, 1])
+    return tf.gradients(tf.nn.ctc_loss(labels, tf.reshape(x, [2, 1, 2]), [2]), x)[0]
+
+
+def crop_slope(x):
+    boxes = tf.reshape(x, [1, 4])
+    return tf.gradients(tf.image.crop_and_resize(tf.ones([1, 2, 2, 1]), boxes, [0], [2, 2]), x)[0]
+
+
+def pool_slope(x):
+    pooled = tf.nn.fractional_max_pool(tf.reshape(x, [1, 2, 2, 1]), [1.0, 2.0, 2.0, 1.0])[0]
+    return tf.gradients(pooled * pooled, x)[0]
+
+
+def test_where_nobody_wrote_a_gradient_it_is_an_error_not_none():
+    x, boxes = tf.ones([4]), tf.ones([1, 1, 4])
+    v = tf.Variable(tf.ones([4]))
+    pixels = x[:3]
+    for type, y in {
+        "AdjustHue": tf.image.adjust_hue(pixels, 0.5),
+        "AdjustSaturation": tf.image.adjust_saturation(pixels, 0.5),
+        "Bitcast": tf.bitcast(x, tf.float16),
+        "PreventGradient": labels_slope(x),
+        "CombinedNonMaxSuppression": tf.image.combined_non_max_suppression(
+            [boxes * x[0]], tf.ones([1, 1, 1]), 1, 1
+        )[0],
+        "CropAndResizeGradBoxes": crop_slope(x),
+        "DecodeCSV": tf.decode_csv(["1,", ",2"], [[0.0], x[:1]])[1],
+        "DrawBoundingBoxesV2": tf.image.draw_bounding_boxes(
+            tf.reshape(x, [1, 2, 2, 1]), boxes, colors=[[1.0]]
+        ),
+        "FractionalMaxPoolGrad": pool_slope(x),
+        "IgammaGradA": gamma_slope(x),
+        "ListDiff": tf.setdiff1d(x, [2.0])[0],
+        "MatrixLogarithm": tf.linalg.logm(tf.complex(*[tf.reshape(x, [2, 2])] * 2)),
+        "RandomPoissonV2": tf.random_poisson(x, []),
+        "ScatterUpdate": tf.scatter_update(v, [0], x[:1]),
+        "StridedSliceAssign": v[:2].assign(x[:2]),
+        "WeightedBincount": tf.bincount([0, 1, 1, 1], x),
+    }.items():
+        with pytest.raises(LookupError, match=rf"No gradient .*\(op type: {type}\)"):
+            tf.gradients(tf.abs(y), x)
+
+
 def test_unused_output_gets_zeros():
     x = tf.constant([1.0, 2.0, 3.0, 4.0])
     first, _ = tf.split(x, 2)

@@ -23,20 +23,21 @@ from daskvars.ops.control.dependencies import called
 
 
 def _gradient(op: Operation, *dys: Tensor | None) -> Any:
-    """The function is called again, on a tape."""
+    """The function is called again, on a tape, by a function of the same kind."""
     inputs = [t for t in op.inputs if t.dtype.is_floating]
     if not inputs:
         return [None] * len(op.inputs)
     backward = partial(
         _backward,
-        op.attrs["function"],
+        op.attrs["function"].args[0],
         [t.dtype.base_dtype for t in op.outputs],
         [t.dtype.is_floating for t in op.inputs],
         [dy is not None for dy in dys],
     )
     seeds = [dy for dy in dys if dy is not None]
     kinds = tuple(t.dtype.base_dtype for t in inputs)
-    found = iter(apply(EAGER_PY_FUNC, *op.inputs, *seeds, function=backward, dtypes=kinds))
+    function = partial(_forward, backward, kinds)
+    found = iter(apply(EAGER_PY_FUNC, *op.inputs, *seeds, function=function, dtypes=kinds))
     gradients = [next(found) if t.dtype.is_floating else None for t in op.inputs]
     for gradient, source in zip(gradients, op.inputs, strict=True):
         if gradient is not None:
@@ -72,22 +73,19 @@ def _forward(func: Callable[..., Any], kinds: Sequence[DType], *arrays: Any) -> 
 
 
 def _backward(
-    function: partial,
+    func: Callable[..., Any],
     kinds: Sequence[DType],
     floating: Sequence[bool],
     used: Sequence[bool],
-    *arrays: Any,
+    *given: Tensor,
 ) -> list:
-    """Give the gradients of the floating inputs; the last arrays are those of the results used."""
-    with entered(EAGER_CONTEXT):
-        sources = [constant(array) for array in arrays[: len(floating)]]
-        wanted = [s for s, is_floating in zip(sources, floating, strict=True) if is_floating]
-        with GradientTape() as tape:
-            results = _results(function.args[0], sources, kinds)
-        results = [result for result, is_used in zip(results, used, strict=True) if is_used]
-        seeds = [constant(array) for array in arrays[len(floating) :]]
-        found = tape.gradient(results, wanted, seeds, unconnected_gradients="zero")
-        return [numpy.asarray(convert_to_tensor(gradient).numpy()) for gradient in found]
+    """Give the gradients of the floating inputs; last are given those of the results used."""
+    sources, seeds = given[: len(floating)], given[len(floating) :]
+    wanted = [s for s, is_floating in zip(sources, floating, strict=True) if is_floating]
+    with GradientTape() as tape:
+        results = _results(func, sources, kinds)
+    results = [result for result, is_used in zip(results, used, strict=True) if is_used]
+    return tape.gradient(results, wanted, list(seeds), unconnected_gradients="zero")
 
 
 def py_function(

@@ -12,7 +12,7 @@ import numpy
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, float32, int64, string, to_numpy
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import Spec, without_gradient
+from daskvars.graph.definitions.opdef import UNDEFINED_GRADIENT, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -123,6 +123,7 @@ DECODE_CSV = without_gradient(
     "records:S, *record_defaults:A",
     infer=_columns,
     kernel=kernels.decode_csv,
+    gradient=UNDEFINED_GRADIENT,
     attributes={
         "dtypes": kinds_of.tuple_of(kinds_of.DTYPE),
         "separator": kinds_of.TEXT,
@@ -334,6 +335,7 @@ PARSE_EXAMPLE = without_gradient(
     "serialized:S, names:S, *dense_defaults:A",
     infer=_parsed,
     kernel=kernels.parse_example,
+    gradient=UNDEFINED_GRADIENT,
     attributes=_OF_FEATURES,
     valid=_valid,
 )
@@ -517,6 +519,7 @@ PARSE_SEQUENCE = without_gradient(
     "serialized:S, example_name:S, *context_dense_defaults:A",
     infer=_parsed_sequence,
     kernel=kernels.parse_single_sequence_example,
+    gradient=UNDEFINED_GRADIENT,
     attributes={**_OF_FEATURES, "num_context": kinds_of.INT},
 )
 

@@ -142,6 +142,19 @@ def test_what_was_computed_outside_of_the_block_is_constant(how):
     assert float(tape.gradient(v, v)) == 1.0 and tape.gradient(v, dv.Variable(1.0)) is None
 
 
+def test_what_an_update_gives_is_the_variable():
+    def slopes():
+        with dv.GradientTape() as tape:
+            tape.watch(x)
+            rows = v.scatter_update(dv.IndexedSlices(x[:1], [0]))
+            loss = dv.reduce_sum(v.assign(x) * 2.0 + rows * v.assign_add(x))
+        return tape.gradient(loss, [v, x], unconnected_gradients="zero")
+
+    for how in (slopes, dv.function(slopes)):
+        v, x = dv.Variable([1.0, 2.0]), dv.constant([3.0, 4.0])
+        assert [slope.numpy().tolist() for slope in how()] == [[11.0, 12.0], [0.0, 0.0]]
+
+
 def test_sources_are_tensors_and_variables():
     tape = dv.GradientTape()
     with tape:

@@ -315,8 +315,8 @@ def test_a_python_function_of_tensors():
         x, n = tf.constant([2.0, 3.0]), tf.constant(4)
         half, more = tf.py_function(halved, [x, n], [tf.float32, tf.int32])
         slope = tf.gradients(half, x)[0]
-        results = sess.run([half, more, slope])
-    assert [np.asarray(r).tolist() for r in results] == [[2.0, 4.5], 5, [2.0, 3.0]]
+        results = sess.run([half, more, slope, tf.gradients(slope, x)[0]])
+    assert [np.asarray(r).tolist() for r in results] == [[2.0, 4.5], 5, [2.0, 3.0], [1.0, 1.0]]
     assert all(seen)
     assert float(dv.py_function(lambda a: a * 2.0, [3.0], dv.float32)) == 6.0
 

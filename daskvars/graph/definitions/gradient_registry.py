@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.graph.definitions.opdef import NO_GRADIENT, registered
+from daskvars.graph.definitions.opdef import NO_GRADIENT, UNDEFINED_GRADIENT, registered
 from daskvars.graph.tensor import Operation
 from daskvars.surface.one_line import ShownByArguments
 
@@ -75,7 +75,8 @@ NoGradient = NotDifferentiable
 
 
 def _register(name: str, gradient: Any) -> None:
-    if name in _gradients or getattr(registered(name), "gradient", NO_GRADIENT) != NO_GRADIENT:
+    own = getattr(registered(name), "gradient", NO_GRADIENT)
+    if name in _gradients or own not in (NO_GRADIENT, UNDEFINED_GRADIENT):
         raise KeyError(
             f"Registering two gradient with name {name!r}! Choose another name and give it to "
             "operations with gradient_override_map."

@@ -56,6 +56,25 @@ class PassGradient:
 
 PASS_GRADIENT = PassGradient()
 
+
+class UndefinedGradient:
+    """The gradient of an op that has one, which nobody wrote (`UNDEFINED_GRADIENT`).
+
+    Where there is a way through it, None would say that nothing depends on what is differentiated.
+    """
+
+    def __call__(self, op: Any, *dys: Any) -> NoReturn:
+        raise LookupError(
+            f"No gradient defined for operation {op.name!r} (op type: {op.type}). Register one "
+            "with RegisterGradient, or end the way to it with stop_gradient."
+        )
+
+    def __repr__(self) -> str:
+        return "UNDEFINED_GRADIENT"
+
+
+UNDEFINED_GRADIENT = UndefinedGradient()
+
 # The letters of a signature: the dtypes that a type variable may take.
 TYPE_CLASSES: Mapping[str, frozenset[DType] | None] = {
     "A": None,
@@ -117,7 +136,7 @@ class OpDef:
         ("exp"), or a pure function ``kernel(xp, *arrays, **attrs)`` of `daskvars.kernels`; None
         where the results are the first inputs themselves (of an `Effect`: after the handle).
       gradient: ``gradient(op, *dys)`` -> one tensor, IndexedSlices or None per input (or a single
-        one for an op of one input), or `NO_GRADIENT`.
+        one for an op of one input), or `NO_GRADIENT`, or `UNDEFINED_GRADIENT`, which raises.
       operands: attributes that may also come as tensors; these follow the declared inputs, their
         names are in ``attrs["operands"]``, and the kernel receives them as attributes all the same.
       block: ``block(attrs, Block) -> attrs`` where attributes depend on which block is computed.
@@ -197,14 +216,15 @@ def without_gradient(
     infer: Callable[..., Spec | tuple[Spec, ...]],
     kernel: str | Callable[..., Any] | None,
     pattern: Pattern = Opaque(),  # noqa: B008  (it is immutable)
+    gradient: NoGradient | UndefinedGradient = NO_GRADIENT,
     **rules: Any,
 ) -> OpDef:
-    """Define an op at which differentiation stops; as a rule it takes its inputs whole.
+    """Define an op at which differentiation stops, or raises; as a rule it takes its inputs whole.
 
     Args:
-      type, signature, infer, kernel, pattern: see `OpDef`.
+      type, signature, infer, kernel, pattern, gradient: see `OpDef`.
     """
-    return OpDef(type, signature, infer, pattern, kernel, NO_GRADIENT, **rules)
+    return OpDef(type, signature, infer, pattern, kernel, gradient, **rules)
 
 
 class UnregisteredOp(OpDef):
@@ -222,7 +242,7 @@ class UnregisteredOp(OpDef):
             infer=lambda inputs, **attrs: specs,
             pattern=Opaque(pure=False),
             kernel=None,
-            gradient=_not_defined,
+            gradient=UNDEFINED_GRADIENT,
         )
 
     def _register(self) -> None:
@@ -230,10 +250,6 @@ class UnregisteredOp(OpDef):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"Op type not registered {self.type!r}: it cannot be sent anywhere")
-
-
-def _not_defined(op: Any, *dys: Any) -> Any:
-    raise LookupError(f"No gradient defined for operation {op.name!r} (op type: {op.type})")
 
 
 REGISTRY: dict[str, OpDef] = {}

@@ -7,7 +7,13 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import PASS_GRADIENT, OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import (
+    PASS_GRADIENT,
+    UNDEFINED_GRADIENT,
+    OpDef,
+    Spec,
+    without_gradient,
+)
 from daskvars.graph.definitions.patterns import (
     Access,
     Attrs,
@@ -84,19 +90,41 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     return apply(STOP_GRADIENT, input, name=name)
 
 
-OPTIMIZATION_BARRIER = without_gradient(
-    "OptimizationBarrier",
+PREVENT_GRADIENT = without_gradient(
+    "PreventGradient",
     "input:T",
     like_first,
-    kernels.given,
-    Movement("...->..."),
+    None,
+    pattern=Elementwise(),
+    gradient=UNDEFINED_GRADIENT,
+    static=axes.first_value,
+)
+
+
+def prevent_gradient(input: TensorLike, name: str | None = None) -> Tensor:
+    """Return a tensor of the same value whose gradient raises LookupError: it is not written.
+
+    Args:
+      input: [...] any dtype.
+      name: name of the operation, by default "PreventGradient".
+    """
+    return apply(PREVENT_GRADIENT, input, name=name)
+
+
+OPTIMIZATION_BARRIER = OpDef(
+    "OptimizationBarrier",
+    "input:T",
+    infer=like_first,
+    pattern=Movement("...->..."),
+    kernel=kernels.given,
+    gradient=PASS_GRADIENT,
     static=axes.first_value,
 )
 
 
 def optimization_barrier(input: TensorLike) -> Tensor:
-    """Return a tensor of the same value, a constant to gradients, of which is computed anew what is
-    computed of `input` elsewhere."""
+    """Return a tensor of the same value of which is computed anew what is computed of `input`
+    elsewhere."""
     return apply(OPTIMIZATION_BARRIER, input)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
-from daskvars.graph.definitions.opdef import Spec, without_gradient
+from daskvars.graph.definitions.opdef import UNDEFINED_GRADIENT, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -88,7 +88,9 @@ def _differing(inputs: Sequence[Spec], *, index_dtype: DType) -> tuple[Spec, ...
     return Spec(inputs[0].dtype, (None,)), Spec(index_dtype, (None,))
 
 
-LIST_DIFF = without_gradient("ListDiff", "x:T, y:T", _differing, kernels.set_difference)
+LIST_DIFF = without_gradient(
+    "ListDiff", "x:T, y:T", _differing, kernels.set_difference, gradient=UNDEFINED_GRADIENT
+)
 
 
 def setdiff1d(

@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import float16, float32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import UNDEFINED_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -130,6 +130,7 @@ def _color_op(type: str, kernel: Any, number: str) -> OpDef:
         infer=_of_colors,
         kernel=kernel,
         pattern=Contraction("..._,->..._", None),
+        gradient=UNDEFINED_GRADIENT,
         attributes={},
     )
 

@@ -13,7 +13,13 @@ import numpy
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import (
+    NO_GRADIENT,
+    UNDEFINED_GRADIENT,
+    OpDef,
+    Spec,
+    without_gradient,
+)
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -110,6 +116,7 @@ CROP_GRAD_IMAGE: OpDef = without_gradient(
     infer=_of_image,
     kernel=kernels.crop_and_resize_grad_image,
     pattern=Contraction("n__c,n_,n->___c"),
+    gradient=UNDEFINED_GRADIENT,
     operands=("image_size",),
     attributes=_KINDS,
 )
@@ -119,6 +126,7 @@ CROP_GRAD_BOXES: OpDef = without_gradient(
     infer=lambda inputs: Spec(inputs[2].dtype, (_boxes(*inputs[2:4]), 4)),
     kernel=kernels.crop_and_resize_grad_boxes,
     pattern=Contraction("n___,____,n_,n->n_", None),
+    gradient=UNDEFINED_GRADIENT,
     attributes={},
 )
 
@@ -375,6 +383,7 @@ COMBINED_NON_MAX_SUPPRESSION = without_gradient(
     infer=_of_all_classes,
     kernel=kernels.combined_non_max_suppression,
     pattern=Contraction("b___,b__->b__,b_,b_,b", None),
+    gradient=UNDEFINED_GRADIENT,
     attributes={
         "max_output_size_per_class": kinds_of.INT,
         "max_total_size": kinds_of.INT,
@@ -469,14 +478,17 @@ def _with_outlines(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     return of_batch(inputs[0].dtype, images, boxes[0])
 
 
-def _drawing(type: str, signature: str, access: str) -> OpDef:
+def _drawing(type: str, signature: str, access: str, gradient: Any) -> OpDef:
     pattern, kernel = Contraction(access, None), kernels.draw_bounding_boxes
-    return without_gradient(type, signature, _with_outlines, kernel, pattern, attributes={})
+    return OpDef(type, signature, _with_outlines, pattern, kernel, gradient, attributes={})
 
 
-DRAW_BOXES = _drawing("DrawBoundingBoxes", "images:D, boxes:D1", "n___,n__->n___")
+DRAW_BOXES = _drawing("DrawBoundingBoxes", "images:D, boxes:D1", "n___,n__->n___", NO_GRADIENT)
 DRAW_COLORED_BOXES = _drawing(
-    "DrawBoundingBoxesV2", "images:D, boxes:D1, colors:D2", "n___,n__,__->n___"
+    "DrawBoundingBoxesV2",
+    "images:D, boxes:D1, colors:D2",
+    "n___,n__,__->n___",
+    UNDEFINED_GRADIENT,
 )
 
 

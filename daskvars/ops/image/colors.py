@@ -10,18 +10,28 @@ import numpy
 from daskvars import shapes
 from daskvars.dtypes import DTypeLike, as_dtype, float32
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.image import colors as kernels
 from daskvars.ops.array.joining import concat
+from daskvars.ops.array.one_hot import one_hot
+from daskvars.ops.array.rearranging import reverse, roll
 from daskvars.ops.array.reshaping import expand_dims, identity
 from daskvars.ops.linalg.products import tensordot
-from daskvars.ops.math.arithmetic import multiply, saturate_cast
+from daskvars.ops.math.arithmetic import (
+    add,
+    multiply,
+    number,
+    saturate_cast,
+    square,
+    subtract,
+)
 from daskvars.ops.math.casting import cast
-from daskvars.ops.math.division import floordiv
+from daskvars.ops.math.division import div_no_nan, floordiv
+from daskvars.ops.math.reduce import argmax, argmin, reduce_sum
 from daskvars.surface.signatures import with_arguments_of
 
 GREY = (0.2989, 0.5870, 0.1140)
@@ -47,14 +57,39 @@ def three_channels(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     return inputs[0] if shape is None else Spec(inputs[0].dtype, (*shape[:-1], 3))
 
 
-def _color_op(type: str, kernel: Any) -> OpDef:
-    return without_gradient(
-        type, "images:D", three_channels, kernel, Contraction("..._->..._", None), attributes={}
+def _color_op(type: str, kernel: Any, gradient: Any) -> OpDef:
+    pattern = Contraction("..._->..._", None)
+    return OpDef(type, "images:D", three_channels, pattern, kernel, gradient, attributes={})
+
+
+def _hsv_gradient(op: Operation, dy: Tensor) -> Tensor:
+    """With the value v, the largest, and the least of a color, and ``span = v - least``.
+
+    The saturation is ``span / v``, and the hue, less a constant, ``(x - y) / span / 6`` of the
+    two after the largest in the circle of red, green and blue. Of equal ones the first is the
+    largest, as in the kernel, and the last the least.
+    """
+    images = op.inputs[0]
+    by_hue, by_saturation, by_value = (dy[..., i : i + 1] for i in range(3))
+    largest = one_hot(argmax(images, -1), 3, dtype=dy.dtype)
+    least = reverse(one_hot(argmin(reverse(images, [-1]), -1), 3, dtype=dy.dtype), [-1])
+    difference = subtract(roll(largest, 1, -1), roll(largest, -1, -1))
+    value, smallest, opposed = (
+        reduce_sum(multiply(images, part), -1, keepdims=True)
+        for part in (largest, least, difference)
     )
+    span = subtract(value, smallest)
+    by_difference = div_no_nan(by_hue, multiply(span, number(6, span)))
+    of_hue = div_no_nan(multiply(by_difference, opposed), span)
+    by_span = subtract(div_no_nan(by_saturation, value), of_hue)
+    of_saturation = div_no_nan(multiply(by_saturation, span), square(value))
+    by_value = subtract(add(by_value, by_span), of_saturation)
+    of_both = subtract(multiply(largest, by_value), multiply(least, by_span))
+    return add(of_both, multiply(difference, by_difference))
 
 
-RGB_TO_HSV = _color_op("RGBToHSV", kernels.rgb_to_hsv)
-HSV_TO_RGB = _color_op("HSVToRGB", kernels.hsv_to_rgb)
+RGB_TO_HSV = _color_op("RGBToHSV", kernels.rgb_to_hsv, _hsv_gradient)
+HSV_TO_RGB = _color_op("HSVToRGB", kernels.hsv_to_rgb, NO_GRADIENT)
 
 
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
@@ -65,8 +100,7 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
       name: name of the operation, by default "RGBToHSV".
 
     Returns:
-      [..., 3] of the dtype of `images`, all from 0 to 1: red has the hue 0, green 1/3, blue 2/3. It
-      has no gradient.
+      [..., 3] of the dtype of `images`, all from 0 to 1: red has the hue 0, green 1/3, blue 2/3.
 
     Raises:
       ValueError: the last dimension is not of 3.
@@ -81,6 +115,8 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
 
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Return red, green and blue of colours given as hue, saturation and value. See `rgb_to_hsv`.
+
+    It has no gradient.
 
     Source: TensorFlow 1.15, ``tf.image.hsv_to_rgb``.
 

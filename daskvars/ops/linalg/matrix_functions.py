@@ -13,7 +13,7 @@ import numpy
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import UNDEFINED_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records import attribute_kinds as kinds_of
@@ -58,7 +58,7 @@ def _expm_gradient(op: Operation, dy: Tensor) -> Tensor:
 
 
 EXPM = of_squares("MatrixExponential", kernels.expm, _expm_gradient, attributes={})
-LOGM = of_squares("MatrixLogarithm", kernels.logm, NO_GRADIENT, attributes={})
+LOGM = of_squares("MatrixLogarithm", kernels.logm, UNDEFINED_GRADIENT, attributes={})
 
 
 @SQUARES.documents(type="MatrixExponential")

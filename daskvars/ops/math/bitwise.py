@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
-from daskvars.graph.definitions.opdef import NO_GRADIENT, Spec, without_gradient
+from daskvars.graph.definitions.opdef import NO_GRADIENT, UNDEFINED_GRADIENT, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -59,7 +59,12 @@ def _recast_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> A
 
 
 BITCAST = without_gradient(
-    "Bitcast", "input:N", _recast, kernels.bitcast, pattern=Movement(_recast_access)
+    "Bitcast",
+    "input:N",
+    _recast,
+    kernels.bitcast,
+    pattern=Movement(_recast_access),
+    gradient=UNDEFINED_GRADIENT,
 )
 
 

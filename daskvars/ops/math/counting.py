@@ -9,14 +9,15 @@ from typing import Any
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import NO_GRADIENT, UNDEFINED_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import reduce as kernels
 from daskvars.ops.array import constant, joining
 from daskvars.ops.control.dependencies import Assert, with_dependencies
+from daskvars.ops.gather_scatter.scatter import gather_nd
 from daskvars.ops.math.arithmetic import add, floor, maximum, minimum, multiply, number, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, less, not_equal
@@ -81,14 +82,20 @@ def _all_to_bins(inputs: RankedShapes, attrs: Attrs) -> str:
     return ",".join([term for shape in inputs if len(shape) == rank]) + "->_"
 
 
-def _define_bincount(type: str, signature: str) -> OpDef:
-    return without_gradient(
-        type, signature, _bins, kernels.bincount, Contraction(_all_to_bins), operands=("size",)
+def _define_bincount(type: str, signature: str, gradient: Any) -> OpDef:
+    return OpDef(
+        type,
+        signature,
+        infer=_bins,
+        pattern=Contraction(_all_to_bins),
+        kernel=kernels.bincount,
+        gradient=gradient,
+        operands=("size",),
     )
 
 
-BINCOUNT = _define_bincount("Bincount", "arr:I")
-WEIGHTED_BINCOUNT = _define_bincount("WeightedBincount", "arr:I, weights:R")
+BINCOUNT = _define_bincount("Bincount", "arr:I", NO_GRADIENT)
+WEIGHTED_BINCOUNT = _define_bincount("WeightedBincount", "arr:I, weights:R", UNDEFINED_GRADIENT)
 
 
 def bincount(
@@ -237,20 +244,27 @@ def _square(inputs: Sequence[Spec], *, num_classes: int, dtype: DType, **attrs: 
     return Spec(of_numbers(dtype), (num_classes, num_classes))
 
 
-def _define_confusion(type: str, signature: str) -> OpDef:
-    return without_gradient(
+def _define_confusion(type: str, signature: str, gradient: Any) -> OpDef:
+    return OpDef(
         type,
         signature,
         infer=_square,
         kernel=kernels.confusion_matrix,
         pattern=Contraction(lambda inputs, attrs: _all_to_bins(inputs, attrs) + "_"),
+        gradient=gradient,
         operands=("num_classes",),
     )
 
 
-CONFUSION_MATRIX = _define_confusion("ConfusionMatrix", "labels:I, predictions:I")
+def _weights_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+    labels, predictions, weights = op.inputs
+    of_each = gather_nd(dy, joining.stack([labels, predictions], -1))
+    return [None, None, cast(of_each, weights.dtype)]
+
+
+CONFUSION_MATRIX = _define_confusion("ConfusionMatrix", "labels:I, predictions:I", NO_GRADIENT)
 WEIGHTED_CONFUSION_MATRIX = _define_confusion(
-    "WeightedConfusionMatrix", "labels:I, predictions:I, weights:R"
+    "WeightedConfusionMatrix", "labels:I, predictions:I, weights:R", _weights_gradient
 )
 
 

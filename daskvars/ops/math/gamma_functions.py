@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT
+from daskvars.graph.definitions.opdef import UNDEFINED_GRADIENT
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
@@ -58,7 +58,7 @@ def _igammac_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
 
 
 igamma_slope: BinaryFunction = binary(
-    "igamma_slope", "IgammaGradA", "R", special.igamma_slope, NO_GRADIENT
+    "igamma_slope", "IgammaGradA", "R", special.igamma_slope, UNDEFINED_GRADIENT
 )("Return the derivative of igamma by its first argument.", "igamma_slope([7, 3], [2, 4]) -> [0 0]")
 IGAMMA = elementwise("Igamma", "x:R, y:R", special.igamma, _igamma_gradient)
 IGAMMAC = elementwise("Igammac", "x:R, y:R", special.igammac, _igammac_gradient)

@@ -18,7 +18,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import ctc as kernels
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.joining import stack
-from daskvars.ops.array.reshaping import expand_dims
+from daskvars.ops.array.reshaping import expand_dims, prevent_gradient
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.gather_scatter.spreading import sparse_to_dense
 from daskvars.ops.math.arithmetic import multiply
@@ -50,7 +50,7 @@ def _losses(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, Spec]:
 
 def _loss_gradient(op: Operation, dy: Tensor, _: Any) -> list[Tensor | None]:
     whole = expand_dims(expand_dims(dy, 0), -1)
-    return [multiply(whole, op.outputs[1]), None, None]
+    return [multiply(whole, prevent_gradient(op.outputs[1])), None, None]
 
 
 _LOSS_KINDS = {

@@ -10,7 +10,7 @@ import numpy
 from daskvars import dtypes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import UNDEFINED_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Attrs, Block, Dim, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -77,7 +77,7 @@ def _gamma_gradient(op: Operation, dy: Tensor) -> Tensor:
 
 
 RANDOM_GAMMA = _drawn_by("RandomGamma", "alpha", kernels.random_gamma, _gamma_gradient)
-RANDOM_POISSON = _drawn_by("RandomPoissonV2", "rate", kernels.random_poisson, NO_GRADIENT)
+RANDOM_POISSON = _drawn_by("RandomPoissonV2", "rate", kernels.random_poisson, UNDEFINED_GRADIENT)
 
 
 def random_gamma(

@@ -14,7 +14,16 @@ from typing import Any, Protocol
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType
-from daskvars.graph.definitions.opdef import PASS_GRADIENT, OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import (
+    NO_GRADIENT,
+    PASS_GRADIENT,
+    UNDEFINED_GRADIENT,
+    NoGradient,
+    OpDef,
+    Spec,
+    UndefinedGradient,
+    without_gradient,
+)
 from daskvars.graph.definitions.patterns import (
     Effect,
     Elementwise,
@@ -383,12 +392,14 @@ _OF_ROWS = {
 }
 
 
-def _scatter(type: str, mode: str) -> Callable[[str, list[Any]], Scatter]:
-    name, pattern = f"scatter_{mode}", ScatterInto()
-    return scattering(SCATTERS, __name__, name, type, mode, EXAMPLE, pattern, **_OF_ROWS)
+def _scatter(
+    type: str, mode: str, gradient: NoGradient | UndefinedGradient = NO_GRADIENT
+) -> Callable[[str, list[Any]], Scatter]:
+    name, pattern, rules = f"scatter_{mode}", ScatterInto(), {**_OF_ROWS, "gradient": gradient}
+    return scattering(SCATTERS, __name__, name, type, mode, EXAMPLE, pattern, **rules)
 
 
-scatter_update = _scatter("ScatterUpdate", "update")(
+scatter_update = _scatter("ScatterUpdate", "update", UNDEFINED_GRADIENT)(
     "Set rows of a variable, ``ref[indices] = updates``; of two for one row the last counts.",
     [8.0, 2.0, 4.0],
 )
@@ -404,10 +415,10 @@ scatter_mul = _scatter("ScatterMul", "mul")(
 scatter_div = _scatter("ScatterDiv", "div")(
     "Divide rows of a variable, for repeated indices by each.", [0.25, 2.0, 4.0]
 )
-scatter_min = _scatter("ScatterMin", "min")(
+scatter_min = _scatter("ScatterMin", "min", UNDEFINED_GRADIENT)(
     "Set rows of a variable to the smallest of themselves and the updates.", [2.0, 2.0, 4.0]
 )
-scatter_max = _scatter("ScatterMax", "max")(
+scatter_max = _scatter("ScatterMax", "max", UNDEFINED_GRADIENT)(
     "Set rows of a variable to the largest of themselves and the updates.", [8.0, 2.0, 4.0]
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.graph.definitions.opdef import Spec, without_gradient
+from daskvars.graph.definitions.opdef import UNDEFINED_GRADIENT, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Access, Attrs, Dim, Effect, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor, TensorLike, VariableLike
@@ -44,6 +44,7 @@ STRIDED_SLICE_ASSIGN = without_gradient(
     infer=_assigned,
     kernel=part_writes.assign_slice,
     pattern=Effect(Movement(_access, view=False), reads=True, writes=True),
+    gradient=UNDEFINED_GRADIENT,
     operands=("begin", "end", "strides"),
     in_place=part_writes.assign_slice_into,
     check=part_writes.check_slice,

@@ -53,6 +53,14 @@ def test_a_python_function_gets_a_gradient(graph):
         assert sess.run([y, *tf.gradients(y, x)])[1].tolist() == [10.0, 10.0]
 
 
+def test_what_lacks_one_gets_a_gradient(graph):
+    tf.RegisterGradient("ParseSingleSequenceExample")(lambda op, *dys: [None] * len(op.inputs))
+    x = tf.ones([2])
+    feature = {"a": tf.FixedLenFeature([2], tf.float32, default_value=x)}
+    found, _ = tf.parse_single_sequence_example(b"", feature)
+    assert tf.gradients(found["a"], x) == [None]
+
+
 def test_a_gradient_may_be_another_op_s_or_none_at_all(graph):
     x = tf.constant(3.0)
     with graph.gradient_override_map({"Identity": "NoneAtAll", "Square": "Exp"}):

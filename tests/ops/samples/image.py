@@ -140,7 +140,7 @@ SAMPLES = [
         (RNG.normal(size=(2, 4, 3, 8)),),
         (0,),
     ),
-    Sample("RGBToHSV", dv.image.rgb_to_hsv, (COLORS,)),
+    Sample("RGBToHSV", dv.image.rgb_to_hsv, (COLORS,), (0,)),
     Sample("HSVToRGB", dv.image.hsv_to_rgb, (COLORS,)),
     Sample("AdjustHue", lambda x: dv.image.adjust_hue(x, 0.3), (COLORS.astype("f"),), rtol=1e-5),
     Sample(

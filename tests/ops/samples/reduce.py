@@ -110,6 +110,7 @@ SAMPLES = [
         "WeightedConfusionMatrix",
         lambda x, y, w: dv.confusion_matrix(x, y, 3, dv.float64, weights=w),
         (LABELS, GUESSES, floats(5)),
+        (2,),
     ),
     Sample("Sum", lambda x: dv.count_nonzero(x, 0), (COUNTS,), id="count_nonzero"),
     Sample("Maximum", lambda x: dv.clip_by_value(x, -1.0, 1.0), (MATRIX,), (0,), id="clip"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
+from daskvars.graph.definitions.opdef import UNDEFINED_GRADIENT, OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -92,6 +92,7 @@ MAX_POOL_GRAD = without_gradient(
     infer=like_first,
     kernel=kernels.fractional_max_pool_grad,
     pattern=Contraction("n__c,n__c,n__c,_,_->n__c", None),
+    gradient=UNDEFINED_GRADIENT,
 )
 AVG_POOL = _definition("Avg", kernels.fractional_avg_pool, _avg_gradient)
 AVG_POOL_GRAD = OpDef(
