@@ -7,6 +7,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import islice
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import dask
@@ -196,6 +197,7 @@ class _Trace:
             self.parameters = list(graph.inputs)
             results = owner.python_function(*args, **kwargs)
             self.structure = nest.map_structure(self._result, taken_apart(results))
+        graph.arguments = {}
         self.has_parts = any(
             isinstance(item, SparseTensor | IndexedSlices) for item in nest.flatten(results)
         )
@@ -230,7 +232,7 @@ class _Trace:
         else:
             empty = to_numpy(numpy.empty(0, item.dtype), name="argument")
             spec = Spec(as_dtype(empty.dtype), tuple(item.shape))
-        tensor = self._input(spec)
+        tensor = self._input(spec, item)
         if not isinstance(item, Tensor):
             feed_value(tensor, item)  # or an error, before the function is traced with it
         return tensor
@@ -238,18 +240,19 @@ class _Trace:
     def _sparse_parameter(self, item: SparseTensor) -> SparseTensor:
         """Return what stands for a sparse tensor of any number of elements."""
         rank = item.shape.rank
-        shapes = (None, rank), (None,), (rank,)
+        shapes, count = ((None, rank), (None,), (rank,)), len(_given_parts(item))
         parts = [
-            self._input(Spec(next(self._given).spec.dtype, shape))
-            for shape, _ in zip(shapes, _given_parts(item), strict=False)
+            self._input(Spec(part.spec.dtype, shape), part)
+            for shape, part in zip(shapes, islice(self._given, count), strict=False)
         ]
         indices, values, *rest = parts
         shape: Any = rest[0] if rest else concrete(tuple(item.shape.as_list()))
         return SparseTensor(indices, values, shape)
 
-    def _input(self, spec: Spec) -> Tensor:
+    def _input(self, spec: Spec, given: Any) -> Tensor:
         tensor = apply(PARAMETER, name="argument", spec=spec)
         self.graph.inputs.append(tensor)
+        self.graph.arguments[tensor] = given
         return tensor
 
     def _result(self, item: Any) -> Any:

@@ -35,6 +35,7 @@ class FuncGraph(Graph):
       arrays: result -> the TensorArray that it is the list of.
       reads: operation -> handle of the variable whose value it passes on from around the body.
       awaited: operations around the body that must have run before it does.
+      arguments: of a function while it is traced: its own input -> what the call gives for it.
       chosen_by: of a branch, a scalar bool of the graph around and the value for which it runs.
       outside: of a branch, what gives a tensor of another graph that has the value of one in it,
         None for one that can have no such.
@@ -55,6 +56,7 @@ class FuncGraph(Graph):
         self.arrays: dict[Tensor, Any] = {}
         self.reads: dict[Operation, Tensor] = {}
         self.awaited: list[Operation] = []
+        self.arguments: dict[Tensor, Any] = {}
         self.chosen_by: tuple[Tensor, bool] | None = None
         self.outside: Callable[[Tensor, Graph], Tensor | None] | None = None
         self._parameter = parameter

@@ -54,11 +54,13 @@ def made_of_value(builder: Any, name: str, value: TensorLike, dtype: DTypeLike) 
 
 def _lifted(builder: Any, name: str, value: Tensor) -> Tensor:
     """Return what a body computes, computed in the eager program around it, as TensorFlow 2 does.
-    Raises ValueError in a graph, and where it depends on a variable, which the body may change, or
-    on an argument, which each call gives anew."""
+    An argument of a function is what the call in which the variable is made gives. Raises
+    ValueError in a graph, and where it depends on a variable, which the body may change, or on what
+    a branch or loop is given."""
     body: Any = value.graph
     ops, _ = _ancestors(value)
-    around = {inner.op: outer for outer, inner in body.captures.items() if inner.op in ops}
+    given = [*((inner, outer) for outer, inner in body.captures.items()), *body.arguments.items()]
+    around = {inner.op: outer for inner, outer in given if inner.op in ops}
     own = [op for op in ops if op not in around]
     if not builder.is_eager or any(op.opdef is PARAMETER or not is_repeatable(op) for op in own):
         raise ValueError(
@@ -67,7 +69,10 @@ def _lifted(builder: Any, name: str, value: Tensor) -> Tensor:
             "the initializer."
         )
     outer = [
-        _lifted(builder, name, t) if isinstance(t.graph, FuncGraph) else t for t in around.values()
+        _lifted(builder, name, t)
+        if isinstance(t, Tensor) and isinstance(t.graph, FuncGraph)
+        else convert_to_tensor(t)
+        for t in around.values()
     ]
     inner = [op.outputs[0] for op in around]
     return copy_body(body, outer, inner, effects=True, results=[value])[0]
