@@ -44,7 +44,6 @@ from functools import cached_property
 from typing import Any
 
 import dask.array
-import distributed
 import psutil
 from distributed import Client, Future
 from zarr.storage import StorePath
@@ -57,7 +56,12 @@ from daskvars.execution.cluster import reports
 from daskvars.execution.cluster.errors import GONE, LostError, unavailable
 from daskvars.execution.cluster.results.dask_arrays import Part, on_workers
 from daskvars.execution.cluster.results.futures import RunResults
-from daskvars.execution.cluster.results.remote_blocks import Reference, RemoteBlock, remote_blocks
+from daskvars.execution.cluster.results.remote_blocks import (
+    Reference,
+    RemoteBlock,
+    remote_blocks,
+    wait,
+)
 from daskvars.execution.cluster.runs.bound_plan import BoundPlan
 from daskvars.execution.cluster.runs.in_flight import InFlight
 from daskvars.execution.cluster.runs.sent_run import SentRun
@@ -66,7 +70,7 @@ from daskvars.execution.cluster.saving.seals import Sealer
 from daskvars.execution.cluster.traces import traces_of
 from daskvars.execution.cluster.transfers import Transfers
 from daskvars.execution.cluster.workers.placement import ClusterPlacement
-from daskvars.execution.cluster.workers.worker_info import workers_of
+from daskvars.execution.cluster.workers.worker_info import NoWorkersError, workers_of
 from daskvars.execution.engine import events
 from daskvars.execution.engine.executors import Bound, before_close, forget_executor, registered
 from daskvars.execution.engine.interrupts import shielded
@@ -109,6 +113,7 @@ logger = logging.getLogger("daskvars")
 
 RECOVERIES = 5  # in a row: so many workers may die while a call is answered
 SUBMIT_POLL_S = 0.002  # between questions whether what was sent has arrived
+LEAVING_S = 30.0  # that whoever leaves waits for a worker: as long as Dask does to reach one
 RETRIEVED_SHARE = 0.5  # of the free memory here: what is more stays there
 
 
@@ -214,10 +219,14 @@ class ClusterExecutor:
         """Raise UnavailableError where the cluster cannot be reached any more."""
         if self.is_closed:
             raise self.lost_error()
-        self.placement.workers.check_there()
+        self.placement.workers.check_awaited()
 
-    def lost_error(self) -> UnavailableError:
-        """Return the error of what was here and cannot be had, since the cluster is gone."""
+    def lost_error(self, why: str = "") -> UnavailableError:
+        """Return the error of what was here and cannot be had, since the cluster is gone.
+
+        Args:
+          why: what became of it; "" if it cannot be reached.
+        """
         names = sorted(self.values.capture()[1])
         num_runs, durable = self.in_flight.num_returned, self.sealer.version
         last = (
@@ -226,10 +235,10 @@ class ClusterExecutor:
             else f"The last durable version is {durable}, {num_runs} runs ago: "
             "recover() goes back to it"
         )
+        why = why or f"cannot be reached: its client is {self.client.status}"
         return UnavailableError.saying(
-            f"the Dask cluster with {self.description} ({enumerated(names) or 'none yet'}) cannot "
-            f"be reached: its client is {self.client.status}. {num_runs} runs are lost. {last}; or "
-            "restore a checkpoint, or open a new session"
+            f"the Dask cluster with {self.description} ({enumerated(names) or 'none yet'}) {why}. "
+            f"{num_runs} runs are lost. {last}; or restore a checkpoint, or open a new session"
         )
 
     def call_scheduler(self, what: str, **arguments: Any) -> Any:
@@ -510,7 +519,7 @@ class ClusterExecutor:
         durable: VersionId = NO_VERSION,
     ) -> None:
         blocks = {**new, **self.transfers.moved(new)}
-        distributed.wait([b.reference.future for b in remote_blocks(blocks.values())])
+        wait(self.client, [b.reference.future for b in remote_blocks(blocks.values())])
         variables = {key: (records[key], block_locations(found)) for key, found in blocks.items()}
         keys = {h.key for _, found in variables.values() for h in found.values()}
         number = self.next_number()
@@ -678,7 +687,7 @@ class ClusterExecutor:
     def _follow(self, store: Any, head: Any, is_own: bool = False) -> int:
         """Set the state to a version of its store, for all clients; see `_set`."""
         found = self._loaded(store, head)
-        distributed.wait([b.reference.future for b in remote_blocks(found.values())])
+        wait(self.client, [b.reference.future for b in remote_blocks(found.values())])
         variables = {key: (head.records[key], block_locations(b)) for key, b in found.items()}
         return self._set(variables, head.id, is_own)
 
@@ -790,19 +799,26 @@ class ClusterExecutor:
 
     @contextmanager
     def _leaving(self) -> Iterator[None]:
-        """Where the program is broken off, wait for no worker to come, and say what is given up.
+        """Wait no longer than `LEAVING_S` for a worker to come where there is none.
 
-        The workers of a cluster on this machine get a Ctrl-C as well, and are not replaced.
+        Where the program is broken off, wait for none, and say in the log what is given up: the
+        workers of a cluster on this machine get a Ctrl-C as well, and are not replaced.
+
+        Raises:
+          UnavailableError: there was no worker. It says what is lost.
         """
-        if sys.exception() is None:
-            yield
-            return
+        is_broken_off = sys.exception() is not None
         try:
-            with self.placement.workers.waiting_for_none():
+            with self.placement.workers.awaited_at_most(0.0 if is_broken_off else LEAVING_S):
                 yield
         except UnavailableError as error:
-            names = enumerated(sorted(self.values.capture()[1])) or "none yet"
-            logger.error("%s. Given up: %s (%s)", error, self.description, names)
+            if is_broken_off:
+                names = enumerated(sorted(self.values.capture()[1])) or "none yet"
+                logger.error("%s. Given up: %s (%s)", error, self.description, names)
+            elif isinstance(error, NoWorkersError):
+                raise self.lost_error(f"has had no worker for {LEAVING_S:.0f} s") from None
+            else:
+                raise
 
     def _leave(self) -> None:
         """Let go of the state."""

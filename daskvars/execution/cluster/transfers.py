@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import distributed
 from distributed import Client, Future
 
 from daskvars import config
@@ -19,6 +18,7 @@ from daskvars.execution.cluster.results.remote_blocks import (
     RemoteBlock,
     own,
     remote_blocks,
+    wait,
 )
 from daskvars.execution.cluster.runs.sent_feeds import MAX_GRAPH_BYTES, scattered
 from daskvars.execution.cluster.workers.placement import ClusterPlacement, by_annotation
@@ -100,7 +100,7 @@ class Transfers:
         keys = {name: outputs_key("value", stamp, number) for number, name in enumerate(data)}
         graph = {key: Task(key, as_outputs, TaskRef(name)) for name, key in keys.items()}
         found = self._sent(graph, {keys[name]: annotations_of[name] for name in data})
-        distributed.wait([*data.values(), *found.values()])
+        wait(self._client, [*data.values(), *found.values()])
         return {name: found[key] for name, key in keys.items()}
 
     def _sent(
@@ -125,8 +125,9 @@ class Transfers:
             key: Task(key, fetched, tuple(positions[name]), TaskRef(name))
             for name, key in keys.items()
         }
-        found = self._client.get(RunGraph(graph, {}, stamp), list(graph))
-        data = dict(zip(keys, found, strict=True))
+        futures = self._client.get(RunGraph(graph, {}, stamp), list(graph), sync=False)
+        wait(self._client, futures)
+        data = dict(zip(keys, self._client.gather(futures), strict=True))
 
         def brought(block: Any) -> Any:
             key, position = block.location

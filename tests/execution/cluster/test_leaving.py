@@ -17,6 +17,9 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, UnavailableError
+from daskvars.execution.cluster import executor
+from daskvars.execution.cluster.runs import in_flight, sent_feeds
+from daskvars.execution.cluster.workers import worker_info
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.remote.dask_internals import sync_while_connected
 from daskvars.state import ZarrStore
@@ -331,3 +334,33 @@ def test_a_program_that_is_broken_off_with_its_workers_waits_for_no_others(is_cl
             raise KeyboardInterrupt
     wanted = "has no worker any more. Given up: this session's variables (v)"
     assert wanted in caplog.text
+
+
+def test_without_workers_feeds_wait_for_one_and_who_leaves_does_not(monkeypatch):
+    monkeypatch.setattr(sent_feeds, "SCATTER_ATTEMPTS", 1)
+    monkeypatch.setattr(sent_feeds, "SCATTER_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(executor, "LEAVING_S", 0.05)
+    monkeypatch.setattr(in_flight, "POLL_S", 0.05)
+    monkeypatch.setattr(worker_info, "POLL_S", 0.05)
+    with (
+        clusters.running(1, processes=False, protocol="tcp://") as client,
+        client.as_current(),
+        tf.Graph().as_default(),
+    ):
+        v = tf.get_variable("v", [8], initializer=tf.zeros_initializer())
+        x = tf.placeholder(tf.float32, [8])
+        step = v.assign_add(x).op
+        session = tf.Session()
+        session.run(v.initializer)
+        session.run(v)
+        client.cluster.scale(0)
+        wait_until(lambda: not client.nthreads(), "the worker is gone")
+        threading.Timer(0.05, client.cluster.scale, [1]).start()
+        with config.set(feed_scatter_bytes=16):
+            session.run(step, {x: np.ones(8)})
+        assert session.run(v)[0] == 1.0
+        client.cluster.scale(0)
+        wait_until(lambda: not client.nthreads(), "the worker is gone")
+        session.run(v.initializer)
+        with soon(), pytest.raises(UnavailableError, match=r"\(v\) has had no worker.* lost"):
+            session.close()

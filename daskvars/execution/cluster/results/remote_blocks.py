@@ -11,6 +11,7 @@ import numpy
 from distributed import CancelledError, Client, Future
 
 from daskvars.device_array import DeviceArray, as_given
+from daskvars.execution.cluster.workers.worker_info import workers_of
 from daskvars.remote.versions.commit_order import BlockLocation
 from daskvars.state.format.grids import Blocks
 from daskvars.surface.progress_bars import long_work
@@ -67,11 +68,19 @@ def remote_blocks(states: Iterable[Blocks]) -> Iterator[RemoteBlock]:
 
 
 def wait(client: Client, futures: Iterable[Future]) -> None:
-    """Wait until each of some futures is finished, failed or lost for good."""
+    """Wait until each of some futures is finished, failed or lost for good.
+
+    Raises:
+      NoWorkersError: there is no worker, and none is to be waited for any longer.
+    """
     unfinished = [future for future in futures if future.status in UNFINISHED]
-    if unfinished:
-        with client.as_current(), contextlib.suppress(CancelledError):
-            distributed.wait(unfinished)
+    workers = workers_of(client)
+    with client.as_current(), contextlib.suppress(CancelledError):
+        while unfinished:
+            with contextlib.suppress(TimeoutError):
+                distributed.wait(unfinished, timeout=workers.look_s)
+                return
+            workers.check_awaited()
 
 
 def wait_for_chunks(client: Client, num_chunks: Mapping[Future, int], doing: str) -> None:

@@ -166,6 +166,7 @@ def scattered(
         # What has arrived is kept: a key that is released and scattered anew may be let go by a
         # worker's word that is about the old one.
         rest = {key: array for key, array in data.items() if key not in futures}
+        workers_of(client).wait_for_any()
         sent, errors = client.sync(_scatter, client, rest, addresses, wanted_worker, timeout_s)
         futures.update(sent)
         if not errors:
@@ -174,7 +175,6 @@ def scattered(
             if attempt == SCATTER_ATTEMPTS or not isinstance(error, OSError | KeyError):
                 raise error
         time.sleep(SCATTER_PAUSE_S)
-        workers_of(client).check_there()
         refusing.update(errors)
         there, wanted_worker = sorted(client.nthreads()), {}
         addresses = [address for address in there if address not in refusing]

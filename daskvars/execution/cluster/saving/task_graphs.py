@@ -11,7 +11,7 @@ from typing import Any
 
 from distributed import Client
 
-from daskvars.execution.cluster.results.remote_blocks import wait_for_chunks
+from daskvars.execution.cluster.results.remote_blocks import wait, wait_for_chunks
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.remote.tasks.chunk_tasks import Fragment, write_stored_chunks
 from daskvars.state.format.chunks import chunk_ref
@@ -72,6 +72,7 @@ def write_chunks(
         if doing:
             num_chunks = {f: len(group.parts) for f, group in zip(futures, groups, strict=True)}
             wait_for_chunks(client, num_chunks, doing)
+        wait(client, futures)
         written = client.gather(futures)
     except BaseException:
         for future in futures:  # what is not written yet need not be; the error would keep it

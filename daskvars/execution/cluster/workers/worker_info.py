@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,10 +20,15 @@ from distributed import Client
 
 from daskvars.errors import UnavailableError
 from daskvars.graph.scopes.device import DeviceSpec
-from daskvars.remote.dask_internals import once_per_client
+from daskvars.remote.dask_internals import once_per_client, sync_while_connected
 from daskvars.remote.scheduler.worker_watch import TOPIC, WorkerWatch
 
+POLL_S = 0.3  # between two looks
 _NAMES = re.compile(r"(?:/job:(\w+)(?:/replica:\d+)?/task:|(?:([A-Za-z]\w*)-)?)(\d+)")
+
+
+class NoWorkersError(UnavailableError):
+    """The cluster has no workers, and none were waited for any longer."""
 
 
 class WorkerInfo(NamedTuple):
@@ -68,9 +74,18 @@ def task_of(name: str) -> tuple[str, int | None]:
 
 
 def read_worker_infos(client: Client) -> tuple[WorkerInfo, ...]:
-    """Return what the live workers offer, in the order of jobs, tasks and names."""
+    """Return what the live workers offer, in the order of jobs, tasks and names.
+
+    Not by `Client.scheduler_info`: what it asks for is where the client's own question lands, every
+    two seconds, which is about no worker.
+
+    Raises:
+      OSError: the scheduler cannot be reached.
+    """
     found = []
-    for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
+    scheduler: Any = client.scheduler
+    identity = sync_while_connected(client, scheduler.identity, n_workers=-1)
+    for address, worker in identity["workers"].items():
         name = str(worker["name"])
         found.append(
             WorkerInfo(
@@ -109,7 +124,8 @@ class Workers:
         self._infos: tuple[WorkerInfo, ...] = ()
         self._lock = threading.Lock()
         self._stale = True
-        self._num_leaving = 0
+        self._patiences_s: list[float] = []  # of those who wait for a worker no longer than that
+        self._none_since: float | None = None
         self.version = 0
         self.expected: set[tuple[str, int]] = set()
         self.preferred: tuple[str, int] | None = None
@@ -117,7 +133,7 @@ class Workers:
         client.subscribe_topic(TOPIC, self._note_change)
 
     def _note_change(self, event: Any) -> None:
-        self._stale = True
+        self._stale, self._none_since = True, None
 
     @property
     def worker_infos(self) -> tuple[WorkerInfo, ...]:
@@ -127,18 +143,33 @@ class Workers:
         return self._infos
 
     @contextmanager
-    def waiting_for_none(self) -> Iterator[None]:
-        """Have nobody wait in the block for a worker to come where there is none."""
-        self._num_leaving += 1
+    def awaited_at_most(self, patience_s: float) -> Iterator[None]:
+        """Have nobody wait in the block for longer than that for a worker, where there is none."""
+        self._patiences_s.append(patience_s)
         try:
             yield
         finally:
-            self._num_leaving -= 1
+            self._patiences_s.remove(patience_s)
 
-    def check_there(self) -> None:
-        """Raise UnavailableError where there is no worker, and none is to be waited for."""
-        if self._num_leaving and not self.worker_infos:
-            raise UnavailableError.saying("the Dask cluster has no worker any more")
+    @property
+    def look_s(self) -> float | None:
+        """How often whoever waits is to call `check_awaited`; None while that raises nothing."""
+        return POLL_S if self._patiences_s else None
+
+    def check_awaited(self) -> None:
+        """Raise NoWorkersError where there is no worker, and none is waited for any longer."""
+        if not self._patiences_s or self.worker_infos:
+            return
+        now = time.monotonic()
+        self._none_since = self._none_since or now
+        if now - self._none_since >= min(self._patiences_s):
+            raise NoWorkersError.saying("the Dask cluster has no worker any more")
+
+    def wait_for_any(self) -> None:
+        """Wait until there is a worker, or the cluster is lost; raises as `check_awaited`."""
+        while not self.worker_infos and (client := self._client()) and client.status == "running":
+            self.check_awaited()
+            time.sleep(POLL_S)
 
     def refresh(self) -> None:
         """Ask the scheduler."""
@@ -147,7 +178,10 @@ class Workers:
         if client is None:
             return
         with self._lock:
-            found = read_worker_infos(client)
+            try:
+                found = read_worker_infos(client)
+            except OSError:  # as whoever goes on hears
+                return
             if [o[:6] for o in found] != [o[:6] for o in self._infos]:
                 self.version += 1
             self._infos = found
