@@ -7,7 +7,8 @@ cycle, and values used both forward and backward stay inside one region.
 
 What is small and made of little (a learning rate, Adam's correction of its bias, a mean of parts'
 means, the norm that gradients are clipped by) is computed in every block that takes it: in a task
-of its own it would hold up all of them, and be one more way from worker to worker.
+of its own it would hold up all of them, and be one more way from worker to worker. What blocks of
+several stages take whole (weights, forward and backward) the first has put together for all.
 
 A task's inputs and results are in memory at the same time, and Dask keeps or spills them as one. So
 where a region has more bytes than a worker can spare for a task, those of its nodes that need
@@ -23,6 +24,8 @@ from dataclasses import dataclass
 
 from daskvars.connected_parts import connected
 from daskvars.lowering.program import (
+    STALE,
+    STATE,
     Leaf,
     Node,
     Program,
@@ -96,6 +99,7 @@ def fuse(program: Program, most_bytes: float = math.inf) -> list[Group]:
     repeated = _repeated_nodes(program, consumers)
     _sink(program, consumers, repeated)
     _repeat(program, repeated)
+    _gather_once(program)
     found = _groups(program)
     if math.isinf(most_bytes):
         return found
@@ -152,7 +156,7 @@ def _split(program: Program, group: Group, most_bytes: float, moved: set[Ref]) -
     everywhere = set(map(id, filter(_is_repeated, group.nodes)))
     program.nodes = [node for node in program.nodes if id(node) not in everywhere]
     for nodes in parts:
-        repeat_own(program, nodes)
+        _repeat_own(program, nodes, everywhere)
         yield Group(group.stage, group.grid, group.place, nodes)
 
 
@@ -301,16 +305,43 @@ def _repeat(program: Program, repeated: set[int]) -> None:
         program.drop_dead()
 
 
-def repeat_own(program: Program, nodes: list[Node]) -> None:
-    """Add to the nodes of a region those of others that its blocks are to compute again."""
-    here = set(map(id, nodes))
+def _gather_once(program: Program) -> None:
+    """Have what blocks of several stages take whole put together in the first of these."""
+    takers: dict[tuple, list[tuple[Node, int]]] = defaultdict(list)
+    for node in program.nodes:
+        for position, ref in enumerate(node.inputs if node.grid and node.merges is None else ()):
+            is_looked_up = node.by_rows and position == 0
+            is_made = not isinstance(ref.node, Leaf) or ref.node.kind in (STATE, STALE)
+            if node.wanted[position] is None and ref.layout and is_made and not is_looked_up:
+                where = ref, node.grid, node.place, node.needs_newest, node.in_maps[position]
+                takers[where].append((node, position))
+    before: dict[int, list[Node]] = defaultdict(list)
+    for (ref, grid, place, needs_newest, axes), found in takers.items():
+        stages = [node.stage for node, _ in found]
+        if min(stages) == max(stages):
+            continue
+        name = str(ref.node.what if isinstance(ref.node, Leaf) else ref.node.name)
+        gathered = Node(name, None, "asarray", [ref], {}, (ref.spec,), op=found[0][0].op)
+        gathered.grid, gathered.place, gathered.stage = grid, place, min(stages)
+        gathered.needs_newest, gathered.reason = needs_newest, "next to what takes it"
+        gathered.layouts, gathered.wanted = [None], [None]
+        gathered.in_maps = gathered.out_maps = [axes]
+        before[id(found[0][0])].append(gathered)
+        for node, position in found:
+            node.inputs[position] = Ref(gathered)
+    if before:
+        program.nodes = [each for node in program.nodes for each in (*before[id(node)], node)]
+
+
+def _repeat_own(program: Program, nodes: list[Node], repeated: set[int]) -> None:
+    """Add to nodes of a region those of it that its parts are to compute again."""
     copies: dict[int, Node] = {}
 
     def own(ref: Ref) -> Ref:
-        if isinstance(ref.node, Leaf) or id(ref.node) in here or not _is_repeated(ref.node):
+        if id(ref.node) not in repeated:
             return ref
         if id(ref.node) not in copies:
-            copy = ref.node.copy()
+            copy = ref.producer.copy()
             copy.inputs = [own(taken) for taken in copy.inputs]
             copies[id(ref.node)] = copy
         return Ref(copies[id(ref.node)], ref.index)

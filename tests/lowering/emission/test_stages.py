@@ -104,6 +104,22 @@ def test_gradients_of_what_is_used_again_are_merged_once(graph, decay):
     np.testing.assert_allclose(*losses, rtol=1e-6)
 
 
+@pytest.mark.parametrize("workers", [2, 8])
+def test_weights_that_several_stages_take_are_gathered_once(graph, workers):
+    x = tf.placeholder(tf.float32, [None, UNITS])
+    h = x
+    for i in range(2):
+        w = tf.get_variable(f"w{i}", [UNITS, UNITS], chunks=(UNITS // workers, UNITS))
+        h = tf.nn.relu(tf.matmul(h, w))
+        h -= tf.reduce_mean(h, 0)  # the batch's: forward and backward are several stages
+    loss = tf.reduce_mean(tf.square(h))
+    step = tf.train.AdamOptimizer().minimize(loss)
+    found = described(plan_of(x, loss, step, parts=workers), workers)
+    assert found.num_stages > 4
+    means = 8 * 4 * UNITS
+    assert found.exchanged_bytes <= 2 * (workers - 1) * (2 * 4 * UNITS**2 + workers * means)
+
+
 @pytest.mark.parametrize("workers", [2, 8, 32])
 @pytest.mark.parametrize("dim", [0, 1])
 def test_rows_that_are_looked_up_are_updated_in_the_stage_of_all_updates(graph, workers, dim):
