@@ -74,9 +74,11 @@ def wait(client: Client, futures: Iterable[Future]) -> None:
       NoWorkersError: there is no worker, and none is to be waited for any longer.
     """
     unfinished = [future for future in futures if future.status in UNFINISHED]
+    if not unfinished:
+        return
     workers = workers_of(client)
     with client.as_current(), contextlib.suppress(CancelledError):
-        while unfinished:
+        while True:
             with contextlib.suppress(TimeoutError):
                 distributed.wait(unfinished, timeout=workers.look_s)
                 return
