@@ -144,25 +144,30 @@ def _split(program: Program, group: Group, most_bytes: float, moved: set[Ref]) -
     if sum(map(_block_bytes, _moved(group.nodes, moved))) <= most_bytes:
         yield group
         return
+    repeated = {
+        id(node) for node in group.nodes if _is_repeated(node) and moved.isdisjoint(_given(node))
+    }
     parts: list[list[Node]] = []
     values: set[Ref] = set()
-    for part in _independent([node for node in group.nodes if not _is_repeated(node)]):
+    for part in _independent([node for node in group.nodes if id(node) not in repeated]):
         more = values | _moved(part, moved)
         if not parts or sum(map(_block_bytes, more)) > most_bytes:
             parts.append([])
             more = _moved(part, moved)
         parts[-1] += part
         values = more
-    everywhere = set(map(id, filter(_is_repeated, group.nodes)))
-    program.nodes = [node for node in program.nodes if id(node) not in everywhere]
+    program.nodes = [node for node in program.nodes if id(node) not in repeated]
     for nodes in parts:
-        _repeat_own(program, nodes, everywhere)
+        _repeat_own(program, nodes, repeated)
         yield Group(group.stage, group.grid, group.place, nodes)
 
 
 def _moved(nodes: list[Node], moved: set[Ref]) -> set[Ref]:
-    given = (Ref(node, number) for node in nodes for number in range(len(node.specs)))
-    return moved.intersection([*given, *(ref for node in nodes for ref in node.inputs)])
+    return moved.intersection(ref for node in nodes for ref in (*_given(node), *node.inputs))
+
+
+def _given(node: Node) -> list[Ref]:
+    return [Ref(node, number) for number in range(len(node.specs))]
 
 
 def _independent(nodes: list[Node]) -> list[list[Node]]:

@@ -24,7 +24,7 @@ def dense_step(num_layers=3):
     return x, loss, tf.train.AdamOptimizer().minimize(loss)
 
 
-def plan_of(x, fetches, targets, most_awaited_bytes=1):
+def plan_of(x, fetches, targets, most_awaited_bytes=1, most_task_bytes=float("inf")):
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         fed, values = session._feeds({x: np.ones((ROWS, UNITS), np.float32)})
@@ -33,7 +33,7 @@ def plan_of(x, fetches, targets, most_awaited_bytes=1):
             targets,
             feed_specs(fed, values),
             session.engine.state_of,
-            places=Anywhere(most_awaited_bytes=most_awaited_bytes),
+            places=Anywhere(most_task_bytes, most_awaited_bytes),
             machine=Machine(PARTS, True),
         )
 
@@ -118,3 +118,20 @@ def test_segments_are_on_one_worker(graph):
     for number, region in enumerate(plan.regions):
         if region.follows:
             assert found.stage_of[number] == found.stage_of[number - 1]
+
+
+@pytest.mark.parametrize("most", [10_000, 3_000, 1])
+def test_what_blocks_repeat_is_in_each_part_and_what_they_gather_in_one(graph, most):
+    x = h = tf.placeholder(tf.float32, [None, UNITS])
+    for i in range(3):
+        w = tf.get_variable(f"w{i}", [UNITS, UNITS], chunks=(UNITS // 2, UNITS))
+        h = tf.nn.relu(tf.matmul(h, w))
+        h -= tf.reduce_mean(h, 0)
+    loss = tf.reduce_mean(tf.square(h))
+    step = tf.train.AdamOptimizer().minimize(loss)
+    plan = plan_of(x, [loss], [step], float("inf"), most)
+    updates = [r for r in plan.regions if any("AssignSub" in op.name for op in r.ops)]
+    assert len(updates) == 3
+    assert all(any(op.name == "Adam/truediv" for op in region.ops) for region in updates)
+    gathers = [op.name for region in plan.regions for op in region.ops if op.name in ("w1", "w2")]
+    assert sorted(gathers) == ["w1", "w2"]
