@@ -119,9 +119,7 @@ class _Routing:
         if not first:
             return
         nodes = self.program.nodes
-        if len(updates) > 1 and max(_after(nodes, node) for node in first) > nodes.index(
-            updates[0]
-        ):
+        if len(updates) > 1 and _after(nodes, first) > nodes.index(updates[0]):
             # What a later one takes is made after the first: variables that the same run
             # initializes have rows to read only then.
             for update in updates:
@@ -138,7 +136,7 @@ class _Routing:
             update.cut = {0: self.cut.sizes}  # what a block got has no other cut
             place = nodes.index(update)
             nodes[place:place] = self.made[before:]
-        place = max(_after(nodes, node) for node in first)
+        place = _after(nodes, first)
         nodes[place:place] = first
 
     def _routing_nodes(self, update: Node) -> list[Node]:
@@ -358,7 +356,7 @@ def _broadcasts(shape: Any, rank: int) -> bool:
     return shape is not None and (len(shape) < rank or shape[0] == 1)
 
 
-def _after(nodes: list[Node], node: Node) -> int:
-    """Return the first place where all inputs of a node have been made."""
-    made = {id(ref.node) for ref in node.inputs}
+def _after(nodes: list[Node], later: list[Node]) -> int:
+    """Return the first place where all has been made that other nodes take."""
+    made = {id(ref.node) for node in later for ref in node.inputs}
     return max((i + 1 for i, other in enumerate(nodes) if id(other) in made), default=0)

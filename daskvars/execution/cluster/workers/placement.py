@@ -129,12 +129,11 @@ class ClusterPlacement(DeviceWorkers):
             return None
         if spec_bytes(spec) < MIN_CUT_BYTES:
             return None
-        groups = math.ceil(shape[0] / ROWS_TOGETHER)
-        if groups < count:
-            return (chunk_grid.split_evenly(shape[0], count), *chunk_grid.whole(shape[1:]))
-        *sizes, last = (ROWS_TOGETHER * n for n in chunk_grid.split_evenly(groups, count))
-        rest = ROWS_TOGETHER * groups - shape[0]
-        return ((*sizes, last - rest), *chunk_grid.whole(shape[1:]))
+        unit = ROWS_TOGETHER if shape[0] > ROWS_TOGETHER * (count - 1) else 1
+        groups = math.ceil(shape[0] / unit)
+        *sizes, last = (unit * n for n in chunk_grid.split_evenly(groups, count))
+        rows = (*sizes, last + shape[0] - unit * groups)
+        return (rows, *chunk_grid.whole(shape[1:]))
 
     def of_variable(self, key: str, device: str, spec: Spec, layout: Chunks | None) -> str:
         """Return the place of a variable that a program writes; it is chosen once.
