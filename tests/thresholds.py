@@ -37,6 +37,7 @@ LOWEST = {
     "daskvars.kernels.nn.windows.strips": {"MIN_POSITIONS": 1, "STRIP_BYTES": 1},
     "daskvars.kernels.control.summed_products": {"ROWS": 1, "WORTH_HANDING_OVER": 0},
     "daskvars.lowering.rewrites.keep_values": {"MAX_COMPARED_BYTES": 0},
+    "daskvars.lowering.rewrites.split_branches": {"MIN_APART_BYTES": 1},
     "daskvars.kernels.random.distributions": {"FEW_WORDS": 0},
     "daskvars.kernels.random.philox": {"TILE": 1, "SEEK_WORDS": 0},
     "daskvars.kernels.math.bounds": {"LINE_ELEMENTS": 1, "LEAST_ELEMENTS": 1},

@@ -381,6 +381,13 @@ def is_visible(node: Node) -> bool:
     return getattr(node.pattern, "pure", True) is False
 
 
+def runs_visibly(node: Node) -> bool:
+    """Return whether a run of something in the branches of a node can be seen from outside."""
+    return any(
+        is_visible(inner) or runs_visibly(inner) for each in node.subgraphs for inner in each.nodes
+    )
+
+
 def used_values(program: Program) -> set[Ref]:
     """Return every value that a node of the program, or its caller, takes."""
     return {*(ref for node in program.nodes for ref in node.inputs), *program.results()}

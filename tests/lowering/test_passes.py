@@ -240,6 +240,7 @@ BREACHES = [
             "specialize",
             "compute_once",
             "keep_values",
+            "split_branches",
             "route_updates",
             "cut_feeds",
             "place",
@@ -255,7 +256,7 @@ BREACHES = [
     ],
     *[
         (step, breach, message)
-        for step in ("specialize", "compute_once", "keep_values", "route_updates")
+        for step in ("specialize", "compute_once", "keep_values", "split_branches", "route_updates")
         for breach, message in [
             (dead, "nobody uses"),
             (unused_leaf, "nobody uses the leaves"),

@@ -36,8 +36,8 @@ from daskvars.lowering.program import (
     Ref,
     concrete,
     is_alike,
-    is_visible,
     ranked,
+    runs_visibly,
 )
 from daskvars.shapes import Shape
 
@@ -61,17 +61,10 @@ def access(node: Node, access_of: Callable[[Node], Access]) -> Access:
         tuple((None,) * len(ref.spec.shape or ()) for ref in node.inputs),
         tuple((None,) * len(spec.shape or ()) for spec in node.specs),
     )
-    if node.flow is None or _is_seen(node):
+    if node.flow is None or runs_visibly(node):
         return whole
     found = _Labels(node, node.flow, access_of).result()
     return whole if found is None else found
-
-
-def _is_seen(node: Node) -> bool:
-    """Return whether a run of something inside can be seen from outside."""
-    return any(
-        is_visible(inner) or _is_seen(inner) for each in node.subgraphs for inner in each.nodes
-    )
 
 
 class _Elements:
@@ -429,16 +422,19 @@ class _Labels:
     def _consistent(self, roots: list[int], sums: list[set[int]]) -> set[int]:
         """Return the labels that may be cut at once, those first that come first.
 
-        Over those that an output lacks it must be merged in one way.
+        Over those that an output lacks it must be merged in one way. Each two must be beside each
+        other in some array: the rows of variables that have nothing to do with each other would
+        make a block for each way in which theirs go together.
         """
         has = [
             {self.elements.root(element)[0] for element in slots or () if element is not None}
             for slots in self.outputs
         ]
+        beside = self._beside()
         taken: set[int] = set()
         for root in roots:
             lacking = [(taken | {root}) - labels for labels in has]
-            if all(
+            if taken <= beside[root] and all(
                 not each & over or each <= over for each, over in zip(lacking, sums, strict=True)
             ):
                 taken.add(root)
