@@ -618,8 +618,9 @@ class Part(Opaque):
 def reshape_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     """Label the dimensions of a row-major reshape.
 
-    Groups of dimensions of equal product correspond. In a group the leading dimension of either
-    side may be cut where a cut of one is a cut of the other; all others are whole.
+    Groups of dimensions of equal product correspond, those of size 1 aside. In a group the leading
+    dimension of either side may be cut where a cut of one is a cut of the other; all others are
+    whole.
     """
     source, target = inputs[0], outputs[0]
     ins: list[Dim | None] = [None] * len(source)
@@ -628,6 +629,9 @@ def reshape_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> A
         return Access((tuple(ins), *map(_whole, inputs[1:])), (tuple(outs),))
     i = j = label = 0
     while i < len(source) and j < len(target):
+        if 1 in (source[i], target[j]):
+            i, j = i + (source[i] == 1), j + (target[j] == 1)
+            continue
         first_i, first_j, left, right = i, j, source[i], target[j]
         i, j = i + 1, j + 1
         while left != right:

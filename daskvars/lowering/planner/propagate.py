@@ -126,22 +126,30 @@ class _Propagation:
         self._repeat_sources()
 
     def _repeat_sources(self) -> None:
-        """Make what is made of nothing (zeros that sums begin with) in each block that takes it.
+        """Make in each block that takes it whole what costs less to make than to send.
 
-        That costs less than to make it once and send it to all.
+        That is made of nothing (zeros that sums begin with), or a view of a variable that is cut,
+        and would be gathered all the same.
         """
         program, copies = self.program, dict[tuple[int, tuple[int, ...]], Node]()
         nodes: list[Node] = []
+
+        def own(ref: Ref, grid: tuple[int, ...]) -> Ref:
+            if not (_is_made_of_nothing(ref.node) or _is_view_of_variable(ref)):
+                return ref
+            copy = copies.get((id(ref.node), grid))
+            if copy is None:
+                copy = copies[id(ref.node), grid] = ref.producer.copy()
+                copy.inputs = [own(taken, grid) for taken in copy.inputs]
+                self._finish(copy, copy.access, {})
+                copy.grid = grid
+                nodes.append(copy)
+            return Ref(copy, ref.index)
+
         for node in program.nodes:
             for i, ref in enumerate(node.inputs if node.grid and node.merges is None else ()):
-                if node.wanted[i] is not None or not _is_made_of_nothing(ref.node):
-                    continue
-                copy = copies.get((id(ref.node), node.grid))
-                if copy is None:
-                    copy = copies[id(ref.node), node.grid] = ref.producer.copy()
-                    copy.grid = node.grid
-                    nodes.append(copy)
-                node.inputs[i] = Ref(copy, ref.index)
+                if node.wanted[i] is None:
+                    node.inputs[i] = own(ref, node.grid)
             nodes.append(node)
         if copies:
             program.nodes = nodes
@@ -553,6 +561,20 @@ def _is_made_of_nothing(node: Node | Leaf) -> bool:
         and not node.grid
         and isinstance(node.pattern, Source | Items)
         and all(isinstance(r.node, Leaf) and r.node.kind == CONSTANT for r in node.inputs)
+    )
+
+
+def _is_view_of_variable(ref: Ref) -> bool:
+    """Return whether a value that is cut has all the elements of a variable, and no others."""
+    node = ref.node
+    if isinstance(node, Leaf) or not isinstance(node.pattern, Movement) or not node.pattern.view:
+        return False
+    source = node.inputs[0]
+    return (
+        is_cut(ref.layout)
+        and source.nbytes == ref.nbytes
+        and all(isinstance(taken.node, Leaf) for taken in node.inputs[1:])
+        and (_stays(source) or _is_view_of_variable(source))
     )
 
 
