@@ -38,6 +38,7 @@ LOWEST = {
     "daskvars.kernels.control.summed_products": {"ROWS": 1, "WORTH_HANDING_OVER": 0},
     "daskvars.lowering.rewrites.keep_values": {"MAX_COMPARED_BYTES": 0},
     "daskvars.lowering.rewrites.split_branches": {"MIN_APART_BYTES": 1},
+    "daskvars.lowering.rewrites.split_rows": {"MIN_BYTES": 1},
     "daskvars.kernels.random.distributions": {"FEW_WORDS": 0},
     "daskvars.kernels.random.philox": {"TILE": 1, "SEEK_WORDS": 0},
     "daskvars.kernels.math.bounds": {"LINE_ELEMENTS": 1, "LEAST_ELEMENTS": 1},

@@ -33,6 +33,7 @@ from daskvars.lowering.rewrites.prune import prune
 from daskvars.lowering.rewrites.route_updates import route_updates
 from daskvars.lowering.rewrites.specialize import specialize
 from daskvars.lowering.rewrites.split_branches import split_branches
+from daskvars.lowering.rewrites.split_rows import split_rows
 from daskvars.lowering.rewrites.split_update import split_update
 from daskvars.lowering.verify import passed
 from daskvars.surface.loading import paused_collector
@@ -78,6 +79,7 @@ def lower(
     program = passed(compute_once, program)
     program = passed(keep_values, program)
     program = passed(split_branches, program)
+    program = passed(split_rows, program)
     program = passed(route_updates, program)
     program = passed(cut_feeds, program, machine, [tensor.name for tensor in feeds])
     program = passed(place, program, places, machine.client_work_s)

@@ -241,6 +241,7 @@ PROMISES: Mapping[str, Callable[..., None]] = {
     "compute_once": verify_specialized,
     "keep_values": verify_specialized,
     "split_branches": verify_specialized,
+    "split_rows": verify_specialized,
     "route_updates": verify_specialized,
     "cut_feeds": verify_layouts,
     "place": verify_places,

@@ -241,6 +241,7 @@ BREACHES = [
             "compute_once",
             "keep_values",
             "split_branches",
+            "split_rows",
             "route_updates",
             "cut_feeds",
             "place",
@@ -256,7 +257,14 @@ BREACHES = [
     ],
     *[
         (step, breach, message)
-        for step in ("specialize", "compute_once", "keep_values", "split_branches", "route_updates")
+        for step in (
+            "specialize",
+            "compute_once",
+            "keep_values",
+            "split_branches",
+            "split_rows",
+            "route_updates",
+        )
         for breach, message in [
             (dead, "nobody uses"),
             (unused_leaf, "nobody uses the leaves"),

@@ -462,14 +462,21 @@ def _updating(program: Program) -> dict[Ref, str]:
     """Return value -> key of a cut variable that it becomes an update of, element by element.
 
     What is summed up to such a value is wanted in the variable's blocks, whoever else takes it, and
-    before that (the norm that gradients are clipped by).
+    before that (the norm that gradients are clipped by). Variables that the user has cut come
+    first: others are cut by the number of workers, and in one process not at all.
     """
-    found = {ref: key for key, ref in program.updates.items() if is_cut(program.stored.get(key))}
-    for node in reversed(program.nodes if found else ()):
-        key = found.get(Ref(node))
-        if key is not None and isinstance(node.kernel_pattern, Elementwise):
-            shape = node.specs[0].shape
-            found.update((r, key) for r in node.inputs if r.spec.shape == shape and r not in found)
+    found: dict[Ref, str] = {}
+    cut = [(key, ref) for key, ref in program.updates.items() if is_cut(program.stored.get(key))]
+    for is_automatic in (False, True) if cut else ():
+        for key, ref in cut:
+            if (key in program.automatic) is is_automatic:
+                found.setdefault(ref, key)
+        for node in reversed(program.nodes):
+            becomes = found.get(Ref(node))
+            if becomes is not None and isinstance(node.kernel_pattern, Elementwise):
+                for ref in node.inputs:
+                    if ref.spec.shape == node.specs[0].shape:
+                        found.setdefault(ref, becomes)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Passes that change what a program computes with, not where: the first seven, and one more.
+"""Passes that change what a program computes with, not where: the first eight, and one more.
 
 - ``prune`` (pass 1): the operations that the fetches need, in the order of their effects.
 - ``functionalize`` (2): operations to a `Program`; variables become plain values.
@@ -6,7 +6,8 @@
 - ``compute_once`` (4): what is computed twice is computed once.
 - ``keep_values`` (5): what a loop computes and its gradient needs is kept, and not made again.
 - ``split_branches`` (6): a branch whose results share no work becomes several operations.
-- ``route_updates`` (7): updates of rows are computed where the rows are, on their owners. Lookups
+- ``split_rows`` (7): a large sum over rows that are put together is made piece by piece.
+- ``route_updates`` (8): updates of rows are computed where the rows are, on their owners. Lookups
   in a cut table are decided in `lowering.planner.propagate` (``_looks_up``), and done by
   `kernels.gather_scatter.row_shards`.
 - ``split_update``: in asynchronous training the update is apart from the gradients.

@@ -1,4 +1,4 @@
-"""Pass 7: updates of rows are computed where the rows are.
+"""Pass 8: updates of rows are computed where the rows are.
 
 An update of rows of a variable that is cut by rows reads rows of it and of its slots, computes,
 and writes rows back. Read and written by whoever has the gradient, every row would travel twice.
@@ -36,11 +36,11 @@ from daskvars.graph.definitions.patterns import (
     Effect,
     Elementwise,
     Gather,
-    Movement,
     ScatterInto,
 )
 from daskvars.kernels.gather_scatter.row_shards import own_rows, own_sums
 from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref, concrete, ranked
+from daskvars.lowering.rewrites.split_rows import Pieces, in_pieces
 from daskvars.shapes import is_known
 
 
@@ -222,13 +222,17 @@ class _Routing:
 
     def _own(self, update: Node, inputs: list[Ref], kernel: Any) -> tuple[list[Node], list[Ref]]:
         """Return the nodes that give each block its own of some values, and what they give."""
-        pieces = _pieces(inputs)
-        owns = [self._own_rows(update, piece, kernel) for piece in pieces]
-        found = [[Ref(own, i) for own in owns] for i in range(len(inputs))]
-        if len(owns) == 1:
-            return owns, [ref for (ref,) in found]
-        joined = [self._joined(ref.producer, own) for ref, own in zip(inputs, found, strict=True)]
-        return [*owns, *joined], [Ref(node) for node in joined]
+        made: list[Node] = []
+        pieces = _pieces(inputs, made)
+        if pieces is None:
+            own = self._own_rows(update, inputs, kernel)
+            return [own], [Ref(own, i) for i in range(len(inputs))]
+        together = zip(*(each.values for each in pieces), strict=True)
+        owns = [self._own_rows(update, list(values), kernel) for values in together]
+        joined = [
+            self._joined(each.node, [Ref(own, i) for own in owns]) for i, each in enumerate(pieces)
+        ]
+        return [*made, *owns, *joined], [Ref(node) for node in joined]
 
     def _joined(self, node: Node, inputs: list[Ref]) -> Node:
         """Return the node that puts together what a block has of each of several values."""
@@ -318,7 +322,7 @@ class _Routing:
             return (Dim(0),)
         node, shape = ref.node, ranked(ref.spec.shape)
         layout = node.layouts[0] if isinstance(node, Leaf) else None
-        if getattr(node, "ragged", False) or _cut_of(layout) is not None:
+        if getattr(node, "ragged", False) or _cut_of(layout) == self.cut:
             return self._dims(ref.spec)
         # What is the same for every row is cut by columns as they are.
         at = self.cut.axis - (self.rank - len(shape)) if self.cut.axis else -1
@@ -330,25 +334,18 @@ class _Routing:
         return tuple(Dim(0) if i == axis else None for i in range(len(ranked(spec.shape))))
 
 
-def _pieces(values: list[Ref]) -> list[list[Ref]]:
-    """Return the values that others put one after the other, all in pieces of as many rows."""
-    nodes = [ref.node for ref in values if isinstance(ref.node, Node)]
-    producers = [node for node in nodes if _puts_together(node)]
-    lengths = {tuple(ranked(r.spec.shape)[0] for r in node.inputs) for node in producers}
-    if len(producers) < len(values) or len(lengths) > 1:
-        return [values]
-    return [list(piece) for piece in zip(*(node.inputs for node in producers), strict=True)]
+def _pieces(values: list[Ref], made: list[Node]) -> list[Pieces] | None:
+    """Return what values are put together from, if it is, for all of them, pieces of as many rows.
 
-
-def _puts_together(node: Node) -> bool:
-    """Return whether a node puts what it takes one after the other."""
-    shapes = [ref.spec.shape for ref in node.inputs]
-    if not isinstance(node.pattern, Movement) or node.operands or node.attrs.get("axis") != 0:
-        return False
-    if not all(map(is_known, [*shapes, node.specs[0].shape])):
-        return False
-    lengths = [concrete(shape)[0] for shape in shapes]
-    return len(lengths) > 1 and concrete(node.specs[0].shape)[:1] == (sum(lengths),)
+    To `made` goes what is computed of each piece.
+    """
+    new: list[Node] = []
+    found = [pieces for ref in values if (pieces := in_pieces(ref, new))]
+    lengths = {tuple(concrete(ref.spec.shape)[0] for ref in each.values) for each in found}
+    if len(found) < len(values) or len(lengths) > 1:
+        return None
+    made += new
+    return found
 
 
 def _broadcasts(shape: Any, rank: int) -> bool:

@@ -106,6 +106,25 @@ def test_rows_are_folded_and_transposed_as_those_of_the_whole(one_worker, two_wo
     assert_same_on([one_worker, two_workers], folded, 2)
 
 
+def scaled(parts):
+    """Weights that the user has cut, and a slot that nobody has, updated by the same sum."""
+    rng = np.random.default_rng(0)
+    w = tf.get_variable("w", [35, 16], initializer=tf.random_normal_initializer(seed=1), chunks=12)
+    x = tf.placeholder(tf.float32, [None, 35])
+    (gradient,) = tf.gradients(tf.reduce_mean(tf.square(tf.matmul(x, w))), [w])
+    slot = tf.Variable(tf.zeros([35, 16]), trainable=False)
+    moved = 0.9 * slot + gradient * tf.norm(w) / tf.norm(gradient)
+    step = tf.group(slot.assign(moved), w.assign_sub(0.1 * moved))
+    with config.set(batch_parts=parts), initialized() as session:
+        for _ in range(3):
+            session.run(step, {x: rng.normal(size=(10, 35))})
+        return session.run([w, slot])
+
+
+def test_what_the_user_has_cut_says_how_a_sum_is_cut(one_worker, two_workers, cutting):
+    assert_same_on([one_worker, two_workers], scaled, 2)
+
+
 def normalized(parts):
     """The mean over what is cut as the batch is in one dimension, and as a variable in another."""
     x = tf.placeholder(tf.float32, [None, 6])

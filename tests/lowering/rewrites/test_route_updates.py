@@ -5,6 +5,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars import config
+from daskvars.lowering.rewrites import split_rows
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -22,7 +23,7 @@ OPTIMIZERS = {
 ROWS, IDS = 11, np.array([[3, 10, 3], [0, 7, 10]])
 
 
-def step_of(name, table, ids, again):
+def step_of(name, table, ids, again, norm=None):
     if name == "add":
         return tf.scatter_add(table, tf.reshape(ids, [-1]), tf.ones([6, 2]))
     if name == "update":
@@ -31,15 +32,19 @@ def step_of(name, table, ids, again):
     loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, ids) - 0.3))
     if again:
         loss += tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, ids[:, 0] + 1) + 0.2))
-    return OPTIMIZERS[name]().minimize(loss)
+    optimizer = OPTIMIZERS[name]()
+    if norm is None:
+        return optimizer.minimize(loss)
+    (gradient,), _ = tf.clip_by_global_norm(tf.gradients(loss, [table]), norm)
+    return optimizer.apply_gradients([(gradient, table)])
 
 
-def trained(name, chunks, again=False):
+def trained(name, chunks, again=False, norm=None):
     start = np.random.default_rng(0).normal(size=(ROWS, 2))
     with tf.Graph().as_default():
         table = tf.get_variable("t", initializer=start.astype("f"), chunks=chunks)
         ids = tf.placeholder(tf.int64, [2, 3])
-        step = step_of(name, table, ids, again)
+        step = step_of(name, table, ids, again, norm)
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             for shift in range(3):
@@ -150,3 +155,31 @@ def test_rows_in_order_are_not_written_over_while_they_wait():
         session.run(tf.global_variables_initializer())
         session.run(steps, {fed: np.ones([4, 2])})
         np.testing.assert_array_equal(session.run(table), [[3, 5]] * 4)
+
+
+@pytest.mark.parametrize("name", ["adagrad", "sgd"])
+def test_what_is_clipped_is_summed_up_and_routed_lookup_by_lookup(name, plans, monkeypatch):
+    monkeypatch.setattr(split_rows, "MIN_BYTES", 1)
+    whole, cut = (trained(name, chunks, True, norm=0.1) for chunks in (None, (4, 2)))
+    np.testing.assert_allclose(whole[0], cut[0], rtol=1e-6)
+    first, *_, last = plans[-2].regions
+    called = [getattr(call.kernel, "__name__", "") for call in first.program.calls]
+    assert "concat" not in called
+    called = [getattr(call.kernel, "__name__", "") for call in last.program.calls]
+    assert called.count("own_rows" if name == "sgd" else "own_sums") == 2
+
+
+@pytest.mark.parametrize("chunks", [None, 1])
+def test_what_is_added_to_each_row_is_no_part_of_the_table_though_it_be_cut(chunks):
+    found = []
+    for cut in (None, (4, 2)):
+        with tf.Graph().as_default():
+            table = tf.get_variable("t", initializer=np.ones((ROWS, 2), "f4"), chunks=cut)
+            bias = tf.get_variable("b", initializer=np.array([1.0, 2.0], "f4"), chunks=chunks)
+            rows = tf.placeholder(tf.float32, [3, 2])
+            step = tf.scatter_sub(table, [1, 5, 8], tf.gather(table, [1, 5, 8]) * (rows + bias))
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                session.run(step.op, {rows: np.arange(6.0).reshape(3, 2)})
+                found.append(session.run(table))
+    np.testing.assert_array_equal(*found)
