@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.planner.place import device_type_of
 from daskvars.lowering.planner.sharding_report import ShardingChoice
-from daskvars.lowering.program import block_bytes, concrete, spec_bytes
+from daskvars.lowering.program import FeedRows, block_bytes, concrete, spec_bytes
 from daskvars.remote.regions.region_program import RegionProgram
 from daskvars.remote.tasks.block_arguments import Cut
 from daskvars.remote.tasks.table_rows import Rows
@@ -309,6 +309,7 @@ class Plan(ShownInNotebooks):
       flops: rough floating-point operations of the contractions of a run.
       uses_blas: whether it has contractions, whose bits depend on the number of BLAS threads.
       sharding: how its work is cut, and what moves between blocks.
+      pieces: rows of what is fed, which are values that come after those that are fed.
       client_s: the estimated seconds of its work if it is for workers' client to do, else None.
       seconds: those of its work on one thread, where it is cut for the threads of this process;
         infinity where nobody knows.
@@ -323,6 +324,7 @@ class Plan(ShownInNotebooks):
     flops: float
     uses_blas: bool
     sharding: ShardingChoice
+    pieces: tuple[FeedRows, ...] = ()
     client_s: float | None = None
     seconds: float = math.inf
 
@@ -331,6 +333,10 @@ class Plan(ShownInNotebooks):
             f"<Plan of {counted(self.num_tasks, 'task')} in "
             f"{counted(len(self.regions), 'region')}, {self.transfer_bytes:,} bytes between them>"
         )
+
+    def with_pieces(self, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Return what is fed, and the pieces of it that leaves are."""
+        return [*feeds, *(feeds[n][start:stop] for n, start, stop in self.pieces)]
 
     @property
     def num_tasks(self) -> int:

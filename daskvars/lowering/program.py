@@ -68,6 +68,14 @@ def block_bytes(spec: Spec, layout: Chunks | None) -> int:
     return spec_bytes(spec) // count
 
 
+class FeedRows(NamedTuple):
+    """Rows of what is fed: the number of the feed, the first row, and that after the last."""
+
+    feed: int
+    start: int
+    stop: int
+
+
 class Ref(NamedTuple):
     """One output of a node, or a leaf."""
 
@@ -293,6 +301,7 @@ class Program:
       automatic: keys of variables that are cut though nobody said how: their number of chunks is
         that of the workers, so that no bits may depend on it.
       sharding: how its work is cut, and the runner-up, if there was a choice (`cut_feeds`).
+      pieces: of what is fed that are fed on their own (`planner.feed_pieces`).
       client_s: the estimated seconds of its work if the client does it, else None (`place`).
       seconds: those of its work on one thread, where it is cut for the threads of this process.
     """
@@ -308,6 +317,7 @@ class Program:
     presence: dict[str, bool] = field(default_factory=dict)
     automatic: set[str] = field(default_factory=set)
     sharding: tuple[Any, Any] = (None, None)
+    pieces: tuple[FeedRows, ...] = ()
     client_s: float | None = None
     seconds: float = math.inf
 
@@ -354,6 +364,7 @@ class Program:
             dict(self.devices),
             dict(self.presence),
             self.automatic,
+            pieces=self.pieces,
         )
 
     def map_refs(self, change: Callable[[Ref], Ref]) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from daskvars import config
-from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan, PlanValue
 from daskvars.lowering.planner.fuse import Group, lines_up
@@ -101,14 +100,16 @@ def verify_specialized(program: Program, *_: Any) -> None:
 def verify_layouts(program: Program, *_: Any) -> None:
     """Every value is cut in a known way, and partial results are merged (`cut_feeds`)."""
     verify_values(program)
+    partial: set[Ref] = set()
     for node in program.nodes:
         _verify_layout(node)
-        for ref in node.inputs:
-            assert not _is_partial(ref) or node.merges is not None or _adds_up(node), (
-                f"{node.name!r} uses a partial result of {ref.producer.name!r}"
-            )
+        taken = [ref for ref in node.inputs if ref in partial]
+        assert not taken or node.merges is not None or _is_by_parts(node), (
+            f"{node.name!r} uses a partial result of {taken[0].producer.name!r}"
+        )
+        partial |= _partial_results(node, bool(taken))
     for ref in program.results():
-        assert not _is_partial(ref), f"a partial result of {ref.producer.name!r} is given away"
+        assert ref not in partial, f"a partial result of {ref.producer.name!r} is given away"
     for key, layout in program.stored.items():
         if key in program.updates:
             wanted = layout if is_cut(layout) else None
@@ -139,22 +140,22 @@ def _verify_layout(node: Node) -> None:
         )
 
 
-def _adds_up(node: Node) -> bool:
-    """Return whether a node adds partial results part by part."""
-    pattern = node.pattern
-    is_sum = isinstance(pattern, Elementwise) and pattern.linear
-    return is_sum and all(lines_up(node, i) for i in range(len(node.inputs)))
+def _is_by_parts(node: Node) -> bool:
+    """Return whether a node computes what is linear of partial results, part by part."""
+    is_linear = getattr(node.pattern, "linear", False)
+    return is_linear and all(lines_up(node, i) for i in range(len(node.inputs)))
 
 
-def _is_partial(ref: Ref) -> bool:
-    """Return whether a value has a part for each block of an axis that it does not have.
+def _partial_results(node: Node, takes_partial: bool) -> set[Ref]:
+    """Return the results that have a part for each block of an axis that they do not have.
 
-    What takes nothing that is cut gives the same in each block.
+    What takes nothing that is cut, or partial, gives the same in each block.
     """
-    node = ref.node
-    if isinstance(node, Leaf) or not any(axis >= 0 for axes in node.in_maps for axis in axes):
-        return False
-    return len({*node.out_maps[ref.index]} - {-1}) < len(node.grid)
+    takes_cut = any(axis >= 0 for axes in node.in_maps for axis in axes)
+    if node.merges is not None or not (takes_cut or takes_partial):
+        return set()
+    maps = enumerate(node.out_maps)
+    return {Ref(node, i) for i, axes in maps if len({*axes} - {-1}) < len(node.grid)}
 
 
 def verify_places(program: Program, _: Program, places: Any = None, *__: Any) -> None:

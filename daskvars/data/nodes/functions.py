@@ -377,7 +377,12 @@ class ElementFunction(Traced):
         given = [numpy.empty(spec.shape, spec.dtype.base_dtype.np) for spec in specs]
         plan = self._made().plan([*given, *captured])
         leaves = plan.leaves
-        if plan.num_tasks > 1 or plan.updates or {leaf.kind for leaf in leaves} - {FEED, CONSTANT}:
+        if (
+            plan.num_tasks > 1
+            or plan.updates
+            or plan.pieces
+            or {leaf.kind for leaf in leaves} - {FEED, CONSTANT}
+        ):
             return None
         if not all(is_known(output.spec.shape) for output in plan.outputs):
             return None

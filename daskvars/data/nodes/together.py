@@ -204,7 +204,7 @@ def _each(rows: Any) -> list[Any]:
 
 def is_one_computation(plan: Plan) -> bool:
     """Return whether a plan is at most one region, which only computes."""
-    if plan.num_tasks > 1 or plan.updates or len(plan.regions) > 1:
+    if plan.num_tasks > 1 or plan.updates or plan.pieces or len(plan.regions) > 1:
         return False
     if {leaf.kind for leaf in plan.leaves} - {FEED, CONSTANT, KEY}:
         return False

@@ -242,6 +242,8 @@ class _Bound:
 
     def run(self, feeds: Sequence[Any], key_of: Keys, form: Form) -> _Ran:
         """Compute on the newest version; until it is committed no variable has changed."""
+        if self.plan.pieces:
+            feeds = self.plan.with_pieces(feeds)
         if self.needs_lease:
             with self.values.lease(self.state_keys) as lease:
                 return self.computed(lease.version, lease.blocks, feeds, key_of, form)

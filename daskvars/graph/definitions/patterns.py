@@ -183,11 +183,13 @@ class Reduction(Pattern):
 
     ``combine`` is what merges two partial results, an ``xp`` function by name or a kernel; None
     means that a reduced axis must be whole. ``rows``, of a sum, is a kernel for axes of which the
-    first is none: what it makes of a row has the same bits whatever rows are beside it.
+    first is none: what it makes of a row has the same bits whatever rows are beside it. What is
+    ``linear`` gives of a sum of arrays the sum of the folds.
     """
 
     combine: Merge | None = None
     rows: Callable[..., Any] | None = None
+    linear: bool = False
 
     def access(self, inputs: RankedShapes, outputs: RankedShapes, attrs: Attrs) -> Access:
         if "axis" in attrs.get("operands", ()):  # known only in the run

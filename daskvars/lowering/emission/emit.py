@@ -123,6 +123,7 @@ class _Emission:
                 sharding_report.cut_share(self.program),
                 sharding_report.exchanges(self.program),
             ),
+            self.program.pieces,
             self.program.client_s,
             self.program.seconds,
         )

@@ -53,6 +53,7 @@ from daskvars.lowering.planner.costs import (
     THREAD_CALL_S,
     moved_bytes,
 )
+from daskvars.lowering.planner.feed_pieces import take_apart
 from daskvars.lowering.planner.fold_rows import fold_rows
 from daskvars.lowering.planner.fuse import Group, moved_values, without_repeats
 from daskvars.lowering.planner.piecewise import may_be_in_pieces
@@ -131,8 +132,12 @@ def cut_feeds(program: Program, machine: Machine = ALONE, names: Sequence[str] =
         node.access = node.pinned or full_access(node)
         _constrain(node, machine)
     open_leaves = _normalized(program)
-    is_worth_it = open_leaves is not None and _is_worth_it(program, machine)
-    cuts = _cuts(program, open_leaves or {}, machine) if is_worth_it else []
+    cuts: list[Cut] = []
+    if open_leaves is not None and _is_worth_it(program, machine):
+        if names:
+            names = take_apart(program, names, list(open_leaves.values()))
+            open_leaves = {k: leaf for k, leaf in program.leaves.items() if _may_be_cut(leaf)}
+        cuts = _cuts(program, open_leaves, machine)
     if not cuts:
         return _propagated(program, machine.parts)
     has_cut_state = _has_cut_state(program)

@@ -144,9 +144,13 @@ def _split(program: Program, group: Group, most_bytes: float, moved: set[Ref]) -
     if sum(map(_block_bytes, _moved(group.nodes, moved))) <= most_bytes:
         yield group
         return
-    repeated = {
-        id(node) for node in group.nodes if _is_repeated(node) and moved.isdisjoint(_given(node))
-    }
+    repeated: set[int] = set()
+    others: set[int] = set()
+    for node in group.nodes:
+        is_own = moved.isdisjoint(_given(node)) and others.isdisjoint(
+            id(r.node) for r in node.inputs
+        )
+        (repeated if is_own and _is_repeated(node) else others).add(id(node))
     parts: list[list[Node]] = []
     values: set[Ref] = set()
     for part in _independent([node for node in group.nodes if id(node) not in repeated]):
@@ -358,7 +362,7 @@ def _repeat_own(program: Program, nodes: list[Node], repeated: set[int]) -> None
 
 
 def _is_repeated(node: Node) -> bool:
-    """Return whether each block computes the same, for itself."""
+    """Return whether each block computes the same, for itself, if it is given the same."""
     maps = (*node.in_maps, *node.out_maps)
     return bool(node.grid) and all(axis < 0 for axes in maps for axis in axes)
 

@@ -14,7 +14,7 @@ both, or a cut variable is gathered for the data's parts (`gathers`).
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -95,6 +95,8 @@ class _Propagation:
         self.free: set[int] = set()  # nodes whose layout nobody has asked for yet
         self.data: set[Ref] = set()  # values that are cut as the data of the step is
         self.used = used_values(program)
+        self.num_uses = Counter(ref for node in program.nodes for ref in node.inputs)
+        self.num_uses.update(program.results())
         # Of values the dimensions that are cut as the user, or the planner, said: for the same
         # parts the same cuts.
         self.settled: dict[Ref, set[int]] = {}
@@ -156,9 +158,9 @@ class _Propagation:
             program.drop_dead()
 
     def _lay_out(self, node: Node) -> None:
-        if isinstance(node.pattern, Elementwise) and node.pattern.linear:
-            for terms in _terms_by_parts(node):
-                if self._add_by_parts(node, terms) is node:
+        if getattr(node.pattern, "linear", False) and not node.operands:
+            for terms in self._terms_by_parts(node):
+                if self._by_parts(node, terms) is node:
                     return
         if self._looks_up(node):
             node.access, node.by_rows = _by_ids(node.access), True
@@ -369,20 +371,47 @@ class _Propagation:
         }
         self._finish(node, node.access, labels)
 
-    def _add_by_parts(self, node: Node, terms: list[Ref]) -> Node:
-        """Add up the partial results of which some terms of a sum are merged, and merge that.
+    def _terms_by_parts(self, node: Node) -> list[list[Ref]]:
+        """Return which inputs of what is linear are merged from the same partial results.
+
+        Of a sum those terms, where there are several. Of anything else all inputs or none: if they
+        are for it alone, and it gives no more than it takes.
+        """
+        found: dict[Any, list[Ref]] = defaultdict(list)
+        is_sum, shape = isinstance(node.pattern, Elementwise), node.specs[0].shape
+        for ref in node.inputs:
+            term = ref.node
+            if isinstance(term, Leaf) or term.merges is None or term.kernel != "add" or term.ragged:
+                continue
+            (of,) = term.inputs
+            if is_sum and ref.spec.shape == shape:
+                parts = of.producer.grid, term.merges, of.producer.out_maps[of.index], of.layout
+                found[parts].append(ref)
+            elif not is_sum and of.layout is None and self.num_uses[of] < 2:
+                found[of.producer.grid, term.merges].append(ref)
+        if is_sum:
+            return [terms for terms in found.values() if len(terms) > 1]
+        taken = sum(spec_bytes(ref.spec) for ref in node.inputs)
+        is_less = sum(map(spec_bytes, node.specs)) <= taken and len(node.specs) == 1
+        return [terms for terms in found.values() if is_less and len(terms) == len(node.inputs)]
+
+    def _by_parts(self, node: Node, terms: list[Ref]) -> Node:
+        """Compute with the partial results of which some inputs are merged, and merge that.
 
         Returns:
-          The node that does: that of the sum itself, if these are all of its terms.
+          The node that does: that which was given, if these are all of its inputs.
         """
         of, merges = terms[0].producer.inputs[0], terms[0].producer.merges
         total = node if len(terms) == len(node.inputs) else node.copy()
-        dims, count = node.access.outputs[0], len(terms)
         total.inputs = [ref.producer.inputs[0] for ref in terms]
-        total.access = Access((dims,) * count, (dims,), terms[0].producer.kernel)
-        total.grid, total.layouts, total.wanted = of.producer.grid, [of.layout], [of.layout] * count
-        total.out_maps = [of.producer.out_maps[of.index]]
-        total.in_maps = total.out_maps * count
+        total.access = Access(node.access.inputs[: len(terms)], node.access.outputs, "add")
+        total.grid, total.layouts = of.producer.grid, [of.layout]
+        total.wanted = [of.layout] * len(terms)
+        total.in_maps = [ref.producer.out_maps[ref.index] for ref in total.inputs]
+        is_whole = of.layout is None
+        total.out_maps = (
+            [(-1,) * len(total.specs[0].shape or ())] if is_whole else total.in_maps[:1]
+        )
         self.nodes.append(total)
         if Ref(node) in self.updating:
             self.updating[Ref(total)] = self.updating[Ref(node)]
@@ -392,7 +421,8 @@ class _Propagation:
         if total is not node:
             rest = [ref for ref in node.inputs if ref not in terms]
             node.inputs = [self.merged[Ref(total)], *rest]
-            node.access = Access((dims,) * len(node.inputs), (dims,))
+            dims = node.access.outputs
+            node.access = Access(dims * len(node.inputs), dims)
         return total
 
     def _merge(self, node: Node, index: int, missing: tuple[int, ...]) -> None:
@@ -442,20 +472,6 @@ def _leading_labels(node: Node, access: Access) -> set[int]:
         long = [dim for dim, n in zip(dims, ranked(spec.shape), strict=True) if n != 1]
         found.update(dim.label for dim in long[:1] if dim)
     return found
-
-
-def _terms_by_parts(node: Node) -> list[list[Ref]]:
-    """Return those terms of a sum that are merged from the same parts, where there are several."""
-    found: dict[Any, list[Ref]] = defaultdict(list)
-    for ref in node.inputs:
-        term = ref.node
-        if isinstance(term, Leaf) or term.merges is None or term.kernel != "add" or term.ragged:
-            continue
-        (of,) = term.inputs
-        if ref.spec.shape == node.specs[0].shape:
-            parts = of.producer.grid, term.merges, of.producer.out_maps[of.index], of.layout
-            found[parts].append(ref)
-    return [terms for terms in found.values() if len(terms) > 1]
 
 
 def _updating(program: Program) -> dict[Ref, str]:

@@ -159,13 +159,14 @@ def _reduction(
     kernel: Callable[..., Any] | str,
     gradient: Any,
     rows: Callable[..., Any] | None = None,
+    linear: bool = False,
     **rules: Any,
 ) -> OpDef:
     return OpDef(
         type,
         f"input_tensor:{letter}",
         infer=_reduced,
-        pattern=Reduction(combine, rows),
+        pattern=Reduction(combine, rows, linear),
         kernel=kernel,
         gradient=gradient,
         operands=("axis",),
@@ -173,8 +174,10 @@ def _reduction(
     )
 
 
-SUM = _reduction("Sum", "N", "add", kernels.reduce_sum, _sum_gradient, kernels.sum_rows)
-MEAN = _reduction("Mean", "F", "add", kernels.reduce_mean, _mean_gradient, block=_whole_count)
+SUM = _reduction("Sum", "N", "add", kernels.reduce_sum, _sum_gradient, kernels.sum_rows, True)
+MEAN = _reduction(
+    "Mean", "F", "add", kernels.reduce_mean, _mean_gradient, linear=True, block=_whole_count
+)
 PROD = _reduction("Prod", "N", "multiply", kernels.reduce_prod, _prod_gradient)
 MAX = _reduction("Max", "R", "maximum", kernels.reduce_max, _extreme_gradient)
 MIN = _reduction("Min", "R", "minimum", kernels.reduce_min, _extreme_gradient)

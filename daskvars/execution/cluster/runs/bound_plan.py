@@ -170,6 +170,7 @@ class BoundPlan:
         }
         if plan.updates:  # the program may write into its arrays before the run happens
             feeds = [owned(value) for value in feeds]
+        feeds = plan.with_pieces(feeds)
         if plan.presence or values.uninitialized(self.state_keys):
             if not executor.is_private:
                 executor.sync()  # a run of this client that has not arrived may initialize some

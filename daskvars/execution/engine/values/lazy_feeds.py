@@ -56,6 +56,10 @@ class LazyFeed:
         """How it was cut by whoever feeds it; None for one chunk, which the planner may cut."""
         return self.chunks if any(len(sizes) > 1 for sizes in self.chunks) else None
 
+    def __getitem__(self, rows: slice) -> LazyFeed:
+        """Return some rows, which are taken where the array is."""
+        return LazyFeed(self.name, self.array[rows], self.dtype)
+
     def fitted(self, layout: chunk_grid.Chunks | None, address_of: AddressOf = nowhere) -> LazyFeed:
         """Return it cut as a plan wants it, each block read where it is used if it can be.
 
