@@ -67,6 +67,7 @@ def test_copies_of_a_network_are_cut_as_one_is(count):
         lambda x: [x[::2], x[1::2]],
         lambda x: [x[:16, ::-1], x[16:]],
         lambda x: [x[:16], tf.tanh(x)],
+        lambda x: [x[:16], tf.broadcast_to(x[3], [2, UNITS])],
         lambda x: tf.unstack(x),
     ],
 )
@@ -91,3 +92,14 @@ def test_a_dask_array_is_taken_apart_where_it_is():
         fed = {x: da.from_array(value, chunks=-1)}
         for a, b in zip(session.run(results, {x: value}), session.run(results, fed), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_a_number_of_a_feed_is_no_piece_of_it():
+    sizes, x = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.float32, [ROWS, UNITS])
+    w = tf.get_variable("w", [UNITS, UNITS])
+    result = tf.matmul(x, w) * tf.cast(sizes[0] - sizes[1], tf.float32)
+    fed = {x: np.ones((ROWS, UNITS)), sizes: [5, 3]}
+    with initialized() as session, config.set(batch_parts=4):
+        np.testing.assert_allclose(
+            session.run(result, fed)[0], 2 * session.run(w).sum(0), rtol=1e-5
+        )
