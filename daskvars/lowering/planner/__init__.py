@@ -1,7 +1,8 @@
 """Along what a program is cut, where its nodes run, and which of them share a task.
 
 - ``cut_feeds`` (pass 9): along which dimension a step's feeds are cut, into how many parts: it
-  tries a few ways and takes the cheapest. ``sharding_report``: what it chose, as text and data.
+  tries a few ways and takes the cheapest. ``feed_pieces``: what is fed and only taken apart is fed
+  in those pieces. ``sharding_report``: what it chose, as text and data.
 - ``propagate``: what follows for all other values from how the leaves are cut; ``cut_loops``:
   the same through branches and loops (a `dynamic_rnn` that is cut along its batch);
   ``fold_rows``: a large sum over everything is the sum of its rows' sums.

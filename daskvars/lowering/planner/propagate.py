@@ -2,8 +2,9 @@
 
 Each node's access pattern labels its dimensions. The chunks of a label are those of the inputs
 that carry it; inputs that disagree, or are cut where they must be whole, are rechunked on the
-way in. A label that an output lacks leaves partial results, merged by a node of their own. Those
-that are added up (gradients of a variable that is used several times) are so part by part, before.
+way in. A label that an output lacks leaves partial results, merged by a node of their own. What is
+linear and gives no more than it takes is computed part by part, before: sums of gradients of a
+variable that is used several times, means over those of several towers.
 A source (a fill, random numbers) takes the layout of its first cut consumer, and so does a merge:
 each block of the sum is made where it is needed, from slices of the partial results.
 
