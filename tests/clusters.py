@@ -91,14 +91,20 @@ class Doomed:
     """
 
     def __init__(self) -> None:
+        self.address = ""
+        self._clients: list[Client] = []
+        self.start()
+
+    def start(self) -> None:
+        """Start it; after it was killed, another at its address."""
         context = get_mp_context()
         ours, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        port = int(self.address.rpartition(":")[2] or 0)
+        self.process = context.Process(target=_serve, args=(theirs, port), daemon=True)
         self.process.start()
         theirs.close()
-        self.address: str = ours.recv()
+        self.address = ours.recv()
         self._pipe = ours  # when it is closed, the process ends
-        self._clients: list[Client] = []
 
     def connected(self) -> Client:
         """Return a client of it that is the default one; whoever forgets it leaves that to `close`.
@@ -126,8 +132,9 @@ class Doomed:
         self.kill()
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, port: int) -> None:
     """Run a cluster in this process until nobody holds the pipe's other end."""
-    with local(1, processes=False, protocol="tcp://", threads_per_worker=2) as cluster:
+    options = {"processes": False, "protocol": "tcp://", "scheduler_port": port}
+    with local(1, threads_per_worker=2, **options) as cluster:
         pipe.send(cluster.scheduler_address)
         pipe.poll(None)

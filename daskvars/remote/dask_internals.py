@@ -185,7 +185,19 @@ def call_handler(client: Client, operation: str, request: bytes) -> bytes:
     Raises:
       OSError: it cannot be reached, or was lost meanwhile.
     """
-    return sync_while_connected(client, getattr(client.scheduler, operation), request=request)
+    found = sync_while_connected(client, getattr(client.scheduler, operation), request=request)
+    if found is None:  # as Dask answers where there is no handler of that name
+        raise OSError(f"{client} is connected to another scheduler")
+    return found
+
+
+def connection_of(client: Client) -> object | None:
+    """Return a client's connection to its scheduler, None while there is none.
+
+    Where it is another than before, all that was on the scheduler is gone: Dask connects a client
+    that has lost its scheduler to whichever is at that address then, which knows nothing of it.
+    """
+    return client.scheduler_comm if client.status == "running" else None
 
 
 def sync_while_connected(
@@ -327,7 +339,8 @@ def _pass_over(event: Any) -> None:
 
 
 def once_per_client(make: Callable[[Client], T]) -> Callable[[Client], T]:
-    """Return a function that makes something for each client once, and keeps it with the client.
+    """Return a function that makes something for each client once, and keeps it with the client;
+    anew where that is connected anew (`connection_of`).
 
     What is made mostly refers to the client: in a dictionary, even a weak one, neither would go.
     """
@@ -337,9 +350,10 @@ def once_per_client(make: Callable[[Client], T]) -> Callable[[Client], T]:
     def made(client: Client) -> T:
         with making:
             kept = client.__dict__.setdefault("_daskvars_made", {})
-            if make not in kept:
-                kept[make] = make(client)
-            return kept[make]
+            connection = connection_of(client)
+            if make not in kept or connection not in (None, kept[make][0]):
+                kept[make] = connection, make(client)
+            return kept[make][1]
 
     return made
 

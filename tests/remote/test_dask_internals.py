@@ -186,6 +186,8 @@ def test_a_handler_answers_what_a_client_asks(client):
 
     on_scheduler(client, internals.add_handler, "daskvars_test", answer)
     assert internals.call_handler(client, "daskvars_test", b"abc") == b"cba"
+    with pytest.raises(OSError, match="another scheduler"):
+        internals.call_handler(client, "daskvars_of_none", b"abc")
 
 
 def test_an_event_reaches_the_client_it_is_sent_to(client):

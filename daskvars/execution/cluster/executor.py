@@ -51,7 +51,7 @@ from zarr.storage import StorePath
 from daskvars import config
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import as_dtype
-from daskvars.errors import AbortedError, UnavailableError, enumerated, permanent
+from daskvars.errors import AbortedError, OpError, UnavailableError, enumerated, permanent
 from daskvars.execution.cluster import reports
 from daskvars.execution.cluster.errors import GONE, LostError, unavailable
 from daskvars.execution.cluster.results.dask_arrays import Part, on_workers
@@ -83,7 +83,9 @@ from daskvars.remote.dask_internals import (
     LineagePlugin,
     call_handler,
     check_may_wait,
+    connection_of,
     futures_of,
+    once_per_client,
     pickle,
     register_on_workers,
     send_promptly,
@@ -146,6 +148,7 @@ class ClusterExecutor:
         self, client: Client, local: Values, name: str = "", store: ZarrStore | None = None
     ) -> None:
         self.client, self.local, self.values = client, local, Values()
+        self._connection = connection_of(client)
         self.token = new_token()
         self.is_private = not name
         self.name = name or f"session-{self.token}"
@@ -211,9 +214,8 @@ class ClusterExecutor:
     def is_closed(self) -> bool:
         """Whether the cluster cannot be reached any more: not even if it comes back, since a
         client that lost its connection has lost what it knew."""
-        if self.client.status != "running":
-            self._was_cut_off = True
-        return self._was_cut_off
+        now = connection_of(self.client)
+        return self._was_cut_off or now is None or now is not self._connection
 
     def check_connected(self) -> None:
         """Raise UnavailableError where the cluster cannot be reached any more."""
@@ -235,6 +237,8 @@ class ClusterExecutor:
             else f"The last durable version is {durable}, {num_runs} runs ago: "
             "recover() goes back to it"
         )
+        if not why and connection_of(self.client) not in (None, self._connection):
+            why = "is gone: another scheduler is at its address, or it has let go of this client"
         why = why or f"cannot be reached: its client is {self.client.status}"
         return UnavailableError.saying(
             f"the Dask cluster with {self.description} ({enumerated(names) or 'none yet'}) {why}. "
@@ -436,13 +440,21 @@ class ClusterExecutor:
           keys: the variables.
           in_flight: as the runs sent so far will leave them; else those runs are waited for.
         """
-        blocks = self.read_in_flight(keys) if in_flight else self.read(keys)
+        read = self.read_in_flight if in_flight else self.read
+        blocks = read(keys, "a checkpoint")
         return Lease(set(), self.values.version, blocks)
 
-    def read(self, keys: Collection[str]) -> list[Blocks]:
-        """Return the blocks of variables, this client's runs done."""
+    def read(self, keys: Collection[str], purpose: str = "a look at variables") -> list[Blocks]:
+        """Return the blocks of variables, this client's runs done.
+
+        Args:
+          purpose: what they are read for, in words.
+
+        Raises:
+          LostStateError: some are gone; see `recovering`.
+        """
         self.sync()
-        found, blocks = self._pinned_by("pin")
+        found, blocks = self._pinned_by("pin", wanted=list(keys), purpose=purpose)
         self._set_records({key: record for key, (record, _) in found.items()}, self._durable)
         self.in_flight.forget_dropped()
         return self._blocks_of(keys, blocks)
@@ -474,13 +486,14 @@ class ClusterExecutor:
         ]
         return on_workers(self.client, stamp, parts)
 
-    def read_in_flight(self, keys: Collection[str]) -> list[Blocks]:
-        """Return the blocks of variables as the runs sent so far will leave them."""
+    def read_in_flight(self, keys: Collection[str], purpose: str) -> list[Blocks]:
+        """Return the blocks of variables as the runs sent so far will leave them; as `read`."""
         with self.values.run_lock:
             self.in_flight.process_messages()
             last = max(self.in_flight.runs, default=0)
             while True:
-                found, blocks = self._pinned_by("pin_newest", session=self.token, number=last)
+                asked = {"session": self.token, "number": last, "wanted": list(keys)}
+                found, blocks = self._pinned_by("pin_newest", purpose=purpose, **asked)
                 if found is not None:
                     return self._blocks_of(keys, blocks)
                 time.sleep(SUBMIT_POLL_S)
@@ -739,6 +752,16 @@ class ClusterExecutor:
         is_needed = self.sealer.is_durable or not is_exit
         if self.users <= 0 or self.is_retrieved or self.is_closed or not is_needed:
             return
+        if self.client.asynchronous:
+            # It would wait for itself. So a worker closes the clients of its tasks as it ends.
+            if self.sealer.is_durable and (num_unsealed := self.in_flight.num_unsealed):
+                logger.error(
+                    "%s was not sealed before its client closed, in its own event loop: %d runs "
+                    "are lost. Close sessions that tasks open, in the task",
+                    self.description,
+                    num_unsealed,
+                )
+            return
         try:
             with self._leaving():
                 self.sync()
@@ -746,7 +769,7 @@ class ClusterExecutor:
                 if self.sealer.is_durable:
                     self.seal()
                 else:
-                    self._bring_values()
+                    self.recovering(self._bring_values)
                 self.is_retrieved = True
         except Exception as error:  # noqa: BLE001 - the client closes all the same
             logger.error(
@@ -776,7 +799,11 @@ class ClusterExecutor:
                 f"{nbytes:,} bytes of variables do not fit into this process, which has"
                 f" {room:,} free; version {self.sealer.version} of them is durable"
             )
-        blocks = self.transfers.brought(self.read(keys))
+        blocks = self.read(keys)
+        try:
+            blocks = self.transfers.brought(blocks)
+        except GONE as error:
+            raise self._unavailable(error, "the way to the client", keys) from error
         self.local.put(dict(zip(keys, blocks, strict=True)), records)
 
     def close(self) -> None:
@@ -833,19 +860,21 @@ class ClusterExecutor:
 
 def call_scheduler(client: Client, what: str, /, **arguments: Any) -> Any:
     """Ask a scheduler for something; see the requests of `VersionKeeper`."""
-    return pickle.loads(call_handler(client, OPERATION, pickle.dumps((what, arguments))))
+    found = pickle.loads(call_handler(client, OPERATION, pickle.dumps((what, arguments))))
+    if isinstance(found, OpError):
+        raise found
+    return found
 
 
+@once_per_client
 def prepare(client: Client) -> None:
     """Have a cluster keep states, once for each client."""
-    if client not in _prepared:
-        client.register_plugin(VersionKeeper())
-        register_on_workers(client, LineagePlugin())
-        register_on_workers(client, WorkerMemory())
-        register_on_workers(client, Exchanges())
-        register_on_workers(client, ToldResults())
-        reports.listen_to_pauses(client)
-        _prepared.add(client)
+    client.register_plugin(VersionKeeper())
+    register_on_workers(client, LineagePlugin())
+    register_on_workers(client, WorkerMemory())
+    register_on_workers(client, Exchanges())
+    register_on_workers(client, ToldResults())
+    reports.listen_to_pauses(client)
 
 
 def drop_state(client: Client, name: str) -> None:
@@ -865,6 +894,3 @@ def cluster_executor(
     """Return the executor of a state on a cluster, one for all sessions of this client."""
     key = (name or id(local), client.id)
     return registered(key, lambda: ClusterExecutor(client, local, name, store))
-
-
-_prepared: weakref.WeakSet[Client] = weakref.WeakSet()

@@ -154,7 +154,7 @@ class ClusterTraces:
 
 def end_before_close(traces: ClusterTraces | None) -> None:
     """Wait for what workers have to tell before a client is closed in order."""
-    if traces is not None and traces.level:
+    if traces is not None and traces.level and not traces.client.asynchronous:
         traces.end(tracing.OFF)
 
 

@@ -360,9 +360,13 @@ class Engine:
 
         Returns:
           None, and nothing was begun, where `save` returns False.
+
+        Raises:
+          UnavailableError: values were lost with workers, and cannot be computed again.
         """
         self.saves.wait()
-        with self.acquire().lease(_keys(parts), in_flight=True) as lease:
+        executor = self.acquire()
+        with executor.recovering(lambda: executor.lease(_keys(parts), in_flight=True)) as lease:
             found = self._captured(parts, lease.blocks, codec)
             if found is None:
                 return None
@@ -376,7 +380,7 @@ class Engine:
 
         try:
             # The process may go to another folder before it is opened.
-            save = self.acquire().save_in_background(values, local_path(where), global_step)
+            save = executor.save_in_background(values, local_path(where), global_step)
             return self.saves.begin(where, write)
         except BaseException:
             written.release()

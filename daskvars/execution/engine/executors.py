@@ -137,7 +137,7 @@ def registered(key: Hashable, make: Callable[[], Executor]) -> Executor:
     """Return the executor of that key, made if need be, with one more user."""
     with _shared_lock:
         found = _shared.get(key)
-        if found is None:
+        if found is None or found.is_closed:
             found = _shared[key] = make()
         found.users += 1
         return found

@@ -24,6 +24,7 @@ from typing import Any
 
 from distributed import Scheduler, SchedulerPlugin
 
+from daskvars.errors import OpError
 from daskvars.remote.dask_internals import (
     Task,
     add_handler,
@@ -278,10 +279,17 @@ class VersionKeeper(SchedulerPlugin):
     # -- what clients ask for -------------------------------------------------------------------
 
     async def answer(self, request: bytes) -> bytes:
-        """Do what a client asks for: the name of a method below, and its arguments."""
+        """Do what a client asks for: the name of a method below, and its arguments.
+
+        What it is to be told as an error is returned: Dask logs what is raised here, as a failure
+        of the scheduler's, though the client goes on.
+        """
         name, arguments = pickle.loads(request)
         with self.lock:
-            return pickle.dumps(REQUESTS[name](self, **arguments))
+            try:
+                return pickle.dumps(REQUESTS[name](self, **arguments))
+            except OpError as error:
+                return pickle.dumps(error.with_traceback(None))
 
     def open(self, name: str, client: str, session: str, is_private: bool) -> tuple[str, int, Any]:
         """Let a session take part in a state, made if need be.
@@ -339,13 +347,29 @@ class VersionKeeper(SchedulerPlugin):
         """Return the workers that have each key; None for one that is lost."""
         return locations(self.scheduler, keys)
 
-    def pin(self, name: str, client: str) -> Variables:
-        """Return the variables at the finished version, and have their keys kept for a client."""
-        found = self.states[name].versions.finished
-        hold_keys(self.scheduler, keys_of(found), client)
-        return found
+    def pin(
+        self, name: str, client: str, wanted: Collection[str] = (), purpose: str = ""
+    ) -> Variables:
+        """Return the variables at the finished version, and have their keys kept for a client.
 
-    def pin_newest(self, name: str, client: str, session: str, number: int) -> Variables | None:
+        Args:
+            wanted: variables that must be there.
+            purpose: what they are wanted for, in words.
+
+        Raises:
+            LostStateError: one of those wanted is lost.
+        """
+        return self._pinned(name, self.states[name].versions.finished, client, wanted, purpose)
+
+    def pin_newest(
+        self,
+        name: str,
+        client: str,
+        session: str,
+        number: int,
+        wanted: Collection[str] = (),
+        purpose: str = "",
+    ) -> Variables | None:
         """Do so for the newest version, once that session's run of a number is in it; else None.
 
         None too while the scheduler does not know its keys yet: it could not keep them.
@@ -356,6 +380,15 @@ class VersionKeeper(SchedulerPlugin):
             is_bound = versions.bound_by.get(session, 0) >= number
             if not is_bound or not self.expected.isdisjoint(keys_of(found)):
                 return None
+        return self._pinned(name, found, client, wanted, purpose)
+
+    def _pinned(
+        self, name: str, found: Variables, client: str, wanted: Collection[str], purpose: str
+    ) -> Variables:
+        there = found.keys() & wanted
+        lost = [key for key in there if not all(map(self._is_there, keys_of(found, [key])))]
+        if lost:
+            raise lost_state(sorted(lost), purpose, self.states[name].versions.durable)
         hold_keys(self.scheduler, keys_of(found), client)
         return found
 

@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
+from distributed import Status, get_client
 
 import daskvars as dv
 import daskvars.v1 as tf
@@ -21,7 +22,7 @@ from daskvars.execution.cluster import executor
 from daskvars.execution.cluster.runs import in_flight, sent_feeds
 from daskvars.execution.cluster.workers import worker_info
 from daskvars.execution.eager import EAGER_CONTEXT
-from daskvars.remote.dask_internals import sync_while_connected
+from daskvars.remote.dask_internals import connection_of, sync_while_connected
 from daskvars.state import ZarrStore
 from tests import clusters, fresh
 from tests.waiting import wait_until
@@ -170,6 +171,23 @@ def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
         assert EAGER_CONTEXT.engine.acquire().placement is not None
 
 
+def _train(place):
+    with get_client().as_current(), tf.Graph().as_default():
+        v = tf.get_variable("v", [], initializer=tf.ones_initializer())
+        for session in (tf.Session(), tf.Session(store=place)):
+            session.run(v.initializer)
+            assert session.run(v) == 1.0
+
+
+def test_a_worker_closes_clients_with_sessions_that_its_tasks_left_open(tmp_path, caplog):
+    """On its own event loop, where they cannot wait for anything."""
+    with clusters.running(1, processes=False, protocol="tcp://", silence_logs=False) as client:
+        client.submit(_train, str(tmp_path / "store")).result()
+        (worker,) = client.cluster.workers.values()
+    assert worker.status is Status.closed and "Traceback" not in caplog.text
+    assert "was not sealed before its client closed, in its own event loop: 1 runs" in caplog.text
+
+
 # -- durable ----------------------------------------------------------------------------------
 
 
@@ -237,6 +255,26 @@ def test_a_lost_cluster_is_told_until_recovery(cluster, counting, store):
     session.run(step)
     session.close()
     client.close()
+
+
+def test_another_scheduler_at_the_address_of_one_that_is_gone_is_another_cluster(cluster, counting):
+    """A supervisor starts one, to which Dask connects the client again."""
+    count, _, step = counting
+    session = tf.Session()
+    client = cluster.connected()
+    trained(session, cluster, step)
+    assert session.run(count) == 5
+    before = connection_of(client)
+    cluster.kill()
+    cluster.start()
+    wait_until(lambda: connection_of(client) not in (None, before), "it is connected", within_s=15)
+    with soon(), pytest.raises(UnavailableError, match=r"another scheduler.*6 runs are lost"):
+        session.run(step)
+    for again in (session, tf.Session()):
+        again.run(tf.global_variables_initializer())
+        again.run(step)
+        assert again.run(count) == 1
+        assert again.engine.acquire().placement is not None, "it is there that it runs"
 
 
 def test_who_asks_the_scheduler_does_not_wait_for_one_that_is_gone(cluster):

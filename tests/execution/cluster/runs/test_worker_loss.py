@@ -3,6 +3,7 @@
 `benchmarks/worker_loss.py` has the program and does more of this, longer.
 """
 
+import contextlib
 import importlib
 import random
 from pathlib import Path
@@ -17,6 +18,7 @@ from daskvars.execution.cluster.executor import ClusterExecutor
 from daskvars.execution.cluster.results.remote_blocks import remote_blocks
 from daskvars.execution.cluster.runs.bound_plan import Dispatch
 from daskvars.execution.engine import events
+from tests import clusters
 
 pytestmark = pytest.mark.cluster
 
@@ -66,10 +68,10 @@ def test_the_checkers_notice(benchmark, undisturbed):
 # -- what Dask alone cannot compute again -----------------------------------------------------
 
 
-@pytest.fixture
-def counting(two_workers):
-    """A session that sealed v = 0 and then added one to it three times, and its step."""
-    with two_workers.as_current(), tf.Graph().as_default(), tf.Session() as session:
+@contextlib.contextmanager
+def counted(client):
+    """Give a session that sealed v = 0 and then added one to it three times, and its step."""
+    with client.as_current(), tf.Graph().as_default(), tf.Session() as session:
         v = tf.Variable(np.zeros(4), name="v")
         add = tf.group(v.assign_add(np.ones(4)))
         session.run(tf.global_variables_initializer())
@@ -77,6 +79,12 @@ def counting(two_workers):
         for _ in range(3):
             session.run(add)
         yield session, v, add
+
+
+@pytest.fixture
+def counting(two_workers):
+    with counted(two_workers) as found:
+        yield found
 
 
 def lose(session):
@@ -99,13 +107,26 @@ def test_runs_are_sent_again_and_told(counting):
     assert session.run(v)[0] == 4.0
 
 
-def test_a_checkpoint_holds_what_had_to_be_computed_again(counting, tmp_path):
+@pytest.mark.parametrize("how", ["at once", "in the background"])
+def test_a_checkpoint_holds_what_had_to_be_computed_again(counting, tmp_path, how):
     session, v, add = counting
+    saver, where = tf.train.Saver([v]), str(tmp_path / "model")
     lose(session)
-    path = tf.train.Saver([v]).save(session, str(tmp_path / "model"))
+    at_once = how == "at once"
+    path = saver.save(session, where) if at_once else saver.save_async(session, where).result()
     session.run(add)
-    tf.train.Saver([v]).restore(session, path)
+    saver.restore(session, path)
     assert session.run(v)[0] == 3.0
+
+
+def test_values_come_home_that_had_to_be_computed_again(two_workers):
+    with (
+        clusters.connected(two_workers.cluster) as client,
+        counted(client) as (session, v, _),
+    ):
+        lose(session)
+        client.close()
+        assert session.run(v)[0] == 3.0
 
 
 def test_a_seal_computes_again_what_it_writes(counting):
