@@ -79,9 +79,10 @@ def _rows_given(node: Node, spec: Spec) -> list[tuple[int, int]] | None:
     if 0 in shape or first is not None:
         return None  # nothing to take apart, or its rows go together through what it does
     for dims, (_, given) in zip(node.access.outputs, node.specs, strict=True):
-        is_same = bool(given) and given[1:] == shape[1:] and list(dims[1:]) == rest
-        if not is_same or any(d is None and n > 1 for d, n in zip(rest, shape[1:], strict=True)):
+        if not given or given[1:] != shape[1:] or list(dims[1:]) != rest:
             return None
+    if any(dim is None and n > 1 for dim, n in zip(rest, shape[1:], strict=True)):
+        return None
     numbers = numpy.broadcast_to(numpy.arange(shape[0]).reshape(-1, *[1] * len(rest)), shape)
     attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
     kernel = getattr(numpy, node.kernel) if isinstance(node.kernel, str) else node.kernel

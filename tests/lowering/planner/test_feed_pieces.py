@@ -96,7 +96,7 @@ def test_a_dask_array_is_taken_apart_where_it_is():
 
 def test_a_number_of_a_feed_is_no_piece_of_it():
     sizes, x = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.float32, [ROWS, UNITS])
-    w = tf.get_variable("w", [UNITS, UNITS])
+    w = tf.get_variable("w", [UNITS, UNITS], initializer=tf.ones_initializer())
     result = tf.matmul(x, w) * tf.cast(sizes[0] - sizes[1], tf.float32)
     fed = {x: np.ones((ROWS, UNITS)), sizes: [5, 3]}
     with initialized() as session, config.set(batch_parts=4):
