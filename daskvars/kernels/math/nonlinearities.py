@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numpy
-
 from daskvars.backend import Array, ArrayModule, fusible
 from daskvars.kernels.math.bounds import at_least, at_most
 from daskvars.kernels.math.special import fill_erf, filled, horner
@@ -35,9 +33,8 @@ def sigmoid(xp: ArrayModule, x: Array) -> Array:
     return filled(xp, fill_sigmoid, x)
 
 
-@numpy.errstate(over="ignore")  # one over infinity is zero
 def fill_sigmoid(xp: ArrayModule, out: Array | None, x: Array) -> Array:
-    """Fill ``out``, or an array of its own, with the sigmoid."""
+    """Fill ``out``, or an array of its own, with the sigmoid: one over infinity is zero."""
     out = xp.negative(x, out=out)
     if out.dtype.kind == "c":
         at_most(xp, out.real, EXP_LIMIT[out.real.dtype.itemsize], out=out.real)
@@ -165,8 +162,7 @@ def fill_odds(xp: ArrayModule, out: Array | None, x: Array) -> Array:
     out *= kind(-2 * TANH_SCALE * TANH_CUBE)
     out += kind(-2 * TANH_SCALE)
     out *= x
-    with numpy.errstate(over="ignore"):  # one over infinity is as good as one over much
-        xp.exp(out, out=out)
+    xp.exp(out, out=out)  # one over infinity is as good as one over much
     out += kind(1)
     return out
 

@@ -280,18 +280,19 @@ def _by_library(xp: ArrayModule, name: str, *arrays: Array) -> Array:
 
 def in_blocks(xp: ArrayModule, fill: Any, *arrays: Array) -> Array:
     """Return what ``fill(xp, out, *arrays)`` writes, applied to one flat block after the other."""
-    kind, shape = arrays[0].dtype, arrays[0].shape
+    kind = arrays[0].dtype
     work = float_work(kind)
-    flats = [array.astype(work, copy=False).reshape(-1) for array in arrays]
-    out = xp.empty(flats[0].shape, work)
+    result = xp.empty(arrays[0].shape, work)
+    given = arrays if work is kind else [array.astype(work) for array in arrays]
+    out, *flats = [array.reshape(-1) for array in (result, *given)]
     step = BLOCK_ELEMENTS if xp is np else DEVICE_BLOCK_ELEMENTS
     if out.size <= step:
         fill(xp, out, *flats)
-        return out.reshape(shape).astype(kind, copy=False)
-    for start in range(0, out.size, step):
-        part = slice(start, start + step)
-        fill(xp, out[part], *(flat[part] for flat in flats))
-    return out.reshape(shape).astype(kind, copy=False)
+    else:
+        for start in range(0, out.size, step):
+            part = slice(start, start + step)
+            fill(xp, out[part], *(flat[part] for flat in flats))
+    return result if work is kind else result.astype(kind)
 
 
 def filled(xp: ArrayModule, fill: Any, *arrays: Array) -> Array:

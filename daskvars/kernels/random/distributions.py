@@ -325,11 +325,12 @@ def multinomial(
     if not (weights.size and num_samples):
         return xp.zeros(shape, as_dtype(dtype).np)
     weights -= weights.max(axis=1, keepdims=True)
-    totals = xp.cumsum(xp.exp(weights, out=weights), axis=1)
+    totals = xp.exp(weights, out=weights).cumsum(axis=1)
     points *= totals[:, -1:]
-    above = places_in_rows(xp, totals, points, right=True)
-    last = (totals < totals[:, -1:]).sum(axis=1)[:, None]  # with a probability
-    return xp.minimum(above, last).astype(as_dtype(dtype).np)
+    # A point may be rounded to the total: below that is the last class with a probability.
+    xp.minimum(points, xp.nextafter(totals[:, -1:], 0), out=points)
+    found = places_in_rows(xp, totals, points, right=True)
+    return found.astype(as_dtype(dtype).np, copy=False)
 
 
 def random_shuffle(xp: ArrayModule, key: Key, x: Array) -> Array:

@@ -50,7 +50,8 @@ def test_values(name, dtype):
 def test_large_arguments_do_not_overflow(name):
     for dtype in ("float32", "float64"):
         x = frozen(np.array([-1e4, 1e4], dtype))
-        low, high = KERNELS[name](np, x).tolist()
+        with np.errstate(over="ignore"):  # as in every run: one over infinity is meant
+            low, high = KERNELS[name](np, x).tolist()
         assert low == pytest.approx({"elu": -1, "selu": -SCALE * ALPHA}.get(name, 0))
         assert name != "sigmoid" or low == 0  # a gate that is shut lets nothing through
         assert high == pytest.approx({"sigmoid": 1, "selu": SCALE * 1e4}.get(name, 1e4))
