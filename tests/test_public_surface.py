@@ -399,3 +399,8 @@ for program in pickle.load(open(sys.argv[1], "rb")):
 """
     rooms = ("graph", "ops", "backpropagation", "variables", "lowering", "execution")
     assert run(code, str(path), *rooms) == ["compiled"] * len(programs)
+
+
+def test_names_that_tensorflow_1_has_twice_are_of_one_function():
+    assert dv.linalg.transpose is dv.linalg.matrix_transpose
+    assert dv.sparse.matmul is dv.sparse.sparse_dense_matmul

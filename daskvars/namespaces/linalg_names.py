@@ -2,7 +2,8 @@
 
 # fmt: off
 from daskvars.ops.array.ranges import eye
-from daskvars.ops.array.transposing import matrix_transpose, transpose
+from daskvars.ops.array.transposing import matrix_transpose
+from daskvars.ops.array.transposing import matrix_transpose as transpose
 from daskvars.ops.linalg.decompositions import cholesky, cholesky_solve, qr, svd
 from daskvars.ops.linalg.decompositions import matrix_determinant as det
 from daskvars.ops.linalg.decompositions import matrix_inverse as inv

@@ -12,7 +12,7 @@ from daskvars.ops.sparse.crossing import cross, cross_hashed
 from daskvars.ops.sparse.dense import eye, from_dense, placeholder, to_dense, to_indicator
 from daskvars.ops.sparse.indices import reorder, reshape
 from daskvars.ops.sparse.products import sparse_dense_matmul
-from daskvars.ops.sparse.products import sparse_matmul as matmul
+from daskvars.ops.sparse.products import sparse_dense_matmul as matmul
 from daskvars.ops.sparse.segments import segment_mean, segment_sqrt_n, segment_sum
 
 __all__ = [

@@ -19,6 +19,7 @@ from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels import parsing as kernels
+from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
 from daskvars.ops.sparse.arranging import merge
 from daskvars.shapes import Shape, ShapeLike
@@ -44,32 +45,41 @@ DECODE_RAW = without_gradient(
 
 
 def decode_raw(
-    bytes: TensorLike, out_type: DTypeLike, little_endian: bool = True, name: str | None = None
+    input_bytes: TensorLike | None = None,
+    out_type: DTypeLike | None = None,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: TensorLike | None = None,
 ) -> Tensor:
     """Return the bytes of strings as numbers.
 
     Args:
-      bytes: [...] string, all equally long.
+      input_bytes: [...] string, all equally long.
       out_type: dtype of the numbers.
       little_endian: whether their bytes come from the lowest to the highest.
       name: name of the operation, by default "DecodeRaw".
+      bytes: the old name of `input_bytes`.
 
     Returns:
       [..., length of a string / size of a number] `out_type`.
 
     Raises:
       InvalidArgumentError: (when run) strings have different lengths, or not that of whole numbers.
-      TypeError: `out_type` is string.
+      TypeError: `out_type` is string, or an argument is missing.
+      ValueError: `input_bytes` and `bytes` are given.
 
     Source: TensorFlow 1.15, ``tf.decode_raw``.
 
     >>> decode_raw([b"AB"], dv.uint8).numpy().tolist()
     [[65, 66]]
     """
+    text = either(input_bytes, bytes, "input_bytes", "bytes")
+    if text is None or out_type is None:
+        raise TypeError("decode_raw() needs input_bytes and out_type")
     dtype = as_dtype(out_type).base_dtype
     if dtype is string:
         raise TypeError("decode_raw() gives numbers: out_type cannot be string")
-    return apply(DECODE_RAW, bytes, name=name, dtype=dtype, little_endian=bool(little_endian))
+    return apply(DECODE_RAW, text, name=name, dtype=dtype, little_endian=bool(little_endian))
 
 
 DECODE_COMPRESSED = without_gradient(

@@ -444,7 +444,7 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
 
 
 def shape_n(
-    input: Sequence[Any], name: str | None = None, out_type: DTypeLike = int32
+    input: Sequence[Any], out_type: DTypeLike = int32, name: str | None = None
 ) -> list[Tensor]:
     """Return the shapes of several tensors. See `shape`.
 

@@ -67,6 +67,7 @@ def matrix_diag(
     num_rows: int = -1,
     num_cols: int = -1,
     padding_value: TensorLike = 0,
+    align: str = "LEFT_LEFT",
 ) -> Tensor:
     """Return matrices with the given diagonals and zeros, or another value, elsewhere.
 
@@ -74,16 +75,20 @@ def matrix_diag(
       diagonal: [..., n] any dtype; [..., diagonals, n] where `k` names several.
       name: name of the operation, by default "MatrixDiag".
       k: which diagonal: 0 the main one, above it from 1 on, below from -1 on; or the lowest and the
-        highest of several, which `diagonal` has from the highest on, shorter ones at the left.
+        highest of several, which `diagonal` has from the highest on.
       num_rows: of a matrix, by default as few as are needed; with `num_cols` it is square.
       num_cols: likewise.
       padding_value: scalar, what is elsewhere.
+      align: at which side of a row of `diagonal` shorter ones of several stand, first those above
+        the main one, then those below it: "LEFT_LEFT", "RIGHT_LEFT" (the default from TensorFlow
+        2.2 on), "LEFT_RIGHT" or "RIGHT_RIGHT".
 
     Returns:
       [..., num_rows, num_cols] of the dtype of `diagonal`.
 
     Raises:
-      ValueError: `diagonal` is a scalar, or does not fit the other arguments.
+      ValueError: `diagonal` is a scalar, or does not fit the other arguments, or `align` is none
+        of these.
 
     Source: TensorFlow 1.15, ``tf.linalg.diag``.
 
@@ -92,9 +97,9 @@ def matrix_diag(
     >>> matrix_diag([1, 2], k=1).numpy().tolist()
     [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
     """
-    if (k, num_rows, num_cols, padding_value) == (0, -1, -1, 0):
-        return apply(MATRIX_DIAG, diagonal, name=name)
     low, high = _diagonals_named(k)
+    if (low, high, num_rows, num_cols) == (0, 0, -1, -1) and _is_zero(padding_value):
+        return apply(MATRIX_DIAG, diagonal, name=name)
     with name_scope(name, "MatrixDiag", [diagonal]) as scope:
         diagonal = convert_to_tensor(diagonal, name="diagonal")
         length = size_along(diagonal, -1)
@@ -103,9 +108,13 @@ def matrix_diag(
             rows = columns = length + max(low, -high, 0)
         sizes = [rows if num_rows == -1 else num_rows, columns if num_cols == -1 else num_cols]
         batch = constant.shape(diagonal)[: -1 if low == high else -2]
-        value = constant.constant(padding_value, diagonal.dtype.base_dtype)
+        value = convert_to_tensor(padding_value, diagonal.dtype.base_dtype)
         around = constant.fill(concat([batch, sizes], 0), value)
-        return identity(matrix_set_diag(around, diagonal, k=k), name=scope)
+        return identity(matrix_set_diag(around, diagonal, k=k, align=align), name=scope)
+
+
+def _is_zero(value: TensorLike) -> bool:
+    return bool(not axes.is_symbolic(value) and value == 0)
 
 
 def _diagonals_named(k: TensorLike) -> tuple[int, int]:
@@ -140,6 +149,24 @@ def _length(matrix: Tensor, k: int) -> int:
     return min(rows, columns - k) if k >= 0 else min(rows + k, columns)
 
 
+def _row_parts(matrix: Tensor, low: int, high: int, align: str) -> list[tuple[int, int, int]]:
+    """Return of several diagonals, from the highest on, each number, and where in a row it is.
+
+    Raises:
+      ValueError: sizes are not known, or there is no such alignment.
+    """
+    above, _, below = align.partition("_")
+    if not {above, below} <= {"LEFT", "RIGHT"}:
+        raise ValueError(f"align must be LEFT_LEFT, RIGHT_LEFT or alike, got {align!r}")
+    numbers = range(high, low - 1, -1)
+    lengths = [_length(matrix, number) for number in numbers]
+    parts = []
+    for number, length in zip(numbers, lengths, strict=True):
+        before = max(lengths) - length if (below if number < 0 else above) == "RIGHT" else 0
+        parts.append((number, before, max(lengths) - before - length))
+    return parts
+
+
 def _diagonals(inputs: Sequence[Spec]) -> Spec:
     dtype, shape = inputs[0].dtype, _matrix_shape(inputs[0].shape)
     return Spec(dtype, None if shape is None else (*shape[:-2], least(*shape[-2:])))
@@ -163,7 +190,11 @@ MATRIX_DIAG_PART = OpDef(
 
 
 def matrix_diag_part(
-    input: TensorLike, name: str | None = None, k: TensorLike = 0, padding_value: TensorLike = 0
+    input: TensorLike,
+    name: str | None = None,
+    k: TensorLike = 0,
+    padding_value: TensorLike = 0,
+    align: str = "LEFT_LEFT",
 ) -> Tensor:
     """Return diagonals of matrices.
 
@@ -171,13 +202,14 @@ def matrix_diag_part(
       input: [..., m, n] any dtype.
       name: name of the operation, by default "MatrixDiagPart".
       k: which diagonal or diagonals; see `matrix_diag`.
-      padding_value: scalar, what shorter ones of several are filled up with at the right.
+      padding_value: scalar, what shorter ones of several are filled up with.
+      align: at which side of their rows shorter ones stand; see `matrix_diag`.
 
     Returns:
       [..., min(m, n)] of the dtype of `input`; as `matrix_diag` takes it where `k` is given.
 
     Raises:
-      ValueError: the rank is below 2, or there is no such diagonal.
+      ValueError: the rank is below 2, or there is no such diagonal or alignment.
 
     >>> matrix_diag_part([[1, 2], [3, 4]]).numpy().tolist()
     [1, 4]
@@ -191,13 +223,12 @@ def matrix_diag_part(
         matrix = convert_to_tensor(input, name="input")
         if low == high:
             return apply(MATRIX_DIAG_PART, _from_diagonal(matrix, low), name=scope)
-        numbers = range(high, low - 1, -1)
-        lengths = [_length(matrix, number) for number in numbers]
+        value = convert_to_tensor(padding_value, matrix.dtype.base_dtype)
         parts = []
-        for number, length in zip(numbers, lengths, strict=True):
+        for number, *around in _row_parts(matrix, low, high, align):
             part = apply(MATRIX_DIAG_PART, _from_diagonal(matrix, number))
-            pads = [[0, 0]] * (len(part.shape) - 1) + [[0, max(lengths) - length]]
-            parts.append(pad(part, pads, constant_values=padding_value))
+            pads = [[0, 0]] * (len(part.shape) - 1) + [around]
+            parts.append(pad(part, pads, constant_values=value))
         return stack(parts, axis=-2, name=scope)
 
 
@@ -242,7 +273,11 @@ MATRIX_SET_DIAG = OpDef(
 
 
 def matrix_set_diag(
-    input: TensorLike, diagonal: TensorLike, name: str | None = None, k: TensorLike = 0
+    input: TensorLike,
+    diagonal: TensorLike,
+    name: str | None = None,
+    k: TensorLike = 0,
+    align: str = "LEFT_LEFT",
 ) -> Tensor:
     """Return matrices with other diagonals.
 
@@ -251,12 +286,13 @@ def matrix_set_diag(
       diagonal: [..., min(m, n)] of the dtype of `input`, or as `matrix_diag_part` gives it for `k`.
       name: name of the operation, by default "MatrixSetDiag".
       k: which diagonal or diagonals; see `matrix_diag`.
+      align: at which side of their rows in `diagonal` shorter ones stand; see `matrix_diag`.
 
     Returns:
       [..., m, n] of the dtype of `input`.
 
     Raises:
-      ValueError: the shapes do not fit, or there is no such diagonal.
+      ValueError: the shapes do not fit, or there is no such diagonal or alignment.
 
     >>> matrix_set_diag([[1, 2], [3, 4]], [0, 0]).numpy().tolist()
     [[0, 2], [3, 0]]
@@ -269,11 +305,11 @@ def matrix_set_diag(
     with name_scope(name, "MatrixSetDiag", [input, diagonal]) as scope:
         matrix = convert_to_tensor(input, name="input")
         diagonal = convert_to_tensor(diagonal, matrix.dtype.base_dtype, name="diagonal")
-        for place, number in enumerate(range(high, low - 1, -1)):
-            part = diagonal
-            if low != high:
-                part = diagonal[..., place, : _length(matrix, number)]
-            matrix = _with_one(matrix, part, number)
+        if low == high:
+            return identity(_with_one(matrix, diagonal, low), name=scope)
+        for place, (number, before, after) in enumerate(_row_parts(matrix, low, high, align)):
+            row = diagonal[..., place, :]
+            matrix = _with_one(matrix, row[..., before : size_along(row, -1) - after], number)
         return identity(matrix, name=scope)
 
 

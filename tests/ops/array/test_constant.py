@@ -217,7 +217,7 @@ def test_known_shapes_are_constants(graph):
     assert [t.op.type for t in made] == ["Const"] * 3
     assert [t.op.name for t in made] == ["Shape", "Size", "Rank"]
     assert [run(t).tolist() for t in made] == [[2, 3], 6, 2]
-    assert [t.dtype for t in constant.shape_n([x, x], out_type=dv.int64)] == [dv.int64] * 2
+    assert [t.dtype for t in constant.shape_n([x, x], dv.int64)] == [dv.int64] * 2
 
 
 def test_shapes_known_in_part(graph):

@@ -56,6 +56,27 @@ def test_several_diagonals_stand_from_the_highest_on_at_the_left(k):
     np.testing.assert_array_equal(slope, np.broadcast_to(is_there, slope.shape))
 
 
+@pytest.mark.parametrize(
+    ("align", "wanted"),
+    [
+        ("LEFT_LEFT", [[2, 6, 9], [1, 5, 9], [4, 8, 9]]),
+        ("RIGHT_LEFT", [[9, 2, 6], [1, 5, 9], [4, 8, 9]]),
+        ("LEFT_RIGHT", [[2, 6, 9], [1, 5, 9], [9, 4, 8]]),
+        ("RIGHT_RIGHT", [[9, 2, 6], [1, 5, 9], [9, 4, 8]]),
+    ],
+)
+def test_shorter_diagonals_stand_where_align_says(align, wanted):
+    x = tf.reshape(tf.range(1.0, 10.0), [3, 3])
+    nine = tf.placeholder_with_default(9.0, [])
+    parts = tf.linalg.diag_part(x, k=(-1, 1), padding_value=nine, align=align)
+    again = tf.linalg.set_diag(tf.zeros_like(x), parts, k=(-1, 1), align=align)
+    made = tf.linalg.diag(parts, k=(-1, 1), padding_value=nine, align=align)
+    found = run([parts, again, made])
+    assert found[0].tolist() == wanted
+    assert found[1].tolist() == [[1, 2, 0], [4, 5, 6], [0, 8, 9]]
+    assert found[2].tolist() == [[1, 2, 9], [4, 5, 6], [9, 8, 9]]
+
+
 def test_mistakes():
     with pytest.raises(ValueError, match="no diagonal 5"):
         tf.linalg.diag_part(tf.ones([4, 5]), k=(0, 5))
@@ -66,6 +87,8 @@ def test_mistakes():
         tf.linalg.diag_part(tf.placeholder(tf.float32, [None, 5]), k=(0, 1))
     with pytest.raises(ValueError, match=r"got \(1, 0\)"):
         tf.linalg.diag_part(tf.ones([4, 5]), k=(1, 0))
+    with pytest.raises(ValueError, match="align must be"):
+        tf.linalg.diag_part(tf.ones([4, 5]), k=(0, 1), align="LEFT")
     with pytest.raises(ValueError, match="rank 2"):
         tf.matrix_diag_part(tf.ones([3]))
     with pytest.raises(ValueError, match="rank 1"):

@@ -88,7 +88,7 @@ SAMPLES = [
     Sample("ReadFile", dv.read_file, (HERE,)),
     Sample("WriteFile", written, (np.array(RAW[0], object),)),
     Sample("MatchingFiles", lambda x: dv.matching_files(x), (HERE,)),
-    Sample("DecodeRaw", lambda x: dv.decode_raw(x, dv.int16), (RAW,)),
+    Sample("DecodeRaw", lambda x: dv.decode_raw(input_bytes=x, out_type=dv.int16), (RAW,)),
     Sample(
         "DecodeCompressed",
         lambda x: dv.decode_compressed(x, "ZLIB"),

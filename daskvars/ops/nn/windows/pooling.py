@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,8 +18,10 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn.windows import pooling
 from daskvars.kernels.nn.windows.sliding import channels, pool2d_shape
+from daskvars.ops.array import ranges
 from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.math.casting import cast
 from daskvars.ops.nn.windows.arguments import (
     PaddingLike,
     PerAxis,
@@ -132,33 +135,39 @@ def max_pool_with_argmax(
     ksize: PerAxis,
     strides: PerAxis,
     padding: PaddingLike,
-    Targmax: DTypeLike = int64,
+    Targmax: DTypeLike | None = None,
     name: str | None = None,
+    output_dtype: DTypeLike | None = None,
+    include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return the maximum of each window and where it was.
 
     Args:
       input: [batch, height, width, channels] real.
       ksize: see `max_pool`, also for strides and padding.
-      Targmax: int32 or int64.
+      Targmax: int32 or int64 (the default).
       name: name of the operation, by default "MaxPoolWithArgmax".
+      output_dtype: another name of `Targmax`.
+      include_batch_in_index: whether places count from the first image on.
 
     Returns:
       output: [batch, rows, columns, channels] of the dtype of `input`.
       argmax: [batch, rows, columns, channels] `Targmax`, the place in its image of each window's
-        first maximum, (row * width + column) * channels + channel.
+        first maximum, (row * width + column) * channels + channel; or, where the batch is included,
+        ((image * height + row) * width + column) * channels + channel.
 
     Raises:
-      ValueError: `Targmax` is another dtype, or the windows do not fit.
+      ValueError: `Targmax` is another dtype or given twice, or the windows do not fit.
       UnimplementedError: a window is of several images or channels.
 
     >>> max_pool_with_argmax([[[[1.0], [3.0]]]], [1, 1, 2, 1], 1, "VALID")[1].numpy().ravel()
     array([1])
     """
-    dtype = as_dtype(Targmax)
+    dtype = as_dtype(either(Targmax, output_dtype, "Targmax", "output_dtype") or int64)
     if dtype not in (int32, int64):
         raise ValueError(f"Targmax must be int32 or int64, got {dtype.name}")
-    return apply(
+    input = convert_to_tensor(input, name="input")
+    output, places = apply(
         MAX_POOL_WITH_ARGMAX,
         input,
         name=name,
@@ -166,6 +175,11 @@ def max_pool_with_argmax(
         padding=window_padding(padding),
         **_windows(ksize, strides, "NHWC"),
     )
+    if include_batch_in_index:
+        images, *sizes = (cast(size_along(input, axis), dtype) for axis in range(4))
+        first = ranges.range(images) * math.prod(sizes)
+        places += first[:, None, None, None]
+    return output, places
 
 
 # -- mean --------------------------------------------------------------------------------------

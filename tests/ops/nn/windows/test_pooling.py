@@ -83,6 +83,11 @@ def test_argmax(padding, dtype):
     flat = x.reshape(2, -1)
     for image in range(2):
         assert_allclose(flat[image][places.numpy()[image]], pooled[image])
+    _, places = ops.max_pool_with_argmax(
+        x, [1, 3, 2, 1], [1, 2, 1, 1], padding, output_dtype=dtype, include_batch_in_index=True
+    )
+    assert places.dtype == dtype
+    assert_allclose(x.reshape(-1)[places.numpy()], pooled)
 
 
 def test_pool_chooses_by_type_and_rank():
