@@ -51,21 +51,21 @@ def range_values(
 
 def linspace_values(
     xp: ArrayModule,
+    first: Array,
+    last: Array,
     *,
-    start: float,
-    stop: float,
     num: int,
-    dtype: DType,
     offset: int = 0,
     count: int | None = None,
 ) -> Array:
     """Give `count` of `num` values at equal distances, from number `offset` on."""
     if num <= 0:
         raise ValueError(f"Requires num > 0: {num}")
+    start, stop = float(first), float(last)
     index = xp.arange(offset, offset + (num if count is None else count))
     step = (stop - start) / (num - 1) if num > 1 else 0.0
     values = xp.where(index == num - 1, stop if num > 1 else start, start + index * step)
-    return values.astype(dtype.np)
+    return values.astype(first.dtype)
 
 
 def eye(

@@ -10,14 +10,15 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.dtypes import DType, DTypeLike, as_dtype, float32, float64, int32, int64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import Spec, without_gradient
+from daskvars.graph.definitions.opdef import OpDef, Spec, without_gradient
 from daskvars.graph.definitions.patterns import Movement, Source
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records.attribute_kinds import ATTRIBUTES, INT
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import ranges as kernels
-from daskvars.ops.math.arithmetic import ceil
+from daskvars.ops.array.constant import sum_down
+from daskvars.ops.math.arithmetic import ceil, multiply, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.shapes import of_numbers
@@ -110,13 +111,20 @@ def _dtype_of(value: Any) -> dtypes.DType:
     return found.base_dtype
 
 
-LINSPACE = without_gradient(
+def _linspace_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
+    ends = [convert_to_tensor(end, dy.dtype) for end in (0.0, 1.0)]
+    stop = sum_down(multiply(dy, apply(LINSPACE, *ends, num=axes.operand_of(op, "num"))), ())
+    return subtract(sum_down(dy, ()), stop), stop
+
+
+LINSPACE = OpDef(
     "LinSpace",
-    "",
-    infer=lambda inputs, *, num, dtype, **attrs: Spec(dtype, (_checked_num(num),)),
+    "start:T, stop:T",
+    infer=lambda inputs, *, num, **attrs: Spec(inputs[0].dtype, (_checked_num(num),)),
     kernel=kernels.linspace_values,
     pattern=Source(),
-    operands=("start", "stop", "num"),
+    gradient=_linspace_gradient,
+    operands=("num",),
     attributes={**ATTRIBUTES, "num": INT},
     block=_range_block,
 )
@@ -149,14 +157,14 @@ def linspace(
     >>> linspace(10.0, 12.0, 3).numpy().tolist()
     [10.0, 11.0, 12.0]
     """
-    ends = [axes.as_operand(value) for value in (start, stop)]
-    tensors = [convert_to_tensor(value) for value in ends if axes.is_symbolic(value)]
+    tensors = [convert_to_tensor(end) for end in (start, stop) if axes.is_symbolic(end)]
     dtype = tensors[0].dtype.base_dtype if tensors else _float_dtype(start)
     if not dtype.is_floating:
         raise TypeError(f"linspace() needs floating start and stop, found {dtype.name}")
-    return apply(
-        LINSPACE, name=name, start=ends[0], stop=ends[1], num=axes.as_operand(num), dtype=dtype
-    )
+    with name_scope(name, "LinSpace", tensors) as scope:
+        first = convert_to_tensor(start, dtype, name="start")
+        last = convert_to_tensor(stop, dtype, name="stop")
+        return apply(LINSPACE, first, last, name=scope, num=axes.as_operand(num))
 
 
 def _float_dtype(value: Any) -> dtypes.DType:

@@ -16,6 +16,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import products as kernels
 from daskvars.ops.array import reshaping, transposing
+from daskvars.ops.array.joining import concat
 from daskvars.ops.linalg import matrix_parts
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.math.arithmetic import add, multiply, negative, number, subtract
@@ -276,21 +277,28 @@ def _adjoint(x: Tensor) -> Tensor:
 
 
 def _qr_gradient(op: Operation, dq: Tensor, dr: Tensor) -> Tensor:
-    """Walter & Lehmann, "Algorithmic differentiation of linear algebra functions", 2018."""
+    """Walter & Lehmann, "Algorithmic differentiation of linear algebra functions", 2018.
+
+    Of a wide matrix [left, right], q is that of its left part, and r has q^H right at its right.
+    """
     q, r = op.outputs
-    if q.dtype.base_dtype.is_complex:
-        raise NotImplementedError(f"qr() has no gradient for {q.dtype.base_dtype.name}")
     shape = r.spec.shape
-    if shape is None or None in shape[-2:] or shape[-2] != shape[-1]:
+    if shape is None or None in shape[-2:] or shape[-2] > shape[-1]:
         raise NotImplementedError(
-            "qr() has a gradient where r is square and its shape known: for matrices with at least "
-            f"as many rows as columns, and without full_matrices; here r is {shapes.show(shape)}"
+            "qr() has a gradient where the shape of r is known, and without full_matrices for "
+            f"matrices with more rows than columns; here r is {shapes.show(shape)}"
         )
+    rows, columns = shape[-2:]
+    right, dright = op.inputs[0][..., rows:], dr[..., rows:]
+    if rows < columns:
+        dq = add(dq, matmul(right, dright, adjoint_b=True))
+        r, dr = r[..., :rows], dr[..., :rows]
     middle = subtract(matmul(r, dr, adjoint_b=True), matmul(dq, q, adjoint_a=True))
-    lower = matrix_parts.matrix_band_part(middle, -1, 0)
-    below = subtract(lower, matrix_parts.matrix_band_part(middle, 0, 0))
-    both = add(dq, matmul(q, add(lower, _adjoint(below))))
-    return _adjoint(matrix_triangular_solve(r, _adjoint(both), lower=False))
+    diagonal = multiply(number(0.5, middle), matrix_parts.matrix_band_part(middle, 0, 0))
+    half = subtract(matrix_parts.matrix_band_part(middle, -1, 0), diagonal)  # r has a real one
+    both = add(dq, matmul(q, add(half, _adjoint(half))))
+    left = _adjoint(matrix_triangular_solve(r, _adjoint(both), lower=False))
+    return left if rows == columns else concat([left, matmul(q, dright)], -1)
 
 
 QR = OpDef("Qr", "input:F", _q_and_r, _MATRICES, kernels.qr, _qr_gradient)
@@ -307,7 +315,8 @@ def qr(
       name: name of the operation, by default "Qr".
 
     Returns:
-      q and r, of the dtype of `input`. They have gradients where r is square, but complex ones.
+      q and r, of the dtype of `input`. They have gradients where their shapes are known, but for
+      those of a matrix with more rows than columns and `full_matrices`.
 
     >>> q, r = qr([[3.0, 0.0], [4.0, 5.0]])
     >>> q.shape.as_list(), r.shape.as_list()

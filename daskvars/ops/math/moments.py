@@ -154,7 +154,7 @@ def weighted_moments(
         weights = add(cast(weights, wide.dtype), constant.zeros_like(wide))
         total = reciprocal(reduce_sum(weights, axes, keepdims=True))
         mean = multiply(reduce_sum(multiply(weights, wide), axes, keepdims=True), total)
-        distances = multiply(weights, squared_difference(wide, reshaping.stop_gradient(mean)))
+        distances = multiply(weights, squared_difference(wide, mean))
         variance = multiply(reduce_sum(distances, axes, keepdims=True), total)
         if not keepdims:
             mean, variance = reshaping.squeeze(mean, axes), reshaping.squeeze(variance, axes)

@@ -295,6 +295,13 @@ def test_weighted_moments_of_halves_are_computed_in_floats():
     assert (mean.dtype, mean, variance) == (np.float16, np.float16(2001.5), np.float16(1.25))
 
 
+def test_weighted_moments_are_differentiated_twice():
+    x = tf.constant([1.0, 3.0])
+    _, variance = tf.nn.weighted_moments(x, [0], [1.0, 2.0])
+    slope = tf.gradients(variance, x)[0]
+    np.testing.assert_allclose(run(tf.gradients(slope[0], x)[0]), [4 / 9, -4 / 9], rtol=1e-5)
+
+
 def test_bins_are_int32():
     with pytest.warns(UserWarning, match="bins are int32"):
         bins = tf.histogram_fixed_width_bins([1.0, 3.0], [0.0, 4.0], 2, dtype=tf.int64)

@@ -66,6 +66,7 @@ SAMPLES = [
         "LinSpace",
         ranges.linspace,
         (np.array(0.0), np.array(1.0), np.array(3, np.int32)),
+        (0, 1),
         id="of-run",
     ),
     Sample("Eye", lambda: ranges.eye(3)),

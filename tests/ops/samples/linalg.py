@@ -121,7 +121,8 @@ SAMPLES = [
         (POSITIVE, SIDES),
         id="cholesky",
     ),
-    Sample("Qr", dv.qr, (floats(2, 4, 3),), (0,), complex=False),
+    Sample("Qr", dv.qr, (floats(2, 4, 3),), (0,)),
+    Sample("Qr", dv.qr, (floats(2, 3, 5),), (0,), id="wide"),
     Sample("Qr", lambda x: dv.qr(x, full_matrices=True), (floats(2, 4, 3),), id="full"),
     Sample("Svd", dv.svd, (floats(2, 4, 3),), any_sign=True),
     Sample(
