@@ -11,10 +11,10 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
-from daskvars.ops.array import constant
+from daskvars.ops.array import constant, ranges
 from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.joining import concat as dense_concat
-from daskvars.ops.array.reshaping import stop_gradient
+from daskvars.ops.array.reshaping import reshape, stop_gradient
 from daskvars.ops.checks.assertions import assert_equal
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.gather_scatter import segments
@@ -23,8 +23,10 @@ from daskvars.ops.gather_scatter.scatter import gather_nd, scatter_nd, tensor_sc
 from daskvars.ops.gather_scatter.spreading import inside
 from daskvars.ops.math import arithmetic
 from daskvars.ops.math.casting import cast
-from daskvars.ops.math.comparison import greater_equal, not_equal
+from daskvars.ops.math.comparison import greater_equal, less, not_equal, where
 from daskvars.ops.math.division import truediv
+from daskvars.ops.math.reduce import reduce_all
+from daskvars.ops.math.scans import cumsum
 from daskvars.ops.math.transcendental import exp
 from daskvars.ops.rules import axes
 from daskvars.ops.sparse.indices import (
@@ -32,7 +34,6 @@ from daskvars.ops.sparse.indices import (
     as_sparse,
     distinct,
     is_sparse,
-    known_rank,
     parts,
     picked,
 )
@@ -213,19 +214,37 @@ def _reduced_axes(axis: Any, rank: int) -> list[int]:
     return sorted({each % rank for each in wanted})
 
 
+def _kept(sp: SparseTensor, axis: Any) -> tuple[TensorLike, TensorLike]:
+    """Return the dimensions that a reduction keeps, and the place of each dimension among these.
+
+    One that is reduced comes after them. Tensors where the rank is known by the run alone.
+    """
+    rank = sp.shape.ndims
+    if rank is not None:
+        reduced = _reduced_axes(axis, rank)
+        known = [i for i in range(rank) if i not in reduced]
+        order = [known.index(i) if i in known else len(known) for i in range(rank)]
+        return constant.constant(known, int64), order
+    numbers = ranges.range(size_along(sp.dense_shape, 0))
+    given = numbers if axis is None else reshape(convert_to_tensor(axis, numbers.dtype), [-1])
+    given = gather(numbers, where(less(given, 0), given + size_along(numbers, 0), given))
+    is_kept = reduce_all(not_equal(numbers[:, None], given), 1)
+    kept = boolean_mask(numbers, is_kept)
+    places = cumsum(cast(is_kept, numbers.dtype)) - 1
+    last = constant.zeros_like(numbers) + size_along(kept, 0)
+    return kept, where(is_kept, places, last)
+
+
 def _groups(sp: SparseTensor, axis: Any, keepdims: bool) -> tuple[SparseTensor, Tensor]:
     """Return ones at the places of a reduction's results, and for each element which it goes to."""
-    rank = known_rank(sp, "a reduction")
-    axes = _reduced_axes(axis, rank)
-    kept = [i for i in range(rank) if i not in axes]
-    places, which = distinct(gather(sp.indices, kept, axis=1) if kept else sp.indices[:, :0])
-    sizes = gather(sp.dense_shape, kept) if kept else sp.dense_shape[:0]
+    kept, order = _kept(sp, axis)
+    places, which = distinct(gather(sp.indices, kept, axis=1))
+    sizes = gather(sp.dense_shape, kept)
+    ones = constant.ones([size_along(places, 0)], int64)
     if keepdims:
-        order = [kept.index(i) if i in kept else len(kept) for i in range(rank)]
-        zeros = constant.zeros_like(which)[: size_along(places, 0)][:, None]
+        zeros = constant.zeros_like(ones)[:, None]
         places = gather(dense_concat([places, zeros], 1), order, axis=1)
         sizes = gather(dense_concat([sizes, constant.ones([1], int64)], 0), order)
-    ones = constant.ones_like(places[:, 0] if rank > len(axes) or keepdims else which[:1])
     return SparseTensor(places, ones, sizes), which
 
 
@@ -247,12 +266,12 @@ def _reduction(
         if not is_dense:
             return SparseTensor(found.indices, values, found.dense_shape)
         dense = scatter_nd(found.indices, values, found.dense_shape)
-        rank = known_rank(sp, name[1])
-        known = sp.shape.as_list()
-        axes = _reduced_axes(axis, rank)
-        dense.set_shape(
-            [1 if i in axes else n for i, n in enumerate(known) if keepdims or i not in axes]
-        )
+        if sp.shape.ndims is not None:
+            reduced = _reduced_axes(axis, sp.shape.ndims)
+            known = enumerate(sp.shape.as_list())
+            dense.set_shape(
+                [1 if i in reduced else n for i, n in known if keepdims or i not in reduced]
+            )
         return dense
 
 

@@ -74,6 +74,19 @@ def test_names_of_placeholders_are_tensorflows():
     assert names == ["x/indices:0", "x/values:0", "x/shape:0"]
 
 
+def test_reductions_of_a_sparse_tensor_of_unknown_rank(graph):
+    sp = tf.sparse_placeholder(tf.float32)
+    asked = {(): None, (3,): -1, (2, 1): [1, 1], (1, 3): 0}
+    sums = [tf.sparse_reduce_sum(sp, axis, len(size) == 2) for size, axis in asked.items()]
+    largest = tf.sparse.to_dense(tf.sparse_reduce_max_sparse(sp, 0))
+    value = {sp: tf.SparseTensorValue([[0, 2], [1, 0], [1, 2]], [7.0, 5.0, 1.0], [2, 3])}
+    with tf.Session() as session:
+        found = session.run([*sums, largest], value)
+        with pytest.raises(InvalidArgumentError):
+            session.run(tf.sparse_reduce_sum(sp, 2), value)
+    assert [each.tolist() for each in found] == [13, [7, 6], [[7], [6]], [[5, 0, 8]], [5, 0, 7]]
+
+
 def test_what_is_fed_has_the_shape_that_was_promised():
     with tf.Graph().as_default(), tf.Session() as session:
         sp = tf.sparse_placeholder(tf.float32, [2, 2])
