@@ -502,8 +502,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
         if self._finalized:
             file, line = user_line()
             raise RuntimeError(
-                f"Graph is finalized and cannot be modified: {file}:{line} adds an operation to "
-                "it. Build all operations before the training loop."
+                f"Graph is finalized and cannot be modified: {file}:{line} adds to it. Build all "
+                "operations, and fill collections, before the training loop."
             )
 
 

@@ -276,7 +276,7 @@ def check_wanted(
     there = source.records
     missing = list(dict.fromkeys(names[key] for key in wanted if names[key] not in there))
     unexpected = sorted(there.keys() - names.values())
-    shapes, dtypes = [], []
+    shapes, dtypes = {}, {}  # once each: the parts of a partitioned variable have one name
     for key in wanted:
         record = there.get(names[key])
         if record is None:
@@ -284,11 +284,12 @@ def check_wanted(
         dtype, shape, _ = wanted[key]
         dtype = as_dtype(dtype).base_dtype.name
         if tuple(shape) != record.shape:
-            shapes.append((names[key], tuple(shape), record.shape))
+            shapes[names[key]] = (names[key], tuple(shape), record.shape)
         if dtype != record.dtype:
-            dtypes.append((names[key], dtype, record.dtype))
+            dtypes[names[key]] = (names[key], dtype, record.dtype)
     if missing or shapes or dtypes or (unexpected and not allow_unexpected):
-        raise restore_error(missing, unexpected, shapes, dtypes, list(there), source.location)
+        differing = [*shapes.values()], [*dtypes.values()]
+        raise restore_error(missing, unexpected, *differing, list(there), source.location)
 
 
 def is_announced(where: Any) -> bool:

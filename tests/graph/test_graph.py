@@ -281,6 +281,19 @@ def test_a_control_input_is_taken_once(graph):
     assert z.control_inputs == [x, y]
 
 
+def test_collections_of_a_finalized_graph_stay_as_they_are(graph):
+    graph.add_to_collection("a", 1)
+    graph.finalize()
+    for change in (
+        lambda: graph.add_to_collection("a", 2),
+        lambda: tf.add_to_collections(["a"], 2),
+        lambda: graph.clear_collection("a"),
+    ):
+        with pytest.raises(RuntimeError, match="finalized"):
+            change()
+    assert graph.get_collection("a") == [1] and graph.get_collection("b") == []
+
+
 def test_a_finalized_graph_opens_again_under_the_name_that_programs_use(graph):
     graph.finalize()
     graph._unsafe_unfinalize()

@@ -57,12 +57,17 @@ class Collections:
         super().__init__()
         self._collections: dict[Any, list[Any]] = {}
 
+    def check_not_finalized(self) -> None:
+        """Raise RuntimeError where the graph may not be changed any more."""
+        raise NotImplementedError
+
     def add_to_collection(self, name: Any, value: Any) -> None:
         """Append `value` to the collection `name`."""
         self.add_to_collections((name,), value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
         """Append `value` to each collection named (a string counts as one name)."""
+        self.check_not_finalized()
         collections = self._collections
         for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
             collections.setdefault(name, []).append(value)
@@ -90,6 +95,7 @@ class Collections:
 
     def clear_collection(self, name: Any) -> None:
         """Empty the collection `name`."""
+        self.check_not_finalized()
         self._collections.pop(name, None)
 
     @property

@@ -8,6 +8,7 @@ as in TensorFlow (`in_graph_of_inputs`).
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import inspect
 import itertools
@@ -210,11 +211,21 @@ class InGraph(type):
         return cls.__dict__.get("_original", cls) in subclass.__mro__
 
 
+def _reduced(cls: Any) -> str | tuple[Any, ...]:
+    """Return what pickle keeps of a class of `InGraph`: its original, a program's own by name."""
+    return (in_graph_class, (cls._original,)) if "_original" in vars(cls) else cls.__qualname__
+
+
+_classes: dict[type, type] = {}  # original -> what `in_graph_class` has made of it
+
+
 def in_graph_class(original: type) -> type:
     """Return `original` as a class whose constructor and methods build into the default graph.
 
     Instances of either pass ``isinstance`` of the other's name.
     """
+    if original in _classes:
+        return _classes[original]
     methods = {
         name: (
             staticmethod(in_graph(member))
@@ -226,4 +237,6 @@ def in_graph_class(original: type) -> type:
     }
     names = {"__doc__": original.__doc__, "__module__": original.__module__, "_original": original}
     meta = type("InGraph", (InGraph, type(original)), {}) if type(original) is not type else InGraph
-    return meta(original.__name__, (original,), {**methods, **names})
+    copyreg.pickle(meta, _reduced)  # pickle goes by the class of classes
+    _classes[original] = meta(original.__name__, (original,), {**methods, **names})
+    return _classes[original]

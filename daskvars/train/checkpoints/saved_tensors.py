@@ -83,11 +83,14 @@ def saved_tensors(var_list: Any) -> list[SavedTensor]:
       var_list: variables, partitioned variables and parts of them, tables; or names -> these.
 
     Raises:
-      TypeError: something in it is no variable.
+      TypeError: something in it is no variable, or a name is no string.
       ValueError: two have one name, or one is there twice.
     """
     if isinstance(var_list, Mapping):
-        pairs = [(name, value) for name, value in var_list.items()]
+        pairs = list(var_list.items())
+        for name, _ in pairs:
+            if not isinstance(name, str):
+                raise TypeError(f"Names to save variables under are strings, got {name!r}")
     elif isinstance(var_list, list | tuple | set):
         pairs = [("", value) for value in nest.flatten(list(var_list))]
     else:

@@ -11,12 +11,12 @@ from daskvars.errors import did_you_mean
 # Namespace ("" for the top) -> names of TensorFlow 1.15 that are not here.
 NOT_HERE = {
     "": """
-        AttrValue CriticalSection
+        AttrValue
         IndexedSlicesSpec LogMessage NameAttrList OptionalSpec QUANTIZED_DTYPES
         RaggedTensor RaggedTensorSpec SparseTensorSpec
         TensorArraySpec TensorInfo TypeSpec audio autograph
         distribute extract_volume_patches fingerprint
-        lite load_file_system_library load_library load_op_library profiler
+        lite load_file_system_library load_library load_op_library
         quantized_concat ragged resource_loader sysconfig
         user_ops wrap_function xla
     """,
@@ -24,7 +24,7 @@ NOT_HERE = {
         non_max_suppression_with_scores
     """,
     "io": """
-        decode_proto encode_proto parse_sequence_example
+        decode_proto encode_proto
     """,
     "linalg": """
         LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorCirculant
@@ -49,6 +49,7 @@ _TREES = "there are no trees here: use XGBoost or LightGBM on Dask, or tf.estima
 # Path of a name -> what does its work.
 INSTEAD = {
     "Barrier": "use tf.FIFOQueue, or tf.PriorityQueue where elements have an order",
+    "CriticalSection": "leave it out: a run is a transaction, no other's updates come between",
     "RecordInput": "use tf.data.TFRecordDataset",
     "StagingArea": "as in TensorFlow, it is tf.contrib.staging.StagingArea",
     "distributions.bijectors": "as in TensorFlow, they are in tf.contrib.distributions.bijectors",
@@ -56,7 +57,11 @@ INSTEAD = {
     "estimator.BoostedTreesEstimator": f"{_TREES}Classifier",
     "estimator.BoostedTreesRegressor": f"{_TREES}Regressor",
     "graph_util.must_run_on_cpu": "leave it out: operations without a device run where they can",
+    "io.parse_sequence_example": "use tf.io.parse_single_sequence_example in a dataset's map(), "
+    "then padded_batch()",
     "keras": "use layers, losses, train and metrics",
+    "profiler": "flops are in what sess.explain(fetches) tells, times in a tf.RunMetadata, and the "
+    "number of parameters is sum(v.shape.num_elements() for v in tf.trainable_variables())",
     "summary.get_summary_description": "use the type of the summary's operation, op.type",
     "train.experimental": "for mixed precision, use tf.cast to tf.bfloat16 or tf.float16",
 }

@@ -169,7 +169,7 @@ class SavedModelBuilder(ShownByArguments):
             used = saver or Saver(allow_empty=True, sharded=True)
             files = self._copied(assets or ())
             if operation is not None:
-                graph.add_to_collection(key, operation)
+                graph.get_collection_ref(key).append(operation)
             try:
                 found = used.export_meta_graph(clear_devices=clear_devices)
             finally:

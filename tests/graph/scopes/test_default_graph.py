@@ -1,6 +1,7 @@
 """Which graph functions of `daskvars.v1` build into."""
 
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -120,3 +121,15 @@ def test_a_constant_that_was_read_for_a_shape_may_not_be_fed():
 def test_help_shows_what_a_class_is_called_with(kind):
     written = [*inspect.signature(kind.__init__).parameters][1:]
     assert [*inspect.signature(kind).parameters] == written != ["args", "kwargs"]
+
+
+class OwnOptimizer(tf.train.GradientDescentOptimizer):
+    """A program's own, which pickles by its name."""
+
+
+def test_instances_of_classes_of_graph_mode_pickle():
+    value = pickle.loads(pickle.dumps(tf.SparseTensorValue([[0]], [1.0], [2])))
+    assert isinstance(value, tf.SparseTensorValue) and value.dense_shape == [2]
+    for given in (tf.glorot_uniform_initializer(seed=3), OwnOptimizer(0.5)):
+        again = pickle.loads(pickle.dumps(given))
+        assert type(again) is type(given) and vars(again).keys() == vars(given).keys()

@@ -166,6 +166,18 @@ def test_parts_whose_chunks_do_not_line_up_are_saved_all_the_same(tmp_path):
     np.testing.assert_array_equal(tf.train.load_variable(path, "table"), whole)
 
 
+def test_of_a_partitioned_variable_a_difference_is_told_once(tmp_path):
+    partitioned(2)
+    with session() as sess:
+        path = tf.train.Saver().save(sess, str(tmp_path / "m"))
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.get_variable("table", [8, 4], tf.float64, partitioner=lambda shape, dtype: [2, 1])
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            tf.train.Saver().restore(sess, path)
+    assert [*caught.value.shapes] == [("table", (8, 4), (7, 4))]
+    assert [*caught.value.dtypes] == [("table", "float64", "float32")]
+
+
 def test_some_parts_do_not_make_the_whole(tmp_path):
     table = partitioned(3)
     with session() as sess:
@@ -204,6 +216,7 @@ def test_a_variable_of_no_fixed_shape(tmp_path):
         (lambda v, w: {"a": v, "b": v}, ValueError, "restored with two names: a and b"),
         (lambda v, w: [tf.constant(1.0)], TypeError, "Variable to save is not a Variable"),
         (lambda v, w: {"a": 7}, TypeError, "Variable to save is not a Variable: 7"),
+        (lambda v, w: {1: v}, TypeError, "Names to save variables under are strings, got 1"),
         (lambda v, w: v.op.name, TypeError, "passed in a dict or a list"),
         (lambda v, w: [], ValueError, "No variables to save"),
     ],

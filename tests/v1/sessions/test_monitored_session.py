@@ -68,7 +68,7 @@ def test_a_session_runs_from_begin_to_end(graph):
 
 def test_an_op_built_inside_the_loop_names_the_line():
     step, add = counting()
-    wanted = pytest.raises(RuntimeError, match=r"test_monitored_session\.py:\d+ adds an operation")
+    wanted = pytest.raises(RuntimeError, match=r"test_monitored_session\.py:\d+ adds to it")
     with wanted, tf.train.MonitoredSession() as session:
         while True:
             session.run(add)
