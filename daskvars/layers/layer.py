@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy
@@ -43,6 +44,7 @@ from daskvars.variables.synchronization import (
 from daskvars.variables.tracking import identity, once
 from daskvars.variables.variable import Variable
 
+_OF_A_GRAPH = Tensor | Variable | PartitionedVariable
 _training: ContextVar[Any] = ContextVar("training", default=None)  # of the layer that calls others
 
 
@@ -374,7 +376,7 @@ class Layer(ShownByArguments, LayerLosses):
     def _regularize(self, name: str, variable: Variable, regularizer: Callable[[Any], Any]) -> None:
         program = owner()
         if program.is_eager:
-            self._regularizers.append(lambda: regularizer(variable))
+            self._regularizers.append(partial(regularizer, variable))  # which a copy of it copies
             return
         scope = f"{self.scope_name}/{name}/Regularizer/"
         with building_in(program), colocate_with(variable), program.name_scope(scope):
@@ -542,14 +544,18 @@ class Layer(ShownByArguments, LayerLosses):
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
-        """Return a copy that shares variables and tensors, which belong to their graph."""
+        """Return a copy with variables of its own, in eager code.
+
+        In a graph it shares variables and tensors, which belong to that.
+        """
         new = type(self).__new__(type(self))
         memo[id(self)] = new
         for key, value in vars(self).items():
             if key == "_restores":  # they are of this layer, not of the copy
                 continue
-            shared = key == "_program" or any(
-                isinstance(v, Tensor | Variable | PartitionedVariable) for v in nest.flatten(value)
+            shared = key == "_program" or (
+                not self._program.is_eager
+                and any(isinstance(v, _OF_A_GRAPH) for v in nest.flatten(value))
             )
             if key == "_scope" or (shared and isinstance(value, list)):
                 value = copy.copy(value)

@@ -165,6 +165,19 @@ def test_a_copy_of_a_variable_is_another():
     assert both[0] is both[1]
 
 
+def test_a_copy_of_a_layer_has_variables_of_its_own():
+    layer = dv.layers.Dense(2, kernel_regularizer=dv.l2_regularizer(1.0), name="kept")
+    model = dv.layers.Layer(name="of_layers")
+    model.scale, model.layers = dv.Variable(2.0), [layer]
+    layer(np.ones((1, 4), "f4"))
+    twin = copy.deepcopy(model)
+    assert [v.name for v in twin.weights][1:] == ["kept/kernel_1:0", "kept/bias_1:0"]
+    twin.set_weights([5.0, np.zeros((4, 2)), np.ones(2)])
+    assert float(model.scale) == 2.0 and layer.kernel.numpy().any()
+    assert twin.layers[0](np.ones((1, 4), "f4")).numpy().tolist() == [[1.0, 1.0]]
+    assert float(twin.losses[0]) == 0.0 < float(model.losses[0])
+
+
 def test_a_variable_of_a_graph_is_not_copied():
     with dv.Graph().as_default():
         v = dv.Variable(1.0, name="fixed")
