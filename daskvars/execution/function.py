@@ -8,7 +8,9 @@ import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import islice
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
+from weakref import WeakMethod
 
 import dask
 import dask.array
@@ -69,6 +71,7 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
         self._stream = -1  # which function it is, for random numbers; known when it is traced
         self._num_draws: dict[str, int] = {}
         self._lock = threading.RLock()  # held while it is traced
+        self._of_objects: dict[int, _OfObject] = {}  # as their method
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Copy or pickle the Python function; the copy is traced by itself."""
@@ -129,10 +132,10 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
         return trace, tensors
 
     def _new_trace(self, args: Any, kwargs: Any, tensors: list[Any]) -> _Trace:
-        first = self.num_traces == 0
+        first = not self._traces  # what failed has made nothing that calls go on with
         before = EAGER_CONTEXT.here.num_variables
         self.num_traces += 1
-        if first:
+        if self._stream < 0:
             self._stream = next_stream(EAGER_CONTEXT)
         if self.num_traces == config.get().retrace_warning + 1:
             warnings.warn(
@@ -167,9 +170,19 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
     @overload
     def __get__(
         self: Function[Concatenate[S, Q], R_co], instance: S, owner: type | None = None
-    ) -> Callable[Q, R_co]: ...
+    ) -> Function[Q, R_co]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self._of(instance), instance)
+
+    def _of(self, instance: Any) -> Function[..., Any]:
+        """Return the function of an object whose method this is; it goes when the object does."""
+        found = self._of_objects.get(id(instance))
+        if found is None:
+            try:
+                found = _OfObject(self, instance)
+            except TypeError:  # there are no weak references to it: it is an argument like others
+                return self
+        return self._of_objects.setdefault(id(instance), found)
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """Return how a call would run: tasks, regions, devices, bytes. Nothing is run."""
@@ -180,6 +193,28 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
         """Return the plan of a call: a frozen object that answers questions. Nothing is run."""
         trace, tensors = self._trace(args, kwargs)
         return trace.executable.plan(trace.values(tensors))
+
+
+class _OfObject(Function[..., Any]):
+    """A function as the method of one object, which it does not keep: both go together.
+
+    So an object makes variables in the first call of its method, whatever others have done.
+    """
+
+    def __init__(self, whole: Function[..., Any], instance: Any) -> None:
+        forget = functools.partial(whole._of_objects.pop, id(instance))
+        method = WeakMethod(MethodType(whole.python_function, instance), forget)
+
+        @functools.wraps(whole.python_function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            return cast(Any, method())(*args, **kwargs)
+
+        super().__init__(called, whole.name, whole.as_dask)
+        self._whole = whole
+
+    def __call__(self, instance: Any, *args: Any, **kwargs: Any) -> Any:
+        # A copy of the method that was made along with its object has this function still.
+        return Function.__call__(self._whole._of(instance), *args, **kwargs)
 
 
 class _Trace:

@@ -1,7 +1,10 @@
 """`function`: one trace and one plan per signature."""
 
+import copy
 import dataclasses
 import enum
+import gc
+import inspect
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -36,10 +39,13 @@ def test_makes_variables_on_the_first_trace_only():
 
     @dv.function
     def step(x):
+        x = x + np.zeros(3)
         if not made:
             made.append(dv.Variable(np.zeros(3), name="made"))
         return made[0].assign_add(x)
 
+    with pytest.raises(ValueError, match="Dimensions must be equal"):
+        step(np.ones((3, 2)))
     for i in range(3):
         result = step(np.full(3, 2.0))
         assert result.numpy().tolist() == [2.0 * (i + 1)] * 3
@@ -198,9 +204,34 @@ def test_methods_and_explain():
 
     model = Model()
     assert float(model(np.float32(3))) == 6.0
+    assert model.__call__.num_traces == 1 and Model.__call__.num_traces == 0
+    assert "mul" in model.__call__.explain(np.float32(3))
     double = dv.function(lambda x: x * 2.0)
     assert "1 task," in double.explain(np.ones(2))
     assert double.plan(np.ones(2)).num_tasks == 1
+
+
+def test_a_method_is_a_function_of_each_object_and_goes_with_it():
+    class Model:
+        def __init__(self, value):
+            self.made, self.value, self.kept = [], value, self.times
+
+        @dv.function
+        def times(self, x):
+            if not self.made:
+                self.made.append(dv.Variable(self.value, name="of_method"))
+            return self.made[0] * x
+
+    x, models = np.float32(3), [Model(1.0), Model(2.0)]
+    assert [float(model.times(x)) for model in models] == [3.0, 6.0]
+    assert float(Model.times(models[1], x)) == float(Model(2.0).times(x)) == 6.0
+    copied = copy.deepcopy(models[1])
+    copied.made[0].assign(5.0)
+    assert float(copied.kept(x)) == 15.0 and models[1].times == models[1].times
+    assert list(inspect.signature(copied.times).parameters) == ["x"]
+    del models[0], copied
+    gc.collect()
+    assert len(dv.global_variables("of_method")) == 1
 
 
 def test_inside_a_graph_it_is_part_of_the_graph():
