@@ -337,6 +337,37 @@ array.filled(0.0), or leave them out.
         )
 
 
+def check_keeps_values(value: Any, dtype: DType, name: str) -> None:
+    """Refuse an array that would lose what it holds as another dtype: fractions, large integers.
+
+    Args:
+      value: anything; what is no array is looked at as it is converted.
+      dtype: what it is to become.
+      name: what the value is called in errors.
+
+    Raises:
+      TypeError: floating numbers would become integers, or integers do not fit.
+
+    >>> check_keeps_values(np.array([1.5]), int32, "y")
+    Traceback (most recent call last):
+    TypeError: Expected int32 for 'y', got an array of float64. Cast it before it is passed.
+    """
+    found = getattr(value, "dtype", None)
+    if not isinstance(found, np.dtype) or dtype.np.kind not in "iu" or found == dtype.np:
+        return
+    if found.kind == "f" or found == bfloat16.np:
+        raise _uncast(dtype, name, found)
+    if found.kind in "iu" and isinstance(value, (np.ndarray, np.generic)) and value.size:
+        _check_range(value, dtype, name)
+
+
+def _check_range(array: Any, dtype: DType, name: str | None) -> None:
+    limits = np.iinfo(dtype.np)
+    for extreme in (int(array.min()), int(array.max())):
+        if not limits.min <= extreme <= limits.max:
+            raise _too_wide(extreme, dtype, name)
+
+
 def _check_parts_unmasked(value: Any, name: str | None) -> None:
     """Refuse masked arrays in lists; a list that begins with a number has none."""
     if isinstance(value, (list, tuple)):
@@ -369,10 +400,7 @@ def _cast(array: np.ndarray, dtype: DType | None, name: str | None) -> np.ndarra
         and (wanted.is_complex or not found.is_complex)
     )
     if not convertible:
-        raise TypeError(
-            f"Expected {wanted.name}{_for(name)}, got an array of {array.dtype}. "
-            "Cast it before it is passed."
-        )
+        raise _uncast(wanted, name, array.dtype)
     return array.astype(wanted.np, copy=False)
 
 
@@ -398,10 +426,7 @@ def _from_python(value: Any, dtype: DType | None, name: str | None) -> tuple[np.
     if array.size and not _fits_kind(found, wanted):
         raise _refusal(value, wanted, name)
     if wanted.np.kind in "iu" and found.is_integer and array.size:
-        limits = np.iinfo(wanted.np)
-        for extreme in (int(array.min()), int(array.max())):
-            if not limits.min <= extreme <= limits.max:
-                raise _too_wide(extreme, wanted, name)
+        _check_range(array, wanted, name)
     return array.astype(wanted.np, copy=False), wanted
 
 
@@ -505,6 +530,12 @@ def _refusal(value: Any, wanted: DType, name: str | None) -> TypeError:
             break
     return TypeError(
         f"Expected {wanted.name}{_for(name)}, got {leaf!r} of type {type(leaf).__name__!r} instead."
+    )
+
+
+def _uncast(wanted: DType, name: str | None, found: np.dtype) -> TypeError:
+    return TypeError(
+        f"Expected {wanted.name}{_for(name)}, got an array of {found}. Cast it before it is passed."
     )
 
 

@@ -319,7 +319,7 @@ class EagerContext(Graph):
     """The recorder: operations that have not run yet, in order."""
 
     tensor_class = EagerTensor
-    is_eager = True
+    is_eager = is_like_eager = True
     is_plain = False
 
     def __init__(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
 from typing import Any
 
+from daskvars.dtypes import check_keeps_values
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Argument, OpDef, Spec, registered
 from daskvars.graph.definitions.patterns import Effect, Pattern
@@ -174,6 +175,8 @@ def _converted(
                 (wanted,) = argument.allowed
             try:
                 constant = builder.claim(f"{name}/{argument.name}") + "/"
+                if wanted is not None and builder.is_like_eager:  # TensorFlow 1 casts in silence
+                    check_keeps_values(value, wanted, constant[:-1])
                 tensors[i] = convert_to_tensor(value, wanted, constant)
             except (TypeError, ValueError) as error:
                 raise type(error)(

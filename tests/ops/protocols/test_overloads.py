@@ -251,6 +251,24 @@ def test_refusals(graph):
         x + tf.constant(1)
 
 
+def test_arrays_that_would_lose_their_values_are_refused_but_by_graphs_of_tensorflow_1():
+    n = dv.constant([1, 2])
+    fractions = np.array([1.5, 2.0])
+    for call in (
+        lambda: n + fractions,
+        lambda: fractions[0] * n,
+        lambda: dv.Variable(n).assign(fractions),
+        dv.function(lambda: n - fractions),
+    ):
+        with pytest.raises(TypeError, match=r"Expected int32 for '.*', got an array of float64"):
+            call()
+    with pytest.raises(TypeError, match="1099511627776 does not fit int32 for 'add/y'"):
+        n + np.array([2**40, 0])
+    assert (n + np.array([1, 2])).numpy().tolist() == [2, 4]
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert session.run(tf.constant([1, 2]) + fractions).tolist() == [2, 4]
+
+
 def test_what_converts_to_no_tensor_may_have_the_operator(graph):
     class Reflecting:
         def __radd__(self, other):
