@@ -452,6 +452,11 @@ def eager_loss_of_nothing():
     dv.train.GradientDescentOptimizer(0.1).minimize(lambda: dv.constant(2.0), var_list=[w])
 
 
+@mistake(AttributeError, "learning rate of AdamOptimizer|rate.assign(0.01)", eager=True)
+def rate_set_later():
+    dv.train.AdamOptimizer(0.1).learning_rate = 0.01
+
+
 @mistake(RuntimeError, "function|minimize(lambda:", eager=True)
 def eager_loss_that_is_computed():
     w = dv.Variable(1.0, name="w")

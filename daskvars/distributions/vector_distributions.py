@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Unpack
 
 from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution, Settings
@@ -178,10 +179,12 @@ class Categorical(_OneClass):
         return cast(reshape(self._classes(shape, self.logits, 1, seed), full), self.dtype)
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        chosen = one_hot(cast(x, int32), self._num_classes(), dtype=self.logits.dtype.base_dtype)
+        number, classes = cast(x, int32), self._num_classes()
+        chosen = one_hot(number, classes, dtype=self.logits.dtype.base_dtype)
         found = log_softmax(self.logits) + zeros_like(chosen)
         # What is not chosen may be minus infinity: it is left out, not multiplied with zero.
-        return reduce_sum(where_v2(chosen > 0.5, found, zeros_like(found)), -1)
+        total = reduce_sum(where_v2(chosen > 0.5, found, zeros_like(found)), -1)
+        return where_v2(logical_and(number >= 0, number < classes), total, -math.inf)
 
     def _cdf(self, x: Tensor) -> Tensor:
         chosen = one_hot(cast(x, int32), self._num_classes(), dtype=self.probs.dtype.base_dtype)

@@ -180,6 +180,7 @@ def test_one_hot_classes_are_those_of_categorical():
         made.kl_divergence(other[0]).numpy(), plain.kl_divergence(other[1]).numpy(), rtol=1e-5
     )
     assert float(d.OneHotCategorical(probs=[0.0, 1.0]).prob([0, 1])) == 1.0
+    assert plain.prob([3, -1]).numpy().tolist() == [0.0, 0.0]  # they are no classes
 
 
 def test_relaxed_classes_are_near_corners_and_have_densities():

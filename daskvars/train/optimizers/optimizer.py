@@ -40,6 +40,7 @@ EAGER_CAUSES = (
     "what the function returns must be computed from them by ops with a gradient; argmax, "
     "comparisons, casts to integers, stop_gradient and numpy() end it"
 )
+_PACKAGE = __name__.partition(".")[0] + "."
 GradsAndVars = Iterable[tuple[Gradient | None, Variable]]
 
 
@@ -76,6 +77,18 @@ class Optimizer(Trackable, ShownByArguments):
         self._name = name
         self._slots: dict[str, dict[Any, Variable]] = {}
         self._non_slot_dict: dict[tuple[str, Any], Variable] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # No optimizer of this package would look at it; a program's own may, and one of
+        # TensorFlow 1 may keep there for itself what it has given.
+        is_ours = type(self).__module__.startswith(_PACKAGE)
+        if name in ("learning_rate", "lr") and is_ours and builder_for(()).is_eager:
+            raise AttributeError(
+                f"the learning rate of {type(self).__name__} is what it was given: give it a "
+                "variable, as in rate = dv.Variable(0.1, trainable=False), and change that by "
+                "rate.assign(0.01); or a function that returns the rate"
+            )
+        super().__setattr__(name, value)
 
     def get_name(self) -> str:
         """Return the name."""
