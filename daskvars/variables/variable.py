@@ -451,7 +451,8 @@ class Variable(
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         """Return a new variable with the present value, in eager code.
 
-        Its name is made unique; it is in the same collections.
+        Its name is made unique; it is in the same collections. What is copied after it in one go,
+        and keeps something by it, as an optimizer its slots, keeps that by the new one.
 
         Raises:
           NotImplementedError: it is a variable of a graph, or a graph or function is built.
@@ -478,6 +479,7 @@ class Variable(
                 shape=shape,
                 chunks=self._handle.op.attrs["chunks"],
             )
+        memo[id(self.op)] = copied.op
         return copied
 
     def __iter__(self) -> Iterator[Tensor]:

@@ -81,8 +81,8 @@ class Optimizer(Trackable, ShownByArguments):
     def __setattr__(self, name: str, value: Any) -> None:
         # No optimizer of this package would look at it; a program's own may, and one of
         # TensorFlow 1 may keep there for itself what it has given.
-        is_ours = type(self).__module__.startswith(_PACKAGE)
-        if name in ("learning_rate", "lr") and is_ours and builder_for(()).is_eager:
+        is_rate = name in ("learning_rate", "lr")
+        if is_rate and type(self).__module__.startswith(_PACKAGE) and builder_for(()).is_eager:
             raise AttributeError(
                 f"the learning rate of {type(self).__name__} is what it was given: give it a "
                 "variable, as in rate = dv.Variable(0.1, trainable=False), and change that by "
