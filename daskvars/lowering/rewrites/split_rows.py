@@ -7,6 +7,8 @@ are clipped by. Their update takes them lookup by lookup as well (`route_updates
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from daskvars.graph.definitions.opdef import Spec
@@ -21,8 +23,10 @@ MIN_BYTES = 1 << 16  # of what is summed up: a sum more for each piece costs a f
 def split_rows(program: Program) -> Program:
     """Return `program` with large sums over everything made piece by piece."""
     nodes: list[Node] = []
+    num_uses = Counter(ref for node in program.nodes for ref in node.inputs)
+    num_uses.update(program.results())
     for node in program.nodes:
-        pieces = in_pieces(node.inputs[0], nodes) if _is_large_sum(node) else None
+        pieces = in_pieces(node.inputs[0], nodes, num_uses) if _is_large_sum(node) else None
         if pieces is not None:
             sums = [_of(node, [piece], node.specs[0]) for piece in pieces.values]
             nodes += sums
@@ -49,12 +53,15 @@ class Pieces(NamedTuple):
     values: list[Ref]
 
 
-def in_pieces(ref: Ref, made: list[Node]) -> Pieces | None:
+def in_pieces(
+    ref: Ref, made: list[Node], num_uses: Mapping[Ref, int] | None = None
+) -> Pieces | None:
     """Return what a value is put together from, None if it is not.
 
     Args:
       ref: a value.
       made: to it goes what is computed of a piece where the value is computed of all of them.
+      num_uses: how often values are taken: nothing is computed again that others take.
     """
     node, shape = ref.node, ref.spec.shape
     if isinstance(node, Leaf) or not shape or not is_known(shape):
@@ -63,8 +70,12 @@ def in_pieces(ref: Ref, made: list[Node]) -> Pieces | None:
         return Pieces(node, list(node.inputs))
     if not isinstance(node.pattern, Elementwise) or node.operands or len(node.specs) > 1:
         return None
+    if num_uses is not None and num_uses[ref] > 1:
+        return None
     has_rows = [len(taken.spec.shape or ()) == len(shape) for taken in node.inputs]
-    pieces = in_pieces(node.inputs[has_rows.index(True)], made) if sum(has_rows) == 1 else None
+    if sum(has_rows) != 1:
+        return None
+    pieces = in_pieces(node.inputs[has_rows.index(True)], made, num_uses)
     if pieces is None:
         return None
     found = []

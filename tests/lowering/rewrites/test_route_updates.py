@@ -183,3 +183,14 @@ def test_what_is_added_to_each_row_is_no_part_of_the_table_though_it_be_cut(chun
                 session.run(step.op, {rows: np.arange(6.0).reshape(3, 2)})
                 found.append(session.run(table))
     np.testing.assert_array_equal(*found)
+
+
+def test_what_is_wanted_whole_as_well_is_not_computed_again_for_its_sum(plans, monkeypatch):
+    monkeypatch.setattr(split_rows, "MIN_BYTES", 1)
+    x = tf.placeholder(tf.float32, [3, 2])
+    both = tf.exp(tf.concat([x, x + 1.0], 0))
+    with tf.Session() as session:
+        total, _ = session.run([tf.reduce_sum(both), both], {x: np.zeros((3, 2))})
+    called = [call.kernel for region in plans[-1].regions for call in region.program.calls]
+    assert called.count("exp") == 1
+    assert total == pytest.approx(6 + 6 * np.e)
