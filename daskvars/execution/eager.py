@@ -338,6 +338,9 @@ class EagerContext(Graph):
 
     here: _ThreadState = forwards("_here.state", "What this thread has recorded.")
 
+    def finalize(self) -> None:
+        """Do nothing: eager code makes operations as it runs, and is at no time complete."""
+
     @property
     def engine(self) -> Engine:
         """What runs the eager code of this thread.

@@ -457,3 +457,10 @@ def test_ctrl_c_says_what_is_undone(monkeypatch):
         v.numpy()
     assert "variables are as they were before: interrupted_variable" in raised.value.__notes__[0]
     assert v.numpy() == 1.0
+
+
+def test_no_graph_that_is_complete_stops_eager_code():
+    EAGER_CONTEXT.finalize()  # as what finalizes the graph that is there does, outside of any
+    v = dv.Variable(1.0)
+    v.assign_add(2.0)
+    assert float(v) == 3.0

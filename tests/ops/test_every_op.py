@@ -200,7 +200,6 @@ def test_ops_that_take_complex_numbers_are_tried_on_them():
     assert taking - tried == {
         "Sign",  # whose gradient is zero by TensorFlow's definition
         "EagerPyFunc",
-        "Qr",  # which has no gradient there, as in TensorFlow 1
         "PlaceholderWithDefault",  # whose samples declare a dtype
     }
 

@@ -119,7 +119,7 @@ def _linspace_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
 
 LINSPACE = OpDef(
     "LinSpace",
-    "start:T, stop:T",
+    "start:D, stop:D",
     infer=lambda inputs, *, num, **attrs: Spec(inputs[0].dtype, (_checked_num(num),)),
     kernel=kernels.linspace_values,
     pattern=Source(),
