@@ -7,7 +7,8 @@ kernel call (on one block, once layouts are known); a leaf is a value that comes
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -375,6 +376,14 @@ class Program:
         self.evaluated = [change(ref) for ref in self.evaluated]
         self.updates = {key: change(ref) for key, ref in self.updates.items()}
 
+    def renumber(self, places: Mapping[int, int]) -> None:
+        """Have the parameters of a body be those at other positions: old -> new."""
+        leaves, self.leaves = self.leaves, {}
+        for (kind, what), leaf in leaves.items():
+            if kind == PARAMETER:
+                leaf.what = what = places[what]
+            self.leaves[kind, what] = leaf
+
     def drop_dead(self) -> None:
         """Drop nodes that no result needs, and leaves that no node uses."""
         alive: set[int] = {id(ref.node) for ref in self.results()}
@@ -399,9 +408,11 @@ def runs_visibly(node: Node) -> bool:
     )
 
 
-def used_values(program: Program) -> set[Ref]:
-    """Return every value that a node of the program, or its caller, takes."""
-    return {*(ref for node in program.nodes for ref in node.inputs), *program.results()}
+def used_values(program: Program) -> Counter[Ref]:
+    """Return every value that nodes of the program, or its caller, take, and how often."""
+    found = Counter(ref for node in program.nodes for ref in node.inputs)
+    found.update(program.results())
+    return found
 
 
 def is_alike(a: Any, b: Any) -> bool:

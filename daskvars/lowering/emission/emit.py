@@ -6,7 +6,7 @@ import heapq
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from daskvars import chunk_grid, config
@@ -167,7 +167,7 @@ class _RegionBuilder:
     def __init__(
         self,
         nodes: Sequence[Node],
-        used: set[Ref],
+        used: Collection[Ref],
         value: Callable[[Ref], PlanValue],
         num_given: int = 0,
     ) -> None:

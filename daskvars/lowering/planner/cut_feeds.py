@@ -135,8 +135,7 @@ def cut_feeds(program: Program, machine: Machine = ALONE, names: Sequence[str] =
     cuts: list[Cut] = []
     if open_leaves is not None and _is_worth_it(program, machine):
         if names:
-            names = take_apart(program, names, list(open_leaves.values()))
-            open_leaves = {k: leaf for k, leaf in program.leaves.items() if _may_be_cut(leaf)}
+            names = take_apart(program, names, open_leaves)
         cuts = _cuts(program, open_leaves, machine)
     if not cuts:
         return _propagated(program, machine.parts)

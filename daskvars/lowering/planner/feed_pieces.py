@@ -8,7 +8,8 @@ views of what is fed, and it costs nothing to send them instead.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy
 
@@ -26,13 +27,15 @@ from daskvars.lowering.program import (
 )
 
 
-def take_apart(program: Program, names: Sequence[str], leaves: Collection[Leaf]) -> list[str]:
+def take_apart(
+    program: Program, names: Sequence[str], leaves: dict[tuple[str, Any], Leaf]
+) -> list[str]:
     """Have feeds that are only taken apart replaced by their pieces, and return names for all.
 
     Args:
       program: with shapes and labels.
       names: of the feeds; pieces are numbered after them.
-      leaves: those that may be cut.
+      leaves: those that may be cut; pieces take the place of what they are of.
     """
     users: dict[int, list[Node]] = defaultdict(list)
     for node in program.nodes:
@@ -40,10 +43,12 @@ def take_apart(program: Program, names: Sequence[str], leaves: Collection[Leaf])
             users[id(ref.node)].append(node)
     given = {id(ref.node) for ref in program.results()}
     found, moved = list(names), dict[Ref, Ref]()
-    for leaf in leaves:
+    for identity, leaf in list(leaves.items()):
         pieces = _pieces(leaf, users[id(leaf)]) if id(leaf) not in given else {}
         for ref, (start, stop) in pieces.items():
+            leaves.pop(identity, None)
             moved[ref] = program.leaf(FEED, len(found), ref.spec)
+            leaves[FEED, len(found)] = moved[ref].leaf
             program.pieces += (FeedRows(leaf.what, start, stop),)
             found.append(f"{names[leaf.what]}[{start}:{stop}]")
     if moved:

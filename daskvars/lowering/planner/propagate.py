@@ -15,7 +15,7 @@ both, or a cut variable is gathered for the data's parts (`gathers`).
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -96,8 +96,6 @@ class _Propagation:
         self.free: set[int] = set()  # nodes whose layout nobody has asked for yet
         self.data: set[Ref] = set()  # values that are cut as the data of the step is
         self.used = used_values(program)
-        self.num_uses = Counter(ref for node in program.nodes for ref in node.inputs)
-        self.num_uses.update(program.results())
         # Of values the dimensions that are cut as the user, or the planner, said: for the same
         # parts the same cuts.
         self.settled: dict[Ref, set[int]] = {}
@@ -388,7 +386,7 @@ class _Propagation:
             if is_sum and ref.spec.shape == shape:
                 parts = of.producer.grid, term.merges, of.producer.out_maps[of.index], of.layout
                 found[parts].append(ref)
-            elif not is_sum and of.layout is None and self.num_uses[of] < 2:
+            elif not is_sum and of.layout is None and self.used[of] < 2:
                 found[of.producer.grid, term.merges].append(ref)
         if is_sum:
             return [terms for terms in found.values() if len(terms) > 1]

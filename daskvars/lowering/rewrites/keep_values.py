@@ -107,13 +107,7 @@ class _Bodies:
         places = {old: new for new, old in enumerate(sorted(used))}
         gradient.inputs = [gradient.inputs[place] for place in places]
         gradient.attrs["keyed"] = tuple(places[place] for place in keyed)
-        for leaf in leaves:
-            if leaf.kind == PARAMETER:
-                leaf.what = places[leaf.what]
-        self.second.leaves = {
-            (leaf.kind, leaf.what if leaf.kind == PARAMETER else what): leaf
-            for (_, what), leaf in self.second.leaves.items()
-        }
+        self.second.renumber(places)
 
     # -- what is the same in both ---------------------------------------------------------------
 

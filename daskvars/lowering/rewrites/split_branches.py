@@ -108,13 +108,7 @@ def _part(node: Node, outputs: Sequence[int]) -> Node:
     used = {0, *(leaf.what for leaf in leaves if leaf.kind == PARAMETER)}  # the predicate is first
     places = {old: new for new, old in enumerate(sorted(used))}
     for branch in branches:
-        for leaf in branch.leaves.values():
-            if leaf.kind == PARAMETER:
-                leaf.what = places[leaf.what]
-        branch.leaves = {
-            (leaf.kind, leaf.what if leaf.kind == PARAMETER else what): leaf
-            for (_, what), leaf in branch.leaves.items()
-        }
+        branch.renumber(places)
     part = node.copy()
     part.inputs = [node.inputs[place] for place in places]
     part.specs = tuple(node.specs[i] for i in outputs)

@@ -7,13 +7,21 @@ are clipped by. Their update takes them lookup by lookup as well (`route_updates
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import Elementwise, Movement, Reduction
-from daskvars.lowering.program import Leaf, Node, Program, Ref, concrete, num_elements, spec_bytes
+from daskvars.lowering.program import (
+    Leaf,
+    Node,
+    Program,
+    Ref,
+    concrete,
+    num_elements,
+    spec_bytes,
+    used_values,
+)
 from daskvars.ops.math.arithmetic import ADD_N
 from daskvars.shapes import is_known
 
@@ -22,9 +30,10 @@ MIN_BYTES = 1 << 16  # of what is summed up: a sum more for each piece costs a f
 
 def split_rows(program: Program) -> Program:
     """Return `program` with large sums over everything made piece by piece."""
+    if not any(map(_is_large_sum, program.nodes)):
+        return program
     nodes: list[Node] = []
-    num_uses = Counter(ref for node in program.nodes for ref in node.inputs)
-    num_uses.update(program.results())
+    num_uses = used_values(program)
     for node in program.nodes:
         pieces = in_pieces(node.inputs[0], nodes, num_uses) if _is_large_sum(node) else None
         if pieces is not None:

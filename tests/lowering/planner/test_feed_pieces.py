@@ -103,3 +103,17 @@ def test_a_number_of_a_feed_is_no_piece_of_it():
         np.testing.assert_allclose(
             session.run(result, fed)[0], 2 * session.run(w).sum(0), rtol=1e-5
         )
+
+
+def test_a_constant_in_one_chunk_stays_whole_beside_pieces():
+    x = tf.placeholder(tf.float32, [ROWS, UNITS])
+    table = tf.constant(np.ones((16, 1024), "f4"), chunks=-1)
+    w = tf.get_variable("w", [UNITS, UNITS])
+    results = [tf.matmul(piece, w) for piece in tf.split(x, 2)]
+    results.append(tf.matmul(table, tf.get_variable("v", [1024, 4])))
+    with initialized() as session, config.set(batch_parts=4):
+        plan = plan_of(session, results, {x: np.ones((ROWS, UNITS))})
+    assert [name for name, _ in plan.sharding.chosen.dims] == [
+        f"{x.name}[0:16]",
+        f"{x.name}[16:32]",
+    ]
