@@ -400,6 +400,8 @@ def _as_size(value: Any) -> int | None:
         if value != int(value):
             raise ValueError(f"Ambiguous dimension: {value}")
         value = int(value)
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"A size is a whole number, or None where it is unknown; found {value!r}")
     number = operator.index(value)
     if number < 0:
         raise ValueError(f"Dimension {number} must be >= 0 (write None for an unknown one)")

@@ -457,6 +457,32 @@ def rate_set_later():
     dv.train.AdamOptimizer(0.1).learning_rate = 0.01
 
 
+@mistake(TypeError, "/gpu:0|found 3", eager=True)
+def device_by_number():
+    with dv.device(3):
+        pass
+
+
+@mistake(TypeError, "shard|dim=(2, 2)|parts=None", eager=True)
+def shard_of_two_dimensions():
+    dv.shard(dv.ones([4]), (2, 2))
+
+
+@mistake(dv.errors.InvalidArgumentError, "batch_size|at least 1|found None", eager=True)
+def batches_of_no_size():
+    dv.data.batches(np.ones([4, 2]), None)
+
+
+@mistake(ValueError, "[-1]|>= 0|'Normal/sample/random_normal'", eager=True)
+def fewer_draws_than_none():
+    dv.distributions.Normal(0.0, 1.0).sample(-1)
+
+
+@mistake(TypeError, "size|whole number|'a'", eager=True)
+def size_by_name():
+    dv.zeros([2, "a"])
+
+
 @mistake(RuntimeError, "function|minimize(lambda:", eager=True)
 def eager_loss_that_is_computed():
     w = dv.Variable(1.0, name="w")

@@ -14,7 +14,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import ones_like, shape as shape_of, size_along, zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.one_hot import one_hot
-from daskvars.ops.array.ranges import range
+from daskvars.ops.array.ranges import range, sequence_mask
 from daskvars.ops.array.reshaping import expand_dims, reshape
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.linalg.matrix_parts import matrix_diag, matrix_set_diag
@@ -22,7 +22,6 @@ from daskvars.ops.math.arithmetic import abs as absolute
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater, less, logical_and, where_v2
 from daskvars.ops.math.reduce import argmax, reduce_all, reduce_max, reduce_prod, reduce_sum
-from daskvars.ops.math.scans import cumsum
 from daskvars.ops.math.transcendental import digamma, lgamma, log
 from daskvars.ops.nn.softmax import log_softmax, softmax
 from daskvars.ops.random.distributions import multinomial, random_normal
@@ -187,9 +186,10 @@ class Categorical(_OneClass):
         return where_v2(logical_and(number >= 0, number < classes), total, -math.inf)
 
     def _cdf(self, x: Tensor) -> Tensor:
-        chosen = one_hot(cast(x, int32), self._num_classes(), dtype=self.probs.dtype.base_dtype)
         # As TensorFlow 1 has it: the probability of a class before this one.
-        return reduce_sum(cumsum(softmax(self.logits), -1, exclusive=True) * chosen, -1)
+        before = sequence_mask(cast(x, int32), self._num_classes())
+        probs = softmax(self.logits)
+        return reduce_sum(where_v2(before, probs, zeros_like(probs)), -1)
 
     def _mode(self) -> Tensor:
         return cast(argmax(self.logits, -1), self.dtype)

@@ -369,6 +369,11 @@ class EagerContext(Graph):
             name = f"{self._thread.name_scope}/{name}"
         return super().claim(name, mark_as_used)
 
+    def release(self, name: str) -> None:
+        """Have a full name be free again, as if it had not been asked for."""
+        with self._lock:
+            self._names.pop(name.lower(), None)
+
     def state_key(self, name: str) -> str:
         """Return the name, and a number behind it where a variable from before a `reset` has it."""
         with self._lock:

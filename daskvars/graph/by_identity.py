@@ -1,11 +1,13 @@
 """Tensors and variables as keys: those of eager code compare by value and have no hash.
 
 `Reference` is a key for users' sets and dictionaries; `ByIdentity` is a dictionary for this
-package, which looks for tensors of either program.
+package, which looks for tensors of either program; `ByVariable` is what keeps something for each
+variable, as an optimizer its slots.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, TypeVar
 
@@ -75,6 +77,28 @@ class ByIdentity(MutableMapping[Any, Value]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+
+class ByVariable(dict[Any, Value]):
+    """A dictionary whose keys are operations, which stay the same however variables are wrapped.
+
+    What is copied along with variables, before or after them, has those of the copies as keys.
+    """
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ByVariable[Value]:
+        copied = memo[id(self)] = ByVariable[Value]()
+        memo.setdefault(id(ByVariable), []).append(copied)
+        for op, value in self.items():
+            copied[copy.deepcopy(op, memo)] = copy.deepcopy(value, memo)
+        return copied
+
+
+def note_copy(op: Any, copied: Any, memo: dict[int, Any]) -> None:
+    """Have the operation of a copied variable be the key in copies that are made in the same go."""
+    memo[id(op)] = copied
+    for made in memo.get(id(ByVariable), ()):
+        if op in made:
+            made[copied] = made.pop(op)
 
 
 def each_once(items: Iterable[Any]) -> list[Any]:

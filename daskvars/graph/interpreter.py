@@ -120,13 +120,20 @@ def _applied(
 
 
 def _check_sizes(opdef: OpDef, specs: Spec | Sequence[Spec], name: str) -> None:
-    """Refuse sizes with a fraction: no kernel takes them, be it 0 as in ``6 / 2`` of Python 3."""
+    """Refuse sizes that no kernel takes: negative ones, and those with a fraction, be it 0 as in
+    ``6 / 2`` of Python 3."""
     for spec in (specs,) if isinstance(specs, Spec) else specs:
-        if any(type(size) is float for size in spec.shape or ()):
-            raise TypeError(
-                f"Sizes must be int32 or int64, but are {in_brackets(spec.shape)} for {name!r} "
-                f"(op: {opdef.type!r}). Divide them with // in Python 3."
-            )
+        for size in spec.shape or ():
+            if type(size) is float:
+                raise TypeError(
+                    f"Sizes must be int32 or int64, but are {in_brackets(spec.shape)} for {name!r} "
+                    f"(op: {opdef.type!r}). Divide them with // in Python 3."
+                )
+            if size is not None and size < 0:
+                raise ValueError(
+                    f"Sizes must be >= 0, but are {in_brackets(spec.shape)} for {name!r} "
+                    f"(op: {opdef.type!r})."
+                )
 
 
 def given_specs(opdef: OpDef, tensors: Sequence[Tensor]) -> tuple[Spec, ...]:

@@ -45,6 +45,10 @@ from daskvars.variables.tracking import identity, once
 from daskvars.variables.variable import Variable
 
 _OF_A_GRAPH = Tensor | Variable | PartitionedVariable
+_SET_BY_BUILDING = (
+    *("_trainable_weights", "_non_trainable_weights", "_weights_by_name", "_regularizers"),
+    *("_dtype", "_dtype_is_inputs", "built"),
+)
 _training: ContextVar[Any] = ContextVar("training", default=None)  # of the layer that calls others
 
 
@@ -212,14 +216,14 @@ class Layer(ShownByArguments, LayerLosses):
         """
         trained, rest = list(self._trainable_weights), list(self._non_trainable_weights)
         known = set(map(identity, trained + rest))
-        for variable in held:
+        for variable in (part for whole in held for part in parts_of(whole)):
             if identity(variable) not in known:
-                is_trained = getattr(parts_of(variable)[0], "trainable", False)
-                (trained if is_trained else rest).append(variable)
+                (trained if getattr(variable, "trainable", False) else rest).append(variable)
         return trained, rest
 
     def _has_made(self, variable: Any) -> bool:
-        return is_among(variable, self._trainable_weights + self._non_trainable_weights)
+        made = self._trainable_weights + self._non_trainable_weights
+        return is_among(parts_of(variable)[0], made)
 
     @property
     def weights(self) -> list[Any]:
@@ -360,7 +364,8 @@ class Layer(ShownByArguments, LayerLosses):
         return self._added(name, variable, is_trained)
 
     def _keep(self, variable: Any, is_trained: bool) -> None:
-        (self._trainable_weights if is_trained else self._non_trainable_weights).append(variable)
+        kept = self._trainable_weights if is_trained else self._non_trainable_weights
+        kept.extend(parts_of(variable))
 
     def _added(self, name: str, variable: Any, is_trained: bool) -> Any:
         self._keep(variable, is_trained)
@@ -463,7 +468,6 @@ class Layer(ShownByArguments, LayerLosses):
                         f"None (layer: {self._name})."
                     )
                 self._regularize_outputs(outputs, inputs)
-            self.built = True
             collect(GraphKeys.UPDATE_OPS, self._updates)
         return outputs
 
@@ -510,6 +514,7 @@ class Layer(ShownByArguments, LayerLosses):
 
     def _build_for(self, inputs: Any) -> None:
         check_inputs(self.input_spec, inputs, self._name)
+        before = {name: copy.copy(vars(self)[name]) for name in _SET_BY_BUILDING}
         tensors = nest.flatten(inputs)
         if self._dtype is None and tensors and hasattr(tensors[0], "dtype"):
             self._dtype = tensors[0].dtype.base_dtype
@@ -517,8 +522,16 @@ class Layer(ShownByArguments, LayerLosses):
         self._is_building = True
         try:
             self.build(nest.map_structure(lambda t: t.get_shape(), inputs))
+        except BaseException:
+            if self._program.is_eager:  # what it has made stays in a graph, as all operations do
+                made = set(self._weights_by_name) - set(before["_weights_by_name"])
+                for name in made:
+                    _drop(self._weights_by_name[name], self._program)
+                vars(self).update(before)
+            raise
         finally:
             self._is_building = False
+        self.built = True
         self._resume_restores()
 
     def _tracked_children(self) -> dict[str, Any]:
@@ -563,6 +576,13 @@ class Layer(ShownByArguments, LayerLosses):
                 value = copy.deepcopy(value, memo)
             vars(new)[key] = value
         return new
+
+
+def _drop(variable: Any, program: Any) -> None:
+    """Have the names of a variable that eager code made, and will not use, be free again."""
+    default_store(program).drop(variable)
+    for part in parts_of(variable):
+        program.release(part.op.name)
 
 
 def _says_weights(layer: Any) -> bool:

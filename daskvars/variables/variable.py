@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from daskvars.chunk_grid import ChunksLike
 from daskvars.dtypes import DType, DTypeLike, as_dtype
-from daskvars.graph.by_identity import Reference, is_among
+from daskvars.graph.by_identity import Reference, is_among, note_copy
 from daskvars.graph.convert import register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.device import DeviceLike
@@ -451,7 +451,7 @@ class Variable(
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         """Return a new variable with the present value, in eager code.
 
-        Its name is made unique; it is in the same collections. What is copied after it in one go,
+        Its name is made unique; it is in the same collections. What is copied with it in one go,
         and keeps something by it, as an optimizer its slots, keeps that by the new one.
 
         Raises:
@@ -479,7 +479,7 @@ class Variable(
                 shape=shape,
                 chunks=self._handle.op.attrs["chunks"],
             )
-        memo[id(self.op)] = copied.op
+        note_copy(self.op, copied.op, memo)
         return copied
 
     def __iter__(self) -> Iterator[Tensor]:

@@ -181,6 +181,9 @@ def test_one_hot_classes_are_those_of_categorical():
     )
     assert float(d.OneHotCategorical(probs=[0.0, 1.0]).prob([0, 1])) == 1.0
     assert plain.prob([3, -1]).numpy().tolist() == [0.0, 0.0]  # they are no classes
+    np.testing.assert_allclose(
+        plain.cdf([[-1], [3], [9]]).numpy()[:, 0], [0.0, 1.0, 1.0], rtol=1e-6
+    )
 
 
 def test_relaxed_classes_are_near_corners_and_have_densities():

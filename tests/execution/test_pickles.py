@@ -97,9 +97,15 @@ def test_an_optimizer_that_has_slots_is_copied_with_them_and_says_that_it_is_not
     copied.apply_gradients([(dv.ones([2]), v)])
     np.testing.assert_allclose(v.numpy(), [-0.95, -0.95])
     assert optimizer.get_slot(v, "momentum").numpy().tolist() == pytest.approx([1.9, 1.9])
-    other, its = copy.deepcopy((v, optimizer))
-    assert its.get_slot(other, "momentum").numpy().tolist() == pytest.approx([1.9, 1.9])
-    assert its.get_slot(v, "momentum") is None
+    averages = dv.train.ExponentialMovingAverage(0.5)
+    averages.apply([v])
+    for order in (["v", "it", "mean"], ["it", "mean", "v"]):
+        whole = {"v": v, "it": optimizer, "mean": averages}
+        made = copy.deepcopy({key: whole[key] for key in order})
+        slot = made["it"].get_slot(made["v"], "momentum")
+        assert slot.numpy().tolist() == pytest.approx([1.9, 1.9])
+        assert made["it"].get_slot(v, "momentum") is None
+        assert made["mean"].average(made["v"]).numpy().tolist() == v.numpy().tolist()
 
 
 def test_a_function_is_copied_with_what_it_is_bound_to():

@@ -116,6 +116,25 @@ class TestEagerCode:
         assert len(after) == 12
         assert all((a != b).any() for a, b in zip(before, after, strict=True))
 
+    def test_a_build_that_fails_leaves_nothing(self):
+        class Sized(dv.layers.Layer):
+            def build(self, input_shape):
+                self.w = self.add_weight("w", [input_shape[-1], 2], regularizer="l2")
+                if input_shape[-1] != 3:
+                    raise ValueError("three columns")
+
+            def call(self, inputs):
+                return dv.matmul(inputs, self.w)
+
+        layer = Sized(name="sized")
+        with pytest.raises(ValueError, match="three columns"):
+            layer(np.ones([1, 2]))
+        assert not layer.built
+        for _ in range(2):
+            layer(dv.ones([1, 3]))
+        assert [(v.name, v.dtype) for v in layer.weights] == [("sized/w:0", dv.float32)]
+        assert len(layer.losses) == 1
+
     def test_a_replaced_attribute_is_asked_for_anew(self):
         model = Holder("layer", layer=dense("old"))
         model(dv.ones([1, 2]))
@@ -173,12 +192,6 @@ class TestGraphs:
         assert len(after) == 12
         assert all((a != b).any() for a, b in zip(before, after, strict=True))
 
-    def test_partitioned_variables_count_once(self):
-        with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(2)):
-            model = Holder("layer", layer=dense("d"))
-            model(tf.ones([1, 4]))
-        assert model.variables == [model.layer.kernel]
-
 
 class Color(enum.Enum):
     RED = 1
@@ -195,6 +208,17 @@ def mode(request):
 
 @pytest.mark.usefixtures("mode")
 class TestWhatIsFound:
+    def test_parts_of_partitioned_variables_which_are_trained(self):
+        with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(2)):
+            model = Holder(layer=dense("d"))
+            loss = dv.reduce_sum(model(dv.ones([1, 4])))
+        assert model.trainable_variables == model.variables == list(model.layer.kernel)
+        if loss.graph is None:
+            with dv.GradientTape() as tape:
+                loss = dv.reduce_sum(model(dv.ones([1, 4])))
+            assert all(g is not None for g in tape.gradient(loss, model.variables))
+            model.set_weights([w + 1.0 for w in model.get_weights()])
+
     def test_lists_and_dicts(self):
         parts = [dense("a"), {"x": dense("b"), Color.RED: (dense("c"), [dv.Variable(1.0)])}]
         model = Holder(parts=parts, last={"d": dense("d")})

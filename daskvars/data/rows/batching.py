@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import dask.array
@@ -57,8 +58,10 @@ class Batches:
             ("prefetch", prefetch, 0),
             ("window", window, 1),
         ):
-            if value < least:
-                raise invalid(f"batches(): {name} must be at least {least}, found {value}")
+            if not isinstance(value, Integral) or value < least:
+                raise invalid(
+                    f"batches(): {name} must be a number of at least {least}, found {value!r}"
+                )
         if seed is not None and not shuffle:
             raise invalid(
                 f"batches(): seed={seed} is that of a shuffle, and rows come in their "

@@ -168,7 +168,16 @@ def merge_device(spec: Any) -> Callable[[Any], Any]:
 
     Args:
       spec: a device string or `DeviceSpec`.
+
+    Raises:
+      TypeError: it is something else.
+      ValueError: the string is none of a device.
     """
+    if not isinstance(spec, str | DeviceSpec):
+        raise TypeError(
+            "a device is a string as '/gpu:0' or '/job:ps/task:1', a DeviceSpec, a function of the "
+            f"operation, or None; found {spec!r}"
+        )
     text = spec if isinstance(spec, str) else spec.to_string()
     canonical(text)
     return lambda node: merged(text, getattr(node, "device", node) or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from daskvars.errors import InvalidArgumentError
@@ -43,11 +44,17 @@ def shard(input: Any, dim: int, parts: int | None = None, name: str | None = Non
 
     Raises:
       InvalidArgumentError: there is no such dimension, or no part.
+      TypeError: one is no whole number.
 
     >>> dv.shard(dv.ones([4, 2]), 0, parts=2).numpy().sum()
     np.float32(8.0)
     """
     tensor = convert_to_tensor(input)
+    if not isinstance(dim, Integral) or not isinstance(parts, Integral | None):
+        raise TypeError(
+            "shard: dim is one dimension, parts a number of parts along it or None; "
+            f"found dim={dim!r}, parts={parts!r}"
+        )
     rank = tensor.shape.ndims
     if rank is not None and not -rank <= dim < rank:
         raise InvalidArgumentError(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from daskvars.dtypes import bfloat16, float16, float32, float64
-from daskvars.graph.by_identity import Reference, is_among
+from daskvars.graph.by_identity import ByVariable, Reference, is_among
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
@@ -180,7 +180,7 @@ class ExponentialMovingAverage(ShownByArguments):
         self._num_updates = num_updates
         self._zero_debias = zero_debias
         self._name = name
-        self._averages: dict[Any, Variable] = {}
+        self._averages: ByVariable[Variable] = ByVariable()
         self._debiased: set[Operation] = set()
 
     name: str = forwards("_name", "The last part of the shadows' names.")

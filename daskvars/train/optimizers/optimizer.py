@@ -14,6 +14,7 @@ from daskvars.backpropagation import gradients, why_none
 from daskvars.dtypes import DType, bfloat16, float16, float32, float64
 from daskvars.errors import enumerated
 from daskvars.execution.tape import GradientTape
+from daskvars.graph.by_identity import ByVariable
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import Gradient, IndexedSlices
 from daskvars.graph.interpreter import builder_for
@@ -332,7 +333,7 @@ class Optimizer(Trackable, ShownByArguments):
         return owner().graph
 
     def _slot_dict(self, slot_name: str) -> dict[Any, Variable]:
-        return self._slots.setdefault(slot_name, {})
+        return self._slots.setdefault(slot_name, ByVariable())
 
     def _get_or_make_slot(
         self, var: Variable, val: Tensor, slot_name: str, op_name: str

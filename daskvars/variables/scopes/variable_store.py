@@ -86,6 +86,13 @@ class VariableStore:
         _forget(self.variables, [part.op.name for part in parts], parts)
         _forget(self.partitioned, [variable.name], [variable])
 
+    def drop(self, variable: Variable | PartitionedVariable) -> None:
+        """Have the name of a variable that was made here, and is not to be used, be free again."""
+        self.forget(variable)
+        for part in parts_of(variable):
+            self.variables.maps[1].pop(part.op.name, None)
+        self.partitioned.maps[1].pop(variable.name, None)
+
     def get_variable(
         self,
         name: str,
