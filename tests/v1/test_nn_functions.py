@@ -110,3 +110,15 @@ def test_losses_of_a_batch(sess):
     assert sess.run(found) == [5.5, 9.0, 3.0, 22.0]
     with pytest.raises(ValueError, match="at least rank 1"):
         tf.nn.compute_average_loss(1.0)
+
+
+def test_arguments_have_tensorflows_names(sess):
+    image = np.arange(4.0, dtype="f4").reshape(1, 2, 2, 1)
+    found = [
+        tf.nn.avg_pool2d(value=image, ksize=2, strides=2, padding="VALID"),
+        tf.nn.avg_pool2d(input=image, ksize=2, strides=2, padding="VALID"),
+        tf.nn.softplus(features=image) - tf.math.softplus(image),
+        tf.nn.softsign(features=image) - tf.math.softsign(image),
+        tf.math.nextafter(x1=image, x2=0.0) - image,
+    ]
+    assert [float(np.abs(value).max().round(1)) for value in sess.run(found)] == [1.5, 1.5, 0, 0, 0]

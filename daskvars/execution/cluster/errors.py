@@ -62,12 +62,20 @@ def unavailable(
         if durable is None
         else f"the last durable version is {durable}: recover() goes back to it"
     )
-    reason = " ".join(str(error).split())[:300]
-    message = f"{what} cannot be finished: {names} cannot be rebuilt ({reason}); {last}"
-    message = f"{message}. {why}" if why else message
+    why = f". {why}" if why else ""
     if isinstance(error, KilledWorker):  # what has killed several workers kills the next
+        workers = "the worker" if error.allowed_failures < 1 else "every worker"
+        message = (
+            f"{what} cannot be finished: {workers} that ran its task {error.task!r} died, the last "
+            f"one {error.last_worker.address}. Logs of workers say of what: their memory was too "
+            "small for it, or a Python function or library has ended the process. It has changed "
+            f"nothing; should {names} be lost, {last}{why}"
+        )
         return permanent(UnavailableError.saying(message))
-    return LostError.saying(message)
+    reason = " ".join(str(error).split())[:300]
+    return LostError.saying(
+        f"{what} cannot be finished: {names} cannot be rebuilt ({reason}); {last}{why}"
+    )
 
 
 def with_run_note(error: Exception, run: int) -> Exception:

@@ -136,16 +136,35 @@ signbit = unary("signbit", "SignBit", "D", "signbit", NO_GRADIENT, infer=compare
     "Return whether the sign of x is minus, also that of -0.0 and NaN.",
     "signbit([1.0, -0.0]) -> [False  True]",
 )
-nextafter = binary(
-    "nextafter",
+NEXT_AFTER = elementwise(
     "NextAfter",
-    "D",
+    "x1:D, x2:D",
     "nextafter",
     lambda op, dy: broadcast_gradients(op, dy, constant.zeros_like(dy)),
-)(
-    "Return the number that is next to x in the direction of y.",
-    "nextafter([1.0, 2.0], [2.0, 0.0]) -> [1.0000001 1.9999999]",
 )
+
+
+def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
+    """Return the number that is next to x1 in the direction of x2.
+
+    Args:
+      x1: [...] real floating.
+      x2: [...] of the dtype of `x1`; the shapes are broadcast as NumPy's.
+      name: name of the operation, by default "NextAfter".
+
+    Returns:
+      [...] of the broadcast shape, of the dtype of `x1`.
+
+    Raises:
+      TypeError: the dtypes differ, or the op does not take them; nothing is converted silently.
+      ValueError: the shapes do not broadcast.
+
+    >>> print(nextafter([1.0, 2.0], [2.0, 0.0]))
+    [1.0000001 1.9999999]
+    """
+    return apply(NEXT_AFTER, x1, x2, name=name)
+
+
 ROUND = elementwise("Round", "x:F", "rint", lambda op, dy: None, infer=like_first)
 
 

@@ -18,6 +18,7 @@ from daskvars.ops.math.arithmetic import abs, add, multiply, negative, number, s
 from daskvars.ops.math.casting import conj
 from daskvars.ops.math.division import realdiv
 from daskvars.ops.rules.families import UnaryFunction, binary, elementwise, unary
+from daskvars.ops.rules.shapes import like_first
 
 # -- roots and powers --------------------------------------------------------------------------
 
@@ -135,16 +136,54 @@ def _softsign_gradient(op: Operation, dy: Tensor) -> Tensor:
 sigmoid = unary("sigmoid", "Sigmoid", "F", nonlinearities.sigmoid, _sigmoid_gradient)(
     "Return 1 / (1 + exp(-x)).", "sigmoid([0.5, 0.25]) -> [0.62245935 0.5621765 ]"
 )
-softplus = unary(
-    "softplus",
+SOFTPLUS = elementwise(
     "Softplus",
-    "D",
+    "features:D",
     nonlinearities.softplus,
     lambda op, dy: multiply(dy, sigmoid(op.inputs[0])),
-)("Return log(1 + exp(x)).", "softplus([1.5, -2.5]) -> [1.7014133  0.07888974]")
-softsign = unary("softsign", "Softsign", "D", kernels.softsign, _softsign_gradient)(
-    "Return x / (1 + |x|).", "softsign([1.5, -2.5]) -> [ 0.6        -0.71428573]"
+    infer=like_first,
 )
+SOFTSIGN = elementwise(
+    "Softsign", "features:D", kernels.softsign, _softsign_gradient, infer=like_first
+)
+
+
+def softplus(features: TensorLike, name: str | None = None) -> Tensor:
+    """Return log(1 + exp(features)).
+
+    Args:
+      features: [...] real floating.
+      name: name of the operation, by default "Softplus".
+
+    Returns:
+      [...], of the dtype of `features`.
+
+    Raises:
+      TypeError: `features` has another dtype.
+
+    >>> print(softplus([1.5, -2.5]))
+    [1.7014133  0.07888974]
+    """
+    return apply(SOFTPLUS, features, name=name)
+
+
+def softsign(features: TensorLike, name: str | None = None) -> Tensor:
+    """Return features / (1 + abs(features)).
+
+    Args:
+      features: [...] real floating.
+      name: name of the operation, by default "Softsign".
+
+    Returns:
+      [...], of the dtype of `features`.
+
+    Raises:
+      TypeError: `features` has another dtype.
+
+    >>> print(softsign([1.5, -2.5]))
+    [ 0.6        -0.71428573]
+    """
+    return apply(SOFTSIGN, features, name=name)
 
 
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:

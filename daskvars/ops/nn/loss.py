@@ -126,12 +126,11 @@ def _rows_as_of(logits: Tensor, labels: Any) -> Any:
 
 
 def softmax_cross_entropy_with_logits_v2(
-    _sentinel: None = None,
-    labels: TensorLike | None = None,
-    logits: TensorLike | None = None,
-    dim: int | None = None,
-    name: str | None = None,
+    labels: TensorLike,
+    logits: TensorLike,
     axis: int | None = None,
+    name: str | None = None,
+    dim: int | None = None,
 ) -> Tensor:
     """Return the cross entropy between labels and softmax(logits), one number per row.
 
@@ -139,21 +138,20 @@ def softmax_cross_entropy_with_logits_v2(
       labels: [..., classes, ...] cast to the dtype of `logits`, each row a distribution; as many
         rows in another arrangement, [1, rows, classes], are taken too.
       logits: [..., classes, ...] floating.
-      dim: the old name of `axis`.
-      name: name of the operation, by default "softmax_cross_entropy_with_logits".
       axis: the axis of the classes, by default the last.
+      name: name of the operation, by default "softmax_cross_entropy_with_logits".
+      dim: the old name of `axis`.
 
     Returns:
       [...], without the axis, of the dtype of `logits`. It has a gradient by the labels too.
 
     Raises:
-      ValueError: arguments are not given by name, or the shapes differ.
+      ValueError: the shapes differ, or both `axis` and `dim` are given.
 
     >>> loss = softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[0.0, 0.0]])
     >>> round(float(loss[0]), 4)
     0.6931
     """
-    _check_given("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     axis = either(axis, dim, "axis", "dim")
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")

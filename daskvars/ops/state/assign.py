@@ -216,18 +216,18 @@ def _has_parts(ref: Any) -> bool:
     return not isinstance(ref, Tensor) and hasattr(ref, "_get_variable_list")
 
 
-def is_variable_initialized(ref: VariableLike, name: str | None = None) -> Tensor:
+def is_variable_initialized(variable: VariableLike, name: str | None = None) -> Tensor:
     """Return a scalar bool tensor: whether the variable has a value.
 
     Args:
-      ref: a Variable.
+      variable: a Variable, of any dtype and shape.
       name: name of the operation, by default "IsVariableInitialized".
 
     >>> v = dv.Variable([1.0, 2.0, 3.0])
     >>> bool(is_variable_initialized(v))
     True
     """
-    return apply(IS_INITIALIZED, handle_of(ref), name=name)
+    return apply(IS_INITIALIZED, handle_of(variable), name=name)
 
 
 @accepts("use_locking")

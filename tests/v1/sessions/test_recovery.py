@@ -119,6 +119,9 @@ def test_step_functions_are_bounded_too(pauses):
 def test_a_task_that_kills_workers_is_not_sent_to_more_of_them():
     worker = types.SimpleNamespace(address="tcp://127.0.0.1:1")
     killed = cluster_errors.KilledWorker("matmul", worker, 3)
-    assert cluster_errors.unavailable(killed, "run 7", ["w"], None).is_permanent
+    found = cluster_errors.unavailable(killed, "run 7", ["w"], None)
+    assert found.is_permanent
+    for words in ("run 7", "every worker", "'matmul'", "tcp://", "memory", "nothing; should w be"):
+        assert words in found.message
     lost = cluster_errors.LostKeysError("w")
     assert not cluster_errors.unavailable(lost, "run 7", ["w"], None).is_permanent

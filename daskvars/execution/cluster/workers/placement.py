@@ -170,17 +170,20 @@ class ClusterPlacement(DeviceWorkers):
         self, key: str, spec: Spec, placed: VariablePlace, shares: Mapping[str, int]
     ) -> None:
         """Raise where a variable cannot be in the memory of the workers that it would live on."""
-        for info in self.worker_infos:
-            share, limit = shares.get(info.address, 0), info.memory_limit_bytes
-            if 0 < limit < share:
-                raise ResourceExhaustedError(
-                    None,
-                    key,
-                    f"variable {key!r} of shape {spec.shape} has {placed.nbytes:,} bytes "
-                    f"in {placed.num_chunks} chunks, of which worker {info.name} would have "
-                    f"{share:,}, but its memory is {limit:,}. Nothing was sent. Cut it in more "
-                    "chunks (chunks=, a partitioner), or use more workers, or with more memory",
-                )
+        for info in self._overfull(shares):
+            share, limit = shares[info.address], info.memory_limit_bytes
+            raise ResourceExhaustedError(
+                None,
+                key,
+                f"variable {key!r} of shape {spec.shape} has {placed.nbytes:,} bytes "
+                f"in {placed.num_chunks} chunks, of which worker {info.name} would have "
+                f"{share:,}, but its memory is {limit:,}. Nothing was sent. Cut it in more "
+                "chunks (chunks=, a partitioner), or use more workers, or with more memory",
+            )
+
+    def _overfull(self, shares: Mapping[str, int]) -> list[WorkerInfo]:
+        """Return the workers that cannot hold their shares of one variable, bytes by worker."""
+        return [o for o in self.worker_infos if 0 < o.memory_limit_bytes < shares.get(o.address, 0)]
 
     def _forget(self, key: str) -> None:
         found = self.variable_places.pop(key, None)
@@ -199,8 +202,14 @@ class ClusterPlacement(DeviceWorkers):
         place = used[-1] if used and used[-1] in places else places[0]
         if self._peak(place, nbytes, num_chunks) > mean + slack:
             place = min([place, *places], key=lambda p: self._peak(p, nbytes, num_chunks))
+        if self._is_too_small(place, nbytes, num_chunks):  # others may have more memory
+            places = [p for p in places if not self._is_too_small(p, nbytes, num_chunks)] or [place]
+            place = min(places, key=lambda p: self._peak(p, nbytes, num_chunks))
         self._used[device, num_chunks] = [p for p in used if p != place] + [place]
         return place
+
+    def _is_too_small(self, place: str, nbytes: int, num_chunks: int) -> bool:
+        return bool(self._overfull(self._shares(VariablePlace(place, nbytes, num_chunks))))
 
     def _peak(self, place: str, nbytes: int, num_chunks: int) -> int:
         """Return the most bytes of a worker that would have chunks of such a variable."""

@@ -135,6 +135,7 @@ def max_pool_with_argmax(
     ksize: PerAxis,
     strides: PerAxis,
     padding: PaddingLike,
+    data_format: str = "NHWC",
     Targmax: DTypeLike | None = None,
     name: str | None = None,
     output_dtype: DTypeLike | None = None,
@@ -145,6 +146,7 @@ def max_pool_with_argmax(
     Args:
       input: [batch, height, width, channels] real.
       ksize: see `max_pool`, also for strides and padding.
+      data_format: "NHWC" alone.
       Targmax: int32 or int64 (the default).
       name: name of the operation, by default "MaxPoolWithArgmax".
       output_dtype: another name of `Targmax`.
@@ -157,7 +159,8 @@ def max_pool_with_argmax(
         ((image * height + row) * width + column) * channels + channel.
 
     Raises:
-      ValueError: `Targmax` is another dtype or given twice, or the windows do not fit.
+      ValueError: `Targmax` is another dtype or given twice, the windows do not fit, or channels are
+        not last.
       UnimplementedError: a window is of several images or channels.
 
     >>> max_pool_with_argmax([[[[1.0], [3.0]]]], [1, 1, 2, 1], 1, "VALID")[1].numpy().ravel()
@@ -166,6 +169,8 @@ def max_pool_with_argmax(
     dtype = as_dtype(either(Targmax, output_dtype, "Targmax", "output_dtype") or int64)
     if dtype not in (int32, int64):
         raise ValueError(f"Targmax must be int32 or int64, got {dtype.name}")
+    if data_format != "NHWC":
+        raise ValueError(f"data_format must be 'NHWC', got {data_format!r}")
     input = convert_to_tensor(input, name="input")
     output, places = apply(
         MAX_POOL_WITH_ARGMAX,
@@ -247,7 +252,7 @@ def _pooling(
 
     `across` is what pools channels, where that is known.
     """
-    order = "value ksize=None strides=None padding=None data_format name input"
+    order = "value=None ksize=None strides=None padding=None data_format name input"
 
     def call(given: dict[str, Any]) -> Tensor:
         value = either(given["input"], given["value"], "input", "value")

@@ -1,6 +1,7 @@
 """Devices are obeyed or refused, bytes are balanced, workers of a device may go and come back."""
 
 import logging
+import types
 from collections import defaultdict
 
 import numpy as np
@@ -14,7 +15,9 @@ from daskvars.errors import InvalidArgumentError, ResourceExhaustedError, Unavai
 from daskvars.execution.cluster.results.remote_blocks import remote_blocks
 from daskvars.execution.cluster.workers import devices as device_workers
 from daskvars.execution.cluster.workers.devices import matching
+from daskvars.execution.cluster.workers.placement import ClusterPlacement
 from daskvars.execution.cluster.workers.worker_info import WorkerInfo, task_of
+from daskvars.graph.definitions.opdef import Spec
 from tests import clusters
 from tests.execution.cluster.shared_counters import blocks_of
 from tests.sessions import initialized
@@ -422,3 +425,16 @@ def test_a_variable_larger_than_its_worker_is_refused_before_anything_is_sent():
         with pytest.raises(ResourceExhaustedError, match=rf"'much'.*{rows * 256:,} bytes.*memory"):
             sess.run(v.initializer)
         assert not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
+
+def test_a_variable_lives_where_there_is_memory_for_it():
+    limits = enumerate([100, 900, 400])
+    infos = tuple(WorkerInfo(str(i), str(i), "worker", i, 0, 1, most) for i, most in limits)
+    workers = types.SimpleNamespace(worker_infos=infos, version=1, preferred=None)
+    placement = ClusterPlacement(workers, lambda key: True)
+    for key, num_bytes, wanted in (("a", 80, "0"), ("b", 600, "1"), ("c", 200, "2")):
+        spec = Spec(dv.int8, (num_bytes,))
+        place = placement.of_variable(key, "", spec, ((num_bytes,),))
+        assert placement.annotations_at(place)["workers"] == [wanted]
+    with pytest.raises(ResourceExhaustedError, match=r"'d'.*its memory is"):
+        placement.of_variable("d", "", Spec(dv.int8, (901,)), ((901,),))

@@ -76,7 +76,7 @@ def test_second_derivative_of_max_pool():
 @pytest.mark.parametrize("dtype", [dv.int32, dv.int64])
 def test_argmax(padding, dtype):
     x = rng.normal(size=(2, 5, 4, 3))
-    y, places = ops.max_pool_with_argmax(x, [1, 3, 2, 1], [1, 2, 1, 1], padding, dtype)
+    y, places = ops.max_pool_with_argmax(x, [1, 3, 2, 1], [1, 2, 1, 1], padding, "NHWC", dtype)
     assert places.dtype == dtype
     pooled = ops.max_pool(x, [1, 3, 2, 1], [1, 2, 1, 1], padding).numpy()
     assert y.numpy().tolist() == pooled.tolist()
@@ -157,7 +157,9 @@ def test_errors():
             pool(x, [2, 2], "MAX", "SAME", dilation_rate=[2, 2])
         with pytest.raises(ValueError, match="needs known sizes"):
             pool(tf.placeholder(dv.float32, [1, None, 3]), [2], "MAX", "VALID", dilation_rate=[2])
+        with pytest.raises(ValueError, match="'NHWC', got 'NCHW'"):
+            ops.max_pool_with_argmax(x, 1, 1, "SAME", "NCHW")
         with pytest.raises(ValueError, match="Targmax"):
-            ops.max_pool_with_argmax(x, 2, 2, "SAME", dv.float32)
+            ops.max_pool_with_argmax(x, 2, 2, "SAME", Targmax=dv.float32)
         with pytest.raises(TypeError):
             ops.avg_pool(tf.zeros([1, 2, 2, 1], dv.int32), 2, 2, "SAME")
