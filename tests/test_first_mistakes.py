@@ -457,6 +457,40 @@ def rate_set_later():
     dv.train.AdamOptimizer(0.1).learning_rate = 0.01
 
 
+@mistake(TypeError, "targets|1.0 of type float|numpy()", eager=True)
+def gradient_of_a_number():
+    w = dv.Variable(1.0, name="w")
+    with dv.GradientTape() as tape:
+        loss = float(w * w)
+    tape.gradient(loss, w)
+
+
+@mistake(
+    ValueError, "gradient for variable 'w|of shape (2, 3) has shape (3,)|one order", eager=True
+)
+def gradient_of_another_variable():
+    w = dv.Variable(np.zeros((2, 3), "f4"), name="w")
+    dv.train.AdamOptimizer(0.1).apply_gradients([(dv.ones([3]), w)])
+
+
+@mistake(ValueError, "learning_rate of AdamOptimizer|one number|(2,)", eager=True)
+def learning_rate_for_each():
+    w = dv.Variable([1.0, 2.0], name="w")
+    dv.train.AdamOptimizer([0.1, 0.2]).minimize(lambda: dv.reduce_sum(w * w), var_list=[w])
+
+
+@mistake(ValueError, "layer named|expected dtype=float32|float64|cast(x, float32)", eager=True)
+def layer_of_doubles():
+    layer = dv.layers.Dense(2, name="named")
+    layer(np.ones([1, 2], "f4"))
+    layer(np.ones([1, 2]))
+
+
+@mistake(TypeError, "layer empty|tensor|None", eager=True)
+def layer_of_nothing():
+    dv.layers.Dense(2, name="empty")(None)
+
+
 @mistake(TypeError, "/gpu:0|found 3", eager=True)
 def device_by_number():
     with dv.device(3):

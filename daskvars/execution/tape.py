@@ -226,9 +226,16 @@ class GradientTape(ShownByArguments):
 
         Raises:
           RuntimeError: a tape that is not persistent is used twice, or one whose block never began.
-          TypeError: a source is no tensor or variable.
+          TypeError: a target is no tensor, or a source no tensor or variable.
         """
         self._use()
+        ys = nest.flatten(target)
+        for y in ys:
+            if not isinstance(y, WithOperators | IndexedSlices):
+                raise TypeError(
+                    f"gradient() takes tensors as targets, found {y!r} of type "
+                    f"{type(y).__name__}: what numpy() and float() give is on no tape"
+                )
         flat = nest.flatten(sources)
         for source in flat:
             if not isinstance(source, WithOperators | IndexedSlices):
@@ -243,7 +250,6 @@ class GradientTape(ShownByArguments):
                     f"{of.name}, and only floating and complex numbers have gradients",
                     stacklevel=2,
                 )
-        ys = nest.flatten(target)
         seeds = None if output_gradients is None else nest.flatten(output_gradients)
         found = self._to_watched(ys, flat, seeds, unconnected_gradients)
         if not self._persistent and not self._is_recording:

@@ -45,7 +45,7 @@ class Dense(DeclaredLayer):
     def build(self, input_shape: ShapeLike) -> None:
         """Make `kernel` and `bias`."""
         size = self._last_size(input_shape)
-        self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
+        self.input_spec = InputSpec(self._dtype, min_ndim=2, axes={-1: size})
         self.kernel = self._add_declared("kernel", [size, self.units])
         if self.use_bias:
             self.bias = self._add_declared("bias", [self.units])

@@ -46,7 +46,14 @@ class InputSpec:
         return f"InputSpec({given})"
 
     def check(self, tensor: Any, what: str) -> None:
-        """Raise ValueError, which begins with `what`, unless the tensor is as wanted."""
+        """Check a tensor; what is raised begins with `what`.
+
+        Raises:
+          TypeError: it is no tensor.
+          ValueError: it is not as wanted.
+        """
+        if not hasattr(tensor, "get_shape"):
+            raise TypeError(f"{what} must be a tensor or an array; found {tensor!r}")
         shape = tensor.get_shape()
         ndim = shape.ndims
         if (self.ndim, self.min_ndim, self.max_ndim) != (None, None, None) and ndim is None:
@@ -62,7 +69,8 @@ class InputSpec:
             self._refuse(what, f"min_ndim={self.min_ndim}", f"ndim={ndim}", shape)
         if self.dtype is not None and tensor.dtype.base_dtype is not as_dtype(self.dtype):
             wanted_dtype, found_dtype = as_dtype(self.dtype).name, tensor.dtype.base_dtype.name
-            self._refuse(what, f"dtype={wanted_dtype}", f"dtype={found_dtype}", shape)
+            found = f"dtype={found_dtype}; cast it first, as in cast(x, {wanted_dtype})"
+            self._refuse(what, f"dtype={wanted_dtype}", found, shape)
         if ndim is None:
             return
         sizes = shape.as_list()
@@ -87,6 +95,7 @@ def check_inputs(specs: Any, inputs: TensorLike, layer_name: str) -> None:
     """Check the inputs of a layer against its `input_spec`: one spec, or one for each input.
 
     Raises:
+      TypeError: one is no tensor.
       ValueError: there are not as many inputs as specs, or one of them is not as wanted.
     """
     if not specs:

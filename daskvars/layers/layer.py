@@ -521,7 +521,7 @@ class Layer(ShownByArguments, LayerLosses):
             self._dtype_is_inputs = True
         self._is_building = True
         try:
-            self.build(nest.map_structure(lambda t: t.get_shape(), inputs))
+            self.build(nest.map_structure(_shape_of, inputs))
         except BaseException:
             if self._program.is_eager:  # what it has made stays in a graph, as all operations do
                 made = set(self._weights_by_name) - set(before["_weights_by_name"])
@@ -576,6 +576,11 @@ class Layer(ShownByArguments, LayerLosses):
                 value = copy.deepcopy(value, memo)
             vars(new)[key] = value
         return new
+
+
+def _shape_of(value: Any) -> Any:
+    """Return the shape of an input, None of what is no tensor."""
+    return value.get_shape() if hasattr(value, "get_shape") else None
 
 
 def _drop(variable: Any, program: Any) -> None:

@@ -78,7 +78,7 @@ class Convolution(Sliding):
                 "The channel dimension of the inputs should be defined. Found `None` in shape "
                 f"{input_shape} (layer {self.name})."
             )
-        self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels})
+        self.input_spec = InputSpec(self._dtype, ndim=self.rank + 2, axes={axis: channels})
         return channels
 
     def _add_bias(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from daskvars import shapes
 from daskvars.backpropagation import gradients, why_none
 from daskvars.dtypes import DType, bfloat16, float16, float32, float64
 from daskvars.errors import enumerated
@@ -21,6 +22,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.ops.array.reshaping import ensure_shape
 from daskvars.ops.control.dependencies import control_dependencies, group
 from daskvars.ops.gather_scatter.gather import deduplicate
 from daskvars.ops.state.assign import assign_add, reading_newest
@@ -283,7 +285,7 @@ class Optimizer(Trackable, ShownByArguments):
         with builder.name_scope("update_" + variable.op.name), colocation.colocate_with(variable):
             if is_sparse:
                 return self._apply_sparse_duplicate_indices(gradient, variable)
-            update = self._apply_dense(gradient, variable)
+            update = self._apply_dense(_of_shape(gradient, variable), variable)
             if variable.constraint is None:
                 return update
             with control_dependencies([update]):
@@ -442,7 +444,29 @@ class Optimizer(Trackable, ShownByArguments):
                 f"{name} of {type(self).__name__} must be a number, a floating scalar tensor or a "
                 f"callable that gives one; found {value!r}."
             )
-        return convert_to_tensor(float(value) if isinstance(value, int) else value, name=name)
+        found = convert_to_tensor(float(value) if isinstance(value, int) else value, name=name)
+        if found.shape.ndims:
+            raise ValueError(
+                f"{name} of {type(self).__name__} must be one number for all variables; found a "
+                f"tensor of shape {found.shape}"
+            )
+        return found
+
+
+def _of_shape(gradient: Tensor, variable: Variable) -> Tensor:
+    """Return a gradient, which is of the shape of its variable, or the run fails.
+
+    Raises:
+      ValueError: it is known not to be.
+    """
+    wanted, found = variable.handle.spec.shape, gradient.spec.shape
+    if not shapes.compatible(wanted, found):
+        raise ValueError(
+            f"the gradient for variable {variable.name!r} of shape {wanted} has shape {found}: "
+            "gradients and variables are paired in one order, as in "
+            "zip(tape.gradient(loss, variables), variables)"
+        )
+    return gradient if shapes.is_known(found) else ensure_shape(gradient, wanted)
 
 
 def _key(variable: Variable) -> Operation:

@@ -348,7 +348,8 @@ def read_version(values: Values, store: ZarrStore | None) -> int:
     for key in values.capture()[1].keys() - found.keys():
         version = values.delete(key)
     values.mark_saved(version)
-    values.base = head.id
+    if not store.is_scratch:  # of which a lost cluster's version is, and nothing to come
+        values.base = head.id
     return head.version
 
 
