@@ -507,6 +507,21 @@ def batches_of_no_size():
     dv.data.batches(np.ones([4, 2]), None)
 
 
+@mistake(dv.errors.InvalidArgumentError, "epochs|at least 0|found -1", eager=True)
+def batches_for_ever():
+    dv.data.batches(np.ones([4, 2]), 2, epochs=-1)
+
+
+@mistake(dv.errors.InvalidArgumentError, "batches()|without rows|[1, 2, 3]", eager=True)
+def batches_of_a_list():
+    dv.data.batches([1, 2, 3], 2)
+
+
+@mistake(TypeError, "batch_size|integer|None", eager=True)
+def dataset_in_batches_of_no_size():
+    dv.data.Dataset.range(3).batch(None)
+
+
 @mistake(ValueError, "[-1]|>= 0|'Normal/sample/random_normal'", eager=True)
 def fewer_draws_than_none():
     dv.distributions.Normal(0.0, 1.0).sample(-1)

@@ -19,17 +19,21 @@ from daskvars.shapes import Shape
 LAST = 2**63 - 1  # the largest number of an element
 
 
-def as_integer(value: Any) -> Any:
-    """Return a number as an int64 array, or the tensor that it is.
+def as_integer(value: Any, name: str = "value") -> Any:
+    """Return an argument, a number, as an int64 array, or the tensor that it is.
 
     Raises:
       TypeError: it is no integer; a part of one would be cut off.
     """
+    if value is None or isinstance(value, str | bytes):
+        raise TypeError(f"{name} must be an integer, found {value!r}")
     found = as_component(value)
     if isinstance(found, Tensor):
         return found
     if found.dtype.kind == "f":
-        raise TypeError(f"Expected int64, got {value!r} of type {type(value).__name__!r} instead.")
+        raise TypeError(
+            f"{name}: Expected int64, got {value!r} of type {type(value).__name__!r} instead."
+        )
     return dtypes.to_numpy(found, int64)
 
 

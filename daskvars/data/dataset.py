@@ -329,7 +329,11 @@ class Dataset:
         >>> [int(x) for x in Dataset.range(3).map(lambda x: x + 1)]
         [1, 2, 3]
         """
-        calls = None if num_parallel_calls is None else as_integer(num_parallel_calls)
+        calls = (
+            None
+            if num_parallel_calls is None
+            else as_integer(num_parallel_calls, "num_parallel_calls")
+        )
         return self._with(lambda: Mapped(self.node, map_func, calls))
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
@@ -367,10 +371,10 @@ class Dataset:
         >>> [int(x) for x in pairs]
         [1, 1, 2, 2, 1, 2, 3, 3, 3]
         """
-        cycle = as_integer(cycle_length)
+        cycle = as_integer(cycle_length, "cycle_length")
         if not isinstance(cycle, Tensor) and cycle == -1:
             cycle = as_integer(CYCLE_LENGTH)
-        block = as_integer(block_length)
+        block = as_integer(block_length, "block_length")
         return self._with(lambda: Interleaved(self.node, map_func, cycle, block, "interleave"))
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
@@ -400,7 +404,7 @@ class Dataset:
         >>> [x.numpy().tolist() for x in Dataset.range(5).batch(2, drop_remainder=True)]
         [[0, 1], [2, 3]]
         """
-        size = as_integer(batch_size)
+        size = as_integer(batch_size, "batch_size")
         return self._with(lambda: Batched(self.node, size, bool(drop_remainder)))
 
     def padded_batch(
@@ -429,7 +433,7 @@ class Dataset:
         >>> [x.numpy().tolist() for x in rows.padded_batch(3, [None])]
         [[[1, 0, 0], [2, 2, 0], [3, 3, 3]]]
         """
-        size = as_integer(batch_size)
+        size = as_integer(batch_size, "batch_size")
         padded = padded_shapes_of(self.node, padded_shapes)
         values = padding_of(self.node, padding_values)
         return self._with(
@@ -473,8 +477,8 @@ class Dataset:
         >>> [[int(x) for x in window] for window in Dataset.range(5).window(2)]
         [[0, 1], [2, 3], [4]]
         """
-        number, by = as_integer(size), as_integer(size if shift is None else shift)
-        every, drops = as_integer(stride), bool(drop_remainder)
+        number, by = as_integer(size, "size"), as_integer(size if shift is None else shift, "shift")
+        every, drops = as_integer(stride, "stride"), bool(drop_remainder)
         return self._with(lambda: Windowed(self.node, number, by, every, drops, Dataset))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
@@ -569,7 +573,10 @@ class Dataset:
         >>> sorted(int(x) for x in Dataset.range(4).shuffle(4, seed=1))
         [0, 1, 2, 3]
         """
-        size, is_anew = as_integer(buffer_size), reshuffle_each_iteration is not False
+        size, is_anew = (
+            as_integer(buffer_size, "buffer_size"),
+            reshuffle_each_iteration is not False,
+        )
         return self._with(lambda: Shuffled(self.node, size, seeds_of(seed), is_anew))
 
     def repeat(self, count: TensorLike | None = None) -> Dataset:
@@ -581,7 +588,7 @@ class Dataset:
         >>> [int(x) for x in Dataset.range(2).repeat(2)]
         [0, 1, 0, 1]
         """
-        times = as_integer(-1 if count is None else count)
+        times = as_integer(-1 if count is None else count, "count")
         return self._with(lambda: Repeated(self.node, times))
 
     def take(self, count: TensorLike) -> Dataset:
@@ -590,7 +597,7 @@ class Dataset:
         Args:
           count: how many; -1 for all.
         """
-        first = as_integer(count)
+        first = as_integer(count, "count")
         return self._with(lambda: Taken(self.node, first))
 
     def take_while(self, predicate: Callable[..., Any]) -> Dataset:
@@ -624,7 +631,7 @@ class Dataset:
         Args:
           count: how many are left out; -1 for all.
         """
-        first = as_integer(count)
+        first = as_integer(count, "count")
         return self._with(lambda: Skipped(self.node, first))
 
     def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
@@ -640,7 +647,7 @@ class Dataset:
         >>> [int(x) for x in Dataset.range(7).shard(3, 1)]
         [1, 4]
         """
-        numbers = as_integer(num_shards), as_integer(index)
+        numbers = as_integer(num_shards, "num_shards"), as_integer(index, "index")
         return self._with(lambda: Sharded(self.node, *numbers))
 
     def concatenate(self, dataset: Dataset) -> Dataset:
@@ -660,7 +667,7 @@ class Dataset:
         Args:
           start: the first number.
         """
-        numbers = Range(as_integer(start), as_integer(LAST), as_integer(1))
+        numbers = Range(as_integer(start, "start"), as_integer(LAST), as_integer(1))
         return self._with(lambda: Zipped((numbers, self.node)))
 
     def cache(self, filename: Any = "") -> Dataset:
@@ -685,7 +692,7 @@ class Dataset:
         Args:
           buffer_size: how many; `experimental.AUTOTUNE` for two.
         """
-        size = as_integer(buffer_size)
+        size = as_integer(buffer_size, "buffer_size")
         return self._with(lambda: Prefetched(self.node, size))
 
     # -- iterators --------------------------------------------------------------------------------

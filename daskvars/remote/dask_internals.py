@@ -808,9 +808,11 @@ def hold_keys(scheduler: Scheduler, keys: Iterable[Any], holder: str) -> None:
 
 
 def release_keys(scheduler: Scheduler, keys: Collection[Any], holder: str) -> None:
-    """Let go of keys on behalf of a holder, if the scheduler knows it."""
+    """Let go of keys on behalf of a holder, if the scheduler knows it. It goes with its last."""
     if keys and holder in scheduler.clients:
         scheduler.client_releases_keys(list(keys), client=holder)
+        if not scheduler.clients[holder].wants_what:
+            del scheduler.clients[holder]
 
 
 def unrepeatable_inputs(scheduler: Scheduler, keys: Iterable[Any]) -> set[Any]:

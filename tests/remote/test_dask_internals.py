@@ -355,7 +355,7 @@ def test_keys_live_as_long_as_a_holder_that_is_a_name_alone(client):
     on_scheduler(client, internals.release_keys, {key}, "nobody knows this holder")
     assert on_scheduler(client, lambda scheduler: key in scheduler.tasks)
     on_scheduler(client, internals.release_keys, {key}, "daskvars-holder")
-    until(client, lambda scheduler: key not in scheduler.tasks)
+    until(client, lambda s: key not in s.tasks and "daskvars-holder" not in s.clients)
 
 
 def test_only_scattered_data_cannot_be_made_again(client):

@@ -57,10 +57,12 @@ class Batches:
             ("batch_size", batch_size, 1),
             ("prefetch", prefetch, 0),
             ("window", window, 1),
+            ("epochs", 0 if epochs is None else epochs, 0),
+            ("seed", 0 if seed is None else seed, 0),
         ):
             if not isinstance(value, Integral) or value < least:
                 raise invalid(
-                    f"batches(): {name} must be a number of at least {least}, found {value!r}"
+                    f"batches(): {name} must be a whole number of at least {least}, found {value!r}"
                 )
         if seed is not None and not shuffle:
             raise invalid(

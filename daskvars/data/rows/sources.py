@@ -34,7 +34,12 @@ def named_arrays(arrays: Any) -> tuple[dict[Any, Any], Callable[[dict[Any, Any]]
     known = (zarr.Array, dask.array.Array)
     named = {k: v if isinstance(v, known) else np.asarray(v) for k, v in named.items()}
     lengths = {str(k): v.shape[0] if v.ndim else None for k, v in named.items()}
-    if len(set(lengths.values())) != 1 or None in lengths.values():
+    if None in lengths.values():
+        raise invalid(
+            "batches() takes an array [rows, ...], or several as a tuple, list or dict; found "
+            f"numbers without rows: {repr(arrays)[:200]}"
+        )
+    if len(set(lengths.values())) != 1:
         raise invalid(
             "batches() takes arrays with the same number of rows, found "
             f"{lengths or 'none'}; give arrays that go together, row by row"

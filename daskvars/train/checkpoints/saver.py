@@ -145,7 +145,10 @@ class Saver:
 
     def _check_any(self) -> None:
         if not self._tensors and not self._allow_empty:
-            raise ValueError("No variables to save")
+            raise ValueError(
+                "No variables to save or to restore: there are none yet. Layers make theirs in the "
+                "first call, optimizers in build(variables) or the first step"
+            )
 
     # -- which checkpoints there are ----------------------------------------------------------
 
