@@ -26,6 +26,7 @@ from daskvars.lowering.planner.cut_feeds import ALONE, Machine, cut_feeds
 from daskvars.lowering.planner.fuse import fuse
 from daskvars.lowering.planner.place import Places, place
 from daskvars.lowering.planner.segments import segments
+from daskvars.lowering.rewrites.align_rows import align_rows
 from daskvars.lowering.rewrites.compute_once import compute_once
 from daskvars.lowering.rewrites.functionalize import functionalize
 from daskvars.lowering.rewrites.keep_values import keep_values
@@ -77,6 +78,7 @@ def lower(
     )
     program = passed(specialize, program)
     program = passed(compute_once, program)
+    program = passed(align_rows, program)
     program = passed(keep_values, program)
     program = passed(split_branches, program)
     program = passed(split_rows, program)

@@ -240,6 +240,7 @@ PROMISES: Mapping[str, Callable[..., None]] = {
     "functionalize": verify_values,
     "specialize": verify_specialized,
     "compute_once": verify_specialized,
+    "align_rows": verify_specialized,
     "keep_values": verify_specialized,
     "split_branches": verify_specialized,
     "split_rows": verify_specialized,

@@ -32,6 +32,7 @@ KnownShapes = Sequence[tuple[int, ...]]
 ASSEMBLE_ROWS = "assemble_rows"  # how partial results are merged that are rows with their places
 CONCATENATE_ROWS = "concatenate_rows"  # how they are where their places do not matter
 ROW_MERGES = frozenset({ASSEMBLE_ROWS, CONCATENATE_ROWS})
+ADD = "add"  # how sums of parts are merged, and the kernel that adds
 ALIKE = "alike"  # how results are merged that are the same of every block: one of them is taken
 
 
@@ -332,6 +333,17 @@ class Movement(Pattern):
             return self.dims(ins, outs, attrs)
         ranks, out_ranks = tuple(map(len, ins)), tuple(map(len, outs))
         return Access(*parse_subscripts(self.dims, ranks, out_ranks))
+
+
+@dataclass(frozen=True)
+class Coordinates(Movement):
+    """Slices go from or to the places that the rows of one input name, number `coordinates`.
+
+    The first ``attrs["batch_dims"]`` dimensions of all go together.
+    """
+
+    view: bool = False
+    coordinates: int = 1
 
 
 @dataclass(frozen=True)

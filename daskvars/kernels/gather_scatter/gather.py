@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy
 
@@ -234,14 +234,14 @@ def sorted_segments(xp: ArrayModule, data: Array, ids: Array, *, fold: str) -> A
 
 
 def gather_or_zero(
-    xp: ArrayModule, params: Array, ids: Array, *, offset: int = 0, size: int | None = None
+    xp: ArrayModule, params: Array, ids: Array, **part: Unpack[segment.Part]
 ) -> Array:
     """Give the rows of `params` that `ids` name, zeros for negative ids."""
     negative = ids < 0
     if not negative.any():
-        return segment.gather_rows(xp, params, ids, offset=offset, size=size)
-    named = xp.where(negative, ids.dtype.type(0), ids)
-    taken = xp.asarray(segment.gather_rows(xp, params, named, offset=offset, size=size))
+        return segment.gather_rows(xp, params, ids, **part)
+    named = xp.where(negative, ids.dtype.type(part.get("offset", 0)), ids)
+    taken = xp.asarray(segment.gather_rows(xp, params, named, **part))
     taken[negative] = 0
     return taken
 

@@ -49,10 +49,12 @@ class Part(TypedDict, total=False):
     Attributes:
         offset: the first of them, by default 0.
         size: rows of the whole; None, the default, where the part is all of it.
+        closed: whether an index that names a row of another part is an error.
     """
 
     offset: int
     size: int | None
+    closed: bool
 
 
 class Segments(Part):
@@ -85,6 +87,17 @@ def _found(ids: Array, number: int) -> str:
     """Return where one of the ids is, and which it is, in words."""
     position = ",".join(map(str, map(int, np.unravel_index(number, ids.shape))))
     return f"{f'[{position}]' if position else ''} = {int(ids.reshape(-1)[number])}"
+
+
+def _check_closed(xp: ArrayModule, ids: Array, is_here: Array) -> None:
+    """Raise InvalidArgumentError unless all ids are of this part."""
+    if not is_here.all():
+        found = _found(ids, int(xp.flatnonzero(~is_here)[0]))
+        raise invalid(
+            f"indices{found}, of a part of the batch, names a row of another part. Indices that "
+            "count the rows of a batch (tf.range(n) * m + i) are cut as these are where i is in "
+            "[0, m); with any other i the batch must be whole: daskvars.config.set(batch_parts=1)"
+        )
 
 
 def segment_sum(xp: ArrayModule, data: Array, ids: Array, **rows: Unpack[Segments]) -> Array:
@@ -226,6 +239,7 @@ def segment_rows(
     num_segments: int,
     offset: int = 0,
     size: int | None = None,
+    closed: bool = False,
 ) -> tuple[Array, Any]:
     """Return the ids [n], counted from ``offset``, and the rows [n, ...] that are of one part."""
     given, ids = ids, ids.reshape(-1)
@@ -241,7 +255,10 @@ def segment_rows(
         )
     if low >= offset and high < offset + num_segments:
         return (ids - offset if offset else ids), rows
-    kept = xp.flatnonzero((ids >= offset) & (ids < offset + num_segments))
+    is_here = (ids >= offset) & (ids < offset + num_segments)
+    if closed:
+        _check_closed(xp, given, is_here | (ids < 0))
+    kept = xp.flatnonzero(is_here)
     return ids[kept] - offset, None if rows is None else rows.take(kept, axis=0)
 
 
@@ -272,6 +289,8 @@ def gather_rows(
         return params.take(ids, axis=axis, **options)
     local = ids - offset
     elsewhere = (local < 0) | (local >= extent)
+    if part.get("closed"):
+        _check_closed(xp, ids, ~elsewhere)
     if not extent:
         shape = (*params.shape[:axis], *ids.shape, *params.shape[axis % params.ndim + 1 :])
         return xp.zeros(shape, params.dtype)

@@ -1,4 +1,4 @@
-"""Pass 9: how the work of a step is cut, chosen by cost for the whole program.
+"""Pass 10: how the work of a step is cut, chosen by cost for the whole program.
 
 What can be cut are the dimensions of what a step is fed with and of its large constants, into as
 many parts as there are workers, and what follows from a choice is the same for all (`propagate`):
@@ -113,6 +113,7 @@ SOURCE = "source"
 """Beside the kinds of leaves: a node that makes values of nothing, by its number."""
 
 Identity = tuple[str, Any]
+_Input = tuple[Identity, Spec]
 Cut = tuple[tuple[Identity, int], ...]
 """Which dimension of which leaves is cut: ((kind and identity of the leaf, dimension), ...)."""
 
@@ -129,7 +130,7 @@ def cut_feeds(program: Program, machine: Machine = ALONE, names: Sequence[str] =
       names: of the feeds.
     """
     for node in program.nodes:
-        node.access = node.pinned or full_access(node)
+        node.access = full_access(node)
         _constrain(node, machine)
     open_leaves = _normalized(program)
     cuts: list[Cut] = []
@@ -251,18 +252,38 @@ def _has_cut_state(program: Program) -> bool:
 def _cuts(program: Program, leaves: Mapping[Identity, Leaf], machine: Machine) -> list[Cut]:
     """Return what may be cut, the likeliest first: the leading dimension of the largest feed.
 
-    Sources come along, or alone, only after all that is without them.
+    Sources come along, or alone, only after all that is without them, but for those that are what a
+    network begins with (a generator's noise): these are data as feeds are.
     """
     inputs = [(identity, leaf.specs[0]) for identity, leaf in leaves.items()]
     inputs.sort(key=lambda found: (found[0][0] != FEED, -spec_bytes(found[1])))
-    found = list(_cuts_of(inputs, machine))
     sources = _sources(program)
-    if sources:
-        found += [cut for cut in _cuts_of([*inputs, *sources], machine) if cut not in found]
+    data = _begin_products(program, sources)
+    found: list[Cut] = []
+    for more in dict.fromkeys((tuple(data), (), tuple(sources))):
+        found += [cut for cut in _cuts_of([*inputs, *more], machine) if cut not in found]
     return found
 
 
-def _cuts_of(inputs: Sequence[tuple[Identity, Spec]], machine: Machine) -> Iterator[Cut]:
+def _begin_products(program: Program, sources: Sequence[_Input]) -> list[_Input]:
+    """Return the sources that reach a product before anything that is fed does."""
+    fed = {id(leaf) for leaf in program.leaves.values() if leaf.kind == FEED}
+    begins: dict[int, set[int]] = {id(program.nodes[n]): {n} for (_, n), _ in sources}
+    found: set[int] = set()
+    for node in program.nodes:
+        taken = [id(ref.node) for ref in node.inputs]
+        if not fed.isdisjoint(taken):
+            fed.add(id(node))
+            continue
+        reached = set[int]().union(*(begins.get(each, ()) for each in taken))
+        if node.flops:
+            found |= reached
+        elif reached:
+            begins[id(node)] = reached
+    return [source for source in sources if source[0][1] in found]
+
+
+def _cuts_of(inputs: Sequence[_Input], machine: Machine) -> Iterator[Cut]:
     shapes = [(identity, concrete(spec.shape)) for identity, spec in inputs]
     seen: set[Cut] = set()
     dims = [
@@ -283,7 +304,7 @@ def _cuts_of(inputs: Sequence[tuple[Identity, Spec]], machine: Machine) -> Itera
             yield cut
 
 
-def _sources(program: Program) -> list[tuple[Identity, Spec]]:
+def _sources(program: Program) -> list[_Input]:
     """Return what the products of a step may begin with, besides what it is given."""
     if not any(node.flops for node in program.nodes):
         return []  # variables are initialized: each is cut as it is stored

@@ -27,7 +27,7 @@ from itertools import product
 from typing import Any
 
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.definitions.patterns import ALIKE, Access, Block, Dim, Dims, Flow, Held
+from daskvars.graph.definitions.patterns import ADD, ALIKE, Access, Block, Dim, Dims, Flow, Held
 from daskvars.lowering.program import (
     CONSTANT,
     PARAMETER,
@@ -40,8 +40,6 @@ from daskvars.lowering.program import (
     runs_visibly,
 )
 from daskvars.shapes import Shape
-
-ADD = "add"
 
 Slots = list[int | None] | None
 """The elements of a value's dimensions, None where one is whole; None: a list without items."""

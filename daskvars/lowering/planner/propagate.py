@@ -14,9 +14,10 @@ both, or a cut variable is gathered for the data's parts (`gathers`).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from daskvars import shapes
@@ -32,6 +33,7 @@ from daskvars.graph.definitions.patterns import (
     Gather,
     Items,
     Movement,
+    Reduction,
     Source,
 )
 from daskvars.lowering.planner import cut_loops
@@ -94,7 +96,11 @@ class _Propagation:
         self.nodes: list[Node] = []
         self.merged: dict[Ref, Ref] = {}  # partial result -> merged result
         self.free: set[int] = set()  # nodes whose layout nobody has asked for yet
+        self.open: set[int] = set()  # those of them that are made of nothing that is cut
+        # Those whose bits depend on it, and their labels if nobody asks.
+        self.waiting: dict[int, tuple[Node, dict[int, Any]]] = {}
         self.data: set[Ref] = set()  # values that are cut as the data of the step is
+        self.lengths: set[int] = set()  # of the dimensions that it is cut along
         self.used = used_values(program)
         # Of values the dimensions that are cut as the user, or the planner, said: for the same
         # parts the same cuts.
@@ -108,6 +114,9 @@ class _Propagation:
             if is_cut(leaf.layouts[0]):
                 if leaf.kind in (FEED, CONSTANT):
                     self.data.add(Ref(leaf))
+                    self.lengths.update(
+                        sum(sizes) for sizes in leaf.layouts[0] or () if len(sizes) > 1
+                    )
                 if leaf.kind not in (STATE, STALE) or leaf.what not in program.automatic:
                     self.settled[Ref(leaf)] = set(_cut_dimensions(leaf.layouts[0]))
         for node in program.nodes:
@@ -120,11 +129,16 @@ class _Propagation:
         program.updates = {k: self.merged.get(ref, ref) for k, ref in program.updates.items()}
         for key, layout in program.stored.items():
             if key in program.updates:
-                self._retarget(program.updates[key], layout)
+                self._retarget(program.updates[key], layout, key not in program.automatic)
                 program.updates[key] = self._rechunk(program.updates[key], layout)
         if self.merges_less:
             program.drop_dead()
+        for node, labels in self.waiting.values():
+            if id(node) in self.free:
+                given = {dim.label for dim in node.access.outputs[0] if dim}
+                self._finish(node, node.access, {k: labels[k] for k in labels.keys() & given})
         self._repeat_sources()
+        self._look_up_here()
 
     def _repeat_sources(self) -> None:
         """Make in each block that takes it whole what costs less to make than to send.
@@ -156,6 +170,19 @@ class _Propagation:
             program.nodes = nodes
             program.drop_dead()
 
+    def _look_up_here(self) -> None:
+        """Look rows up in tables that come whole all the same, as those of tied weights do."""
+        nodes = [node for node in self.program.nodes if node.grid and node.merges is None]
+        whole = {
+            ref
+            for node in nodes
+            for ref, wanted in zip(node.inputs, node.wanted, strict=True)
+            if wanted is None and is_cut(ref.layout)
+        }
+        for node in nodes:
+            if node.by_rows and node.inputs[0] in whole:
+                node.by_rows, node.wanted[0] = False, None
+
     def _lay_out(self, node: Node) -> None:
         if getattr(node.pattern, "linear", False) and not node.operands:
             for terms in self._terms_by_parts(node):
@@ -165,6 +192,11 @@ class _Propagation:
             node.access, node.by_rows = _by_ids(node.access), True
         access = node.access
         labels = self._label_chunks(node, access)
+        if self._waits_for_data(node, labels):
+            self.waiting[id(node)] = node, labels
+            self.free.add(id(node))
+            self.open.add(id(node))
+            labels = {}
         self._finish(node, access, labels)
         if node.by_rows:
             node.wanted[0] = node.inputs[0].layout
@@ -182,6 +214,36 @@ class _Propagation:
             missing = tuple(axis for axis in range(len(node.grid)) if axis not in axes)
             if missing and Ref(node, i) in self.used:
                 self._merge(node, i, missing)
+
+    def _waits_for_data(self, node: Node, labels: Mapping[int, Any]) -> bool:
+        """Return whether what a node gives is likely to be taken by data, and cut as that is.
+
+        So are gradients of results by what is fed: they begin with ones, times a weight. So is
+        noise that is scaled by its own norm.
+        """
+        is_free = [self._is_open(ref) for ref in node.inputs]
+        if node.operands or len(node.specs) > 1 or not any(is_free):
+            return False
+        if isinstance(node.pattern, Reduction):
+            return all(is_free)
+        if not isinstance(node.pattern, Contraction) or (labels and not self.gathers):
+            return False
+        others = itertools.compress(node.inputs, (not free for free in is_free))
+        given = {dim.label for dim in node.access.outputs[0] if dim}
+        rows = {
+            size
+            for dims, ref in itertools.compress(
+                zip(node.access.inputs, node.inputs, strict=True), is_free
+            )
+            for dim, size in zip(dims, ref.spec.shape or (), strict=True)
+            if dim and dim.label in given and size
+        }
+        has_rows = any(size % length == 0 for size in rows for length in self.lengths if length)
+        return has_rows and not all(is_free) and all(map(_stays, others))
+
+    def _is_open(self, ref: Ref) -> bool:
+        """Return whether a value is whole, and made of nothing that is cut."""
+        return id(ref.node) in self.open or (_is_loose(ref) and not is_cut(ref.layout))
 
     def _note_data(self, node: Node, access: Access) -> None:
         """Add to the data the outputs that are cut as an input among it is."""
@@ -247,6 +309,8 @@ class _Propagation:
                     labels = {label: sizes for label, sizes in labels.items() if label in names}
         if not labels and not node.cut and self._is_free(node):
             self.free.add(id(node))
+            if isinstance(node.pattern, Source) or all(map(self._is_open, node.inputs)):
+                self.open.add(id(node))
         return labels
 
     def _given(self, ref: Ref, dims: Dims, nbytes: float) -> list[Given]:
@@ -322,7 +386,9 @@ class _Propagation:
             id(ref.node) in self.free or _is_loose(ref) for ref in node.inputs
         )
 
-    def _finish(self, node: Node, access: Access, labels: dict[int, Any]) -> None:
+    def _finish(
+        self, node: Node, access: Access, labels: dict[int, Any], is_settled: bool | None = None
+    ) -> None:
         if not labels:
             node.grid, node.wanted = (), [None] * len(node.inputs)
             node.layouts = [None] * len(node.specs)
@@ -334,11 +400,14 @@ class _Propagation:
         ordered = sorted(labels, key=lambda label: (label not in table, label))
         axis = {label: i for i, label in enumerate(ordered)}
         node.grid = tuple(len(labels[label]) for label in ordered)
+        if is_settled is None:
+            settled = self._settled_labels(node, access) if self.program.automatic else labels
+            is_settled = labels.keys() <= set(settled)
         node.wanted = []
         for ref, dims in zip(node.inputs, access.inputs, strict=True):
             layout = _layout(dims, ref.spec.shape, labels)
             if is_cut(layout):
-                self._retarget(ref, layout)
+                self._retarget(ref, layout, is_settled)
                 node.wanted.append(layout)
             else:
                 node.wanted.append(None)
@@ -349,9 +418,14 @@ class _Propagation:
             for dims, spec in zip(access.outputs, node.specs, strict=True)
         ]
 
-    def _retarget(self, ref: Ref, layout: Chunks | None) -> None:
-        """Let what nobody has cut yet make its values in the blocks wanted."""
+    def _retarget(self, ref: Ref, layout: Chunks | None, is_settled: bool) -> None:
+        """Let what nobody has cut yet make its values in the blocks wanted.
+
+        Where bits depend on it, only in those that do not depend on the number of workers.
+        """
         if id(ref.node) not in self.free or layout is None or not is_cut(layout):
+            return
+        if id(ref.node) in self.waiting and not is_settled:
             return
         node = ref.producer
         if node.merges is not None:
@@ -368,7 +442,10 @@ class _Propagation:
         labels = {
             dim.label: tuple(size // dim.factor for size in sizes) for dim, sizes in cut if dim
         }
-        self._finish(node, node.access, labels)
+        _, own = self.waiting.get(id(node), (node, labels))
+        if labels.keys().isdisjoint(own):
+            self.data.add(ref)
+        self._finish(node, node.access, labels, is_settled)
 
     def _terms_by_parts(self, node: Node) -> list[list[Ref]]:
         """Return which inputs of what is linear are merged from the same partial results.
@@ -447,7 +524,7 @@ class _Propagation:
             self.settled[merged] = self.settled[Ref(node, index)]
         key = self.updating.get(Ref(node, index))
         if key is not None:
-            self._retarget(merged, self.program.stored[key])
+            self._retarget(merged, self.program.stored[key], key not in self.program.automatic)
             if key not in self.program.automatic:
                 self.settled[merged] = set(_cut_dimensions(merge.layouts[0]))
 
@@ -609,6 +686,8 @@ def by_dimension(layout: Chunks) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def full_access(node: Node) -> Access:
     """Return the labels of a node's dimensions, those of a random op's key included."""
+    if node.pinned is not None:
+        return node.pinned
     if node.subgraphs:
         return cut_loops.access(node, full_access)
     in_shapes = [ref.spec.shape for ref in node.inputs]

@@ -1,4 +1,4 @@
-"""Pass 5: what the turns of a loop compute, and their gradients need, is kept and not made again.
+"""Pass 6: what the turns of a loop compute, and their gradients need, is kept and not made again.
 
 The gradient of a loop builds the body a second time, on the values that each turn began with: so a
 graph has all of it, whatever is asked for. Here both bodies are known, with their shapes. What is

@@ -1,4 +1,4 @@
-"""Pass 6: of a branch's results, those that share no work become operations of their own.
+"""Pass 7: of a branch's results, those that share no work become operations of their own.
 
 An optimizer's step that is taken only where gradients are finite, or at each fourth batch, is one
 operation that gives every variable. It would be one task, or one for each way in which the blocks

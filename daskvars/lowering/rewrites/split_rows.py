@@ -1,4 +1,4 @@
-"""Pass 7: a large sum over rows that are put together is the sum of what each piece sums up to.
+"""Pass 8: a large sum over rows that are put together is the sum of what each piece sums up to.
 
 The gradient of a table that is looked up several times is the rows of all lookups, one after the
 other: to put them together they would all come to one worker, for no more than the norm that they

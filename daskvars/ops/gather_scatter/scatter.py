@@ -8,7 +8,15 @@ from typing import Any
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec, opdef
-from daskvars.graph.definitions.patterns import Access, Attrs, Dim, KnownShapes, Movement, Opaque
+from daskvars.graph.definitions.patterns import (
+    Access,
+    Attrs,
+    Coordinates,
+    Dim,
+    KnownShapes,
+    Movement,
+    Opaque,
+)
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike
@@ -54,6 +62,16 @@ def _named_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Ac
     return Access(((*own[:batch], *middle, *tail), (*own, None)), ((*own, *tail),))
 
 
+def _placed_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
+    """Label as `_named_access` does, but for slices of one batch: any may go to any place."""
+    named = _named_access([outputs[0], inputs[0]], [inputs[1]], attrs)
+    (placed, ids), (picked,) = named.inputs, named.outputs
+    batch, rank = attrs["batch_dims"], len(inputs[0])
+    own = (*ids[:batch], *(None,) * (rank - 1 - batch))
+    others = tuple((None,) * len(shape) for shape in inputs[2:])
+    return Access(((*own, None), (*own, *picked[rank - 1 :]), *others), (placed,))
+
+
 def _named_gradient(op: Operation, dy: Tensor) -> tuple[Any, None]:
     params, indices = op.inputs
     batch = op.attrs["batch_dims"]
@@ -68,7 +86,7 @@ GATHER_ND = OpDef(
     "params:T, indices:I",
     infer=_named,
     kernel=kernels.gather_nd,
-    pattern=Movement(_named_access, view=False),
+    pattern=Coordinates(_named_access),
     gradient=_named_gradient,
 )
 
@@ -140,9 +158,9 @@ SCATTER_ND = OpDef(
     "ScatterNd",
     "indices:I, updates:T",
     infer=_scattered,
-    pattern=Opaque(),
+    pattern=Coordinates(_placed_access, coordinates=0),
     kernel=kernels.scatter_nd,
-    operands=("shape",),
+    **axes.shaped_by("shape"),
     gradient=lambda op, dy: (None, gather_nd(dy, op.inputs[0], batch_dims=op.attrs["batch_dims"])),
 )
 

@@ -120,6 +120,55 @@ def test_weights_that_several_stages_take_are_gathered_once(graph, workers):
     assert found.exchanged_bytes <= 2 * (workers - 1) * (2 * 4 * UNITS**2 + workers * means)
 
 
+def critic(h, name, chunks):
+    """Return a number for each row; the same weights are used again."""
+    with tf.variable_scope(name, reuse=tf.AUTO_REUSE):
+        w = tf.get_variable("w", [UNITS, UNITS], chunks=(UNITS // chunks, UNITS))
+        last = tf.get_variable("last", [UNITS, 1], chunks=(UNITS // chunks, 1))
+        return tf.matmul(tf.tanh(tf.matmul(h, w)), last)
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_gradients_by_what_is_fed_are_cut_as_that_is(graph, workers, is_cut):
+    x = tf.placeholder(tf.float32, [ROWS, UNITS])
+    (slope,) = tf.gradients(critic(x, "c", workers if is_cut else 1), x)
+    (noise,) = tf.gradients(critic(x + scaled_noise(), "c", workers if is_cut else 1), x)
+    loss = tf.reduce_mean(tf.square(tf.norm(slope, axis=1) - 1.0)) + tf.reduce_mean(noise)
+    step = tf.train.AdamOptimizer().minimize(loss)
+    found = described(plan_of(x, loss, step, parts=workers), workers)
+    assert found.num_stages == 2
+    assert found.exchanged_bytes <= 1.1 * 2 * (workers - 1) * 4 * (UNITS**2 + UNITS)
+
+
+def scaled_noise():
+    return tf.nn.l2_normalize(tf.random_normal([ROWS, UNITS], seed=1), 1)
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_noise_that_a_network_begins_with_is_cut_as_what_is_fed(graph, workers):
+    x = tf.placeholder(tf.float32, [ROWS, UNITS])
+    made = critic(tf.random_normal([ROWS, UNITS], seed=2), "g", workers) * x
+    loss = tf.reduce_mean(critic(made, "c", workers))
+    step = tf.train.AdamOptimizer().minimize(loss)
+    found = described(plan_of(x, loss, step, parts=workers), workers)
+    assert found.num_stages == 2
+    assert found.exchanged_bytes <= 1.1 * 2 * (workers - 1) * 2 * 4 * (UNITS**2 + UNITS)
+
+
+def test_rows_of_a_table_that_comes_whole_are_looked_up_in_it(graph):
+    ids = tf.placeholder(tf.int32, [8])
+    table = tf.get_variable("table", [1024, UNITS], chunks=(512, UNITS))
+    h = tf.nn.embedding_lookup(table, ids)
+    loss = tf.reduce_mean(tf.nn.softmax(tf.matmul(h, table, transpose_b=True))[:, 0])
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with config.set(batch_parts=2), initialized() as session:
+        program, _ = session._executable([loss, step], (ids,))
+        plan = program.plan([np.arange(8, dtype="i4")])
+    found = described(plan, 2)
+    assert found.exchanges[0].nbytes <= 4 * 1024 * UNITS + 64
+
+
 @pytest.mark.parametrize("workers", [2, 8, 32])
 @pytest.mark.parametrize("dim", [0, 1])
 def test_rows_that_are_looked_up_are_updated_in_the_stage_of_all_updates(graph, workers, dim):
