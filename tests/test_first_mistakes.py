@@ -473,6 +473,23 @@ def gradient_of_another_variable():
     dv.train.AdamOptimizer(0.1).apply_gradients([(dv.ones([3]), w)])
 
 
+@mistake(ValueError, "variable 'rows|(4, 3)|(None, 1)", eager=True)
+def gradient_of_narrow_rows():
+    rows = dv.Variable(np.zeros((4, 3), "f4"), name="rows")
+    slices = dv.IndexedSlices(dv.ones([2, 1]), dv.constant([0, 1]))
+    dv.train.MomentumOptimizer(0.1, 0.9).apply_gradients([(slices, rows)])
+
+
+@mistake(TypeError, "function()|found 3", eager=True)
+def function_of_a_number():
+    dv.function(3)
+
+
+@mistake(ValueError, "strides|number|'SAME'", eager=True)
+def padding_in_the_place_of_strides():
+    dv.nn.conv2d(dv.ones([1, 2, 2, 1]), dv.ones([1, 1, 1, 1]), "SAME")
+
+
 @mistake(ValueError, "learning_rate of AdamOptimizer|one number|(2,)", eager=True)
 def learning_rate_for_each():
     w = dv.Variable([1.0, 2.0], name="w")

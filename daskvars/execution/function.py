@@ -439,7 +439,8 @@ def function(
     Raises:
       InvalidArgumentError: when called with ``as_dask=True``, and a result has a shape that only
         the run knows; nothing has run.
-      TypeError: when called with ``as_dask=True`` under a `GradientTape`.
+      TypeError: `func` is no function; or, when called with ``as_dask=True``, under a
+        `GradientTape`.
       ValueError: when called, and it makes variables that nobody has afterwards, or not in the
         first trace.
 
@@ -454,4 +455,6 @@ def function(
     """
     if func is None:
         return functools.partial(function, name=name, as_dask=as_dask)
+    if not callable(func):
+        raise TypeError(f"function() takes a Python function, found {func!r}")
     return Function(func, name, as_dask)

@@ -280,12 +280,15 @@ class Optimizer(Trackable, ShownByArguments):
         if not isinstance(variable, Variable):
             raise NotImplementedError(f"Trying to update a Tensor: {variable}. Give a Variable.")
         is_sparse = isinstance(gradient, IndexedSlices)
+        _check_shape(gradient, variable)
         if is_sparse and variable.constraint is not None:
             raise RuntimeError("Cannot use a constraint function on a sparse variable.")
         with builder.name_scope("update_" + variable.op.name), colocation.colocate_with(variable):
             if is_sparse:
                 return self._apply_sparse_duplicate_indices(gradient, variable)
-            update = self._apply_dense(_of_shape(gradient, variable), variable)
+            if not shapes.is_known(gradient.spec.shape):
+                gradient = ensure_shape(gradient, variable.handle.spec.shape)
+            update = self._apply_dense(gradient, variable)
             if variable.constraint is None:
                 return update
             with control_dependencies([update]):
@@ -453,20 +456,19 @@ class Optimizer(Trackable, ShownByArguments):
         return found
 
 
-def _of_shape(gradient: Tensor, variable: Variable) -> Tensor:
-    """Return a gradient, which is of the shape of its variable, or the run fails.
-
-    Raises:
-      ValueError: it is known not to be.
-    """
-    wanted, found = variable.handle.spec.shape, gradient.spec.shape
+def _check_shape(gradient: Gradient, variable: Variable) -> None:
+    """Refuse a gradient that would be spread over its variable, as sums are."""
+    wanted = variable.handle.spec.shape
+    if isinstance(gradient, IndexedSlices):
+        found = shapes.as_tuple(gradient.shape)
+    else:
+        found = gradient.spec.shape
     if not shapes.compatible(wanted, found):
         raise ValueError(
             f"the gradient for variable {variable.name!r} of shape {wanted} has shape {found}: "
             "gradients and variables are paired in one order, as in "
             "zip(tape.gradient(loss, variables), variables)"
         )
-    return gradient if shapes.is_known(found) else ensure_shape(gradient, wanted)
 
 
 def _key(variable: Variable) -> Operation:

@@ -49,7 +49,10 @@ def of_all_axes(value: PerAxis | None, data_format: str, what: str) -> tuple[int
     """
     rank = len(data_format)
     known = (1,) if value is None else axes.as_operand(value)
-    given = tuple(map(int, known if isinstance(known, tuple) else (known,)))
+    sizes = known if isinstance(known, tuple) else (known,)
+    if any(isinstance(size, str | bytes) for size in sizes):
+        raise ValueError(f"{what} must be a number, or one for each axis, got {value!r}")
+    given = tuple(map(int, sizes))
     if len(given) not in (1, rank - 2, rank):
         raise ValueError(f"{what} should be of length 1, {rank - 2} or {rank} but was {len(given)}")
     if min(given) < 1:
