@@ -480,6 +480,21 @@ def gradient_of_narrow_rows():
     dv.train.MomentumOptimizer(0.1, 0.9).apply_gradients([(slices, rows)])
 
 
+@mistake(TypeError, "watch()|ndarray|dv.constant", eager=True)
+def watched_array():
+    with dv.GradientTape() as tape:
+        tape.watch(np.ones(2))
+
+
+@mistake(TypeError, "@custom_gradient|(results, gradient)|doubled returned", eager=True)
+def custom_gradient_without_one():
+    @dv.custom_gradient
+    def doubled(x):
+        return x * 2.0
+
+    doubled(dv.ones([2]))
+
+
 @mistake(TypeError, "function()|found 3", eager=True)
 def function_of_a_number():
     dv.function(3)

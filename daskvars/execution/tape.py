@@ -89,6 +89,9 @@ class GradientTape(ShownByArguments):
           tensor: one, or several. With ``watch_accessed_variables`` there are gradients to all but
             variables that are not trained.
 
+        Raises:
+          TypeError: one is no tensor or variable.
+
         >>> v, w = dv.Variable(2.0), dv.Variable(3.0)
         >>> with dv.GradientTape(watch_accessed_variables=False) as tape:
         ...     tape.watch(v)
@@ -98,6 +101,12 @@ class GradientTape(ShownByArguments):
         (3.0, None)
         """
         watched = nest.flatten(tensor)
+        for item in watched:
+            if not isinstance(item, WithOperators):
+                raise TypeError(
+                    f"watch() takes tensors and variables, found {item!r} of type "
+                    f"{type(item).__name__}: compute from dv.constant(...) of it, and watch that"
+                )
         self._watched += watched
         new = [x for x in watched if not (self._watches_all and getattr(x, "trainable", False))]
         taken = self._history.taken() if new else ()

@@ -75,7 +75,8 @@ def custom_gradient(f: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callabl
         (gradients of the arguments, gradients of the variables).
 
     Raises:
-      TypeError: (when called) `f` reads variables and its gradient function does not take them.
+      TypeError: (when called) `f` returns something else, or reads variables and its gradient
+        function does not take them.
 
     Source: TensorFlow 1.15, ``tf.custom_gradient``.
 
@@ -91,7 +92,7 @@ def custom_gradient(f: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callabl
 
     @functools.wraps(f)
     def decorated(*args: TensorLike, **kwargs: Any) -> Any:
-        return _call(lambda *tensors: f(*tensors, **kwargs), args)
+        return _call(functools.wraps(f)(lambda *tensors: f(*tensors, **kwargs)), args)
 
     return decorated
 
@@ -124,7 +125,14 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     arguments = [identity(convert_to_tensor(arg)) for arg in args]
-    structure, gradient = function(*arguments)
+    found = function(*arguments)
+    if not isinstance(found, tuple | list) or len(found) != 2 or not callable(found[1]):
+        raise TypeError(
+            "a function under @custom_gradient returns (results, gradient), of which the second is "
+            f"a function of the results' gradients; {getattr(function, '__name__', function)} "
+            f"returned {found!r}"
+        )
+    structure, gradient = found
     results = [convert_to_tensor(t) for t in nest.flatten(structure)]
     reads = _variables_read(results, arguments)
     parameters = inspect.signature(gradient).parameters.values()
