@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -208,10 +209,15 @@ def split(xp: ArrayModule, x: Array, *, num_split: int, axis: int) -> tuple[Any,
 
 def split_sizes(xp: ArrayModule, x: Array, *, size_splits: Sizes, axis: int) -> tuple[Any, ...]:
     """Give parts of the given sizes along `axis`; one size may be -1 for what is left."""
-    sizes = resolved_sizes(size_splits, x.shape[axis])
     before = (slice(None),) * (axis % x.ndim)
-    ends = itertools.accumulate(sizes)
-    return tuple([x[(*before, slice(end - n, end))] for n, end in zip(sizes, ends, strict=True)])
+    return tuple([x[(*before, part)] for part in _parts(size_splits, x.shape[axis])])
+
+
+@lru_cache(maxsize=1024)  # a program has few of them, and splits in each step
+def _parts(sizes: Sizes, total: int) -> list[slice]:
+    """Return where the parts of `resolved_sizes` are."""
+    found = resolved_sizes(sizes, total)
+    return [slice(end - n, end) for n, end in zip(found, itertools.accumulate(found), strict=True)]
 
 
 def resolved_sizes(sizes: Sequence[int], total: int) -> list[int]:

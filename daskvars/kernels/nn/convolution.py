@@ -201,18 +201,30 @@ def scatter_taps(xp: ArrayModule, w: Array, dy: Array, windows: Windows, dx: Arr
     filters = w.reshape(len(windows.taps()), inputs, outputs)
     position_bytes = rows * columns * inputs * dy.dtype.itemsize
     for images in image_blocks(len(dy), position_bytes, block_bytes(xp) // 4):
-        gradient: Any = as_matrix(dy[images])
-        if is_apart:
-            products = xp.matmul(as_matrix(filters), gradient.T)
-        else:
-            products = xp.empty((1, len(gradient), inputs), dy.dtype)
+        gradient = as_matrix(dy[images])
         size = images.stop - images.start, inputs
         phases = PixelPhases(xp, windows, size, dy.dtype, is_apart=is_apart)
-        for number, (row, column, _) in enumerate(windows.taps()):
-            if is_apart:
-                product = products[number * inputs : (number + 1) * inputs]
-            else:
-                product = xp.matmul(gradient, filters[number].T, out=products[0])
+        products = tap_products(xp, filters, gradient, is_apart=is_apart)
+        for product, (row, column, _) in zip(products, windows.taps(), strict=True):
             seen = phases.seen(row, column)
             seen += product.reshape(seen.shape)
         phases.write(dx[images])
+
+
+def tap_products(
+    xp: ArrayModule, filters: Array, gradient: Any, *, is_apart: bool
+) -> Iterator[Array]:
+    """Yield the products of a gradient [positions, outputs] with each tap [inputs, outputs].
+
+    They are [positions, inputs], which the next may overwrite; with channels apart [inputs,
+    positions]. Where they stay in a cache together, one call makes all of them.
+    """
+    taps, inputs, _ = filters.shape
+    if is_apart:
+        yield from xp.matmul(as_matrix(filters), gradient.T).reshape(taps, inputs, len(gradient))
+    elif taps * inputs * len(gradient) * gradient.dtype.itemsize <= block_bytes(xp) // 4:
+        yield from xp.matmul(gradient, filters.transpose(0, 2, 1))
+    else:
+        product = xp.empty((len(gradient), inputs), gradient.dtype)
+        for tap in filters:
+            yield xp.matmul(gradient, tap.T, out=product)

@@ -25,6 +25,7 @@ from daskvars.kernels.nn.windows.patches import (
     block_bytes,
     image_blocks,
     padded_blocks,
+    strided,
     window_view,
 )
 from daskvars.kernels.nn.windows.phases import PixelPhases
@@ -185,9 +186,7 @@ def scatter_weighted(xp: ArrayModule, filters: Array, dy: Array, windows: Window
     """Return the image gradient, per repeated channel, tap by tap where windows are strided."""
     depth = filters.shape[2]
     dx = xp.empty((len(dy), *windows.image, depth), dy.dtype)
-    line = xp.tile(filters, (1, 1, windows.count[1])).reshape(
-        *windows.size, windows.count[1], depth
-    )
+    line = xp.repeat(filters[:, :, None], windows.count[1], axis=2)
     for images in image_blocks(len(dy), dy[:1].nbytes, block_bytes(xp)):
         gradient = dy[images]
         phases = PixelPhases(xp, windows, (len(gradient), depth), dy.dtype)
@@ -222,4 +221,4 @@ def line_view(xp: ArrayModule, padded: Array, windows: Windows) -> Array:
         column * windows.dilation[1],
         item,
     )
-    return xp.lib.stride_tricks.as_strided(padded, shape, strides)
+    return strided(xp, padded, shape, strides)

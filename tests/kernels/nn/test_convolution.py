@@ -201,6 +201,7 @@ def test_strips_give_what_patches_give(monkeypatch, case, data_format):
     monkeypatch.setattr(strips, "MAX_SUMMED_OUTPUTS", 64)
     monkeypatch.setattr(strips, "MAX_OUTPUTS_SEEN", 64)
     monkeypatch.setattr(strips, "MIN_POSITIONS", 1)
+    monkeypatch.setattr(strips, "FEW_SEEN", 0)
     for most in (strips.SMALL_PRODUCT, 200):  # all rows at once, and few of them
         monkeypatch.setattr(strips, "SMALL_PRODUCT", most)
         for found, value in zip(run(), wanted, strict=True):

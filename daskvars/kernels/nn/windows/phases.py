@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class PixelPhases:
         extent = [-(-n // step) for n, step in zip(windows.padded, windows.stride, strict=True)]
         shape = (channels, images, *extent) if is_apart else (images, *extent, channels)
         self._planes = xp.zeros((*windows.stride, *shape), dtype)
+        self._seen = [_seen(windows, axis) for axis in (0, 1)]
 
     def seen(self, row: int, column: int) -> Array:
         """Return the pixels that windows see at their (row, column).
@@ -50,13 +52,8 @@ class PixelPhases:
         They are [images, rows, columns, channels], or with channels apart, [channels, images, rows,
         columns].
         """
-        windows = self._windows
-        along = zip((row, column), windows.dilation, windows.stride, strict=True)
-        (down, top), (across, left) = (divmod(tap * apart, step) for tap, apart, step in along)
-        rows, columns = (
-            slice(down, down + windows.count[0]),
-            slice(across, across + windows.count[1]),
-        )
+        top, rows = self._seen[0][row]
+        left, columns = self._seen[1][column]
         plane = self._planes[top, left]
         return plane[:, :, rows, columns] if self._is_apart else plane[:, rows, columns]
 
@@ -70,20 +67,31 @@ class PixelPhases:
 
     def _parts(self) -> Iterator[tuple[Array, tuple[slice, ...]]]:
         """Yield the part of each plane that is no padding, and the index of its pixels."""
-        along = []
-        for axis in (0, 1):
-            step, before = self._windows.stride[axis], self._windows.before[axis]
-            size, found = self._windows.image[axis], []
-            for phase in range(step):
-                start = (phase - before) % step
-                first = (start + before) // step
-                count = len(range(start, size, step))
-                found.append((slice(first, first + count), slice(start, None, step)))
-            along.append(found)
+        along = [_pixels(self._windows, axis) for axis in (0, 1)]
         skipped = (slice(None),) * (2 if self._is_apart else 1)
         for (top, down), (left, across) in itertools.product(*map(enumerate, along)):
             plane = self._planes[top, left][(*skipped, down[0], across[0])]
             yield plane, (slice(None), down[1], across[1])
+
+
+@lru_cache(maxsize=1024)
+def _seen(windows: Windows, axis: int) -> list[tuple[int, slice]]:
+    """Return of each place of a window along an axis the phase that is seen, and what of it."""
+    step, count = windows.stride[axis], windows.count[axis]
+    found = (divmod(place * windows.dilation[axis], step) for place in range(windows.size[axis]))
+    return [(phase, slice(first, first + count)) for first, phase in found]
+
+
+@lru_cache(maxsize=1024)
+def _pixels(windows: Windows, axis: int) -> list[tuple[slice, slice]]:
+    """Return where the pixels of each phase along an axis are in its plane, and in the image."""
+    step, before, found = windows.stride[axis], windows.before[axis], []
+    for phase in range(step):
+        start = (phase - before) % step
+        first = (start + before) // step
+        count = len(range(start, windows.image[axis], step))
+        found.append((slice(first, first + count), slice(start, None, step)))
+    return found
 
 
 def copy_pixels(xp: ArrayModule, source: Array, target: Array) -> None:

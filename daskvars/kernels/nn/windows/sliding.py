@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Required, TypedDict, TypeVar, Unpack
 
 Padding = str | tuple[tuple[int, int], ...]
@@ -162,7 +163,7 @@ class Windows:
     after: tuple[int, ...]
     count: tuple[int, ...]
 
-    @property
+    @cached_property
     def padded(self) -> tuple[int, int]:
         """The image's extent with its padding."""
         return (
@@ -170,7 +171,7 @@ class Windows:
             self.image[1] + self.before[1] + self.after[1],
         )
 
-    @property
+    @cached_property
     def pads(self) -> bool:
         """Whether any padding is added."""
         return any(self.before) or any(self.after)
@@ -241,9 +242,10 @@ class Windows:
         )
 
 
+@lru_cache(maxsize=1024)  # a program has few of them, and places them in each step
 def place_windows(
-    image: Sequence[int],
-    size: Sequence[int],
+    image: tuple[int, ...],
+    size: tuple[int, ...],
     *,
     padding: Padding,
     strides: tuple,
@@ -261,9 +263,10 @@ def place_windows(
     pads = [conv_padding(*values) for values in along]
     counts = tuple(conv_output_size(*values) or 0 for values in along)
     before, after = zip(*pads, strict=True)
-    return Windows(tuple(image), tuple(size), stride, dilation, before, after, counts)
+    return Windows(image, size, stride, dilation, before, after, counts)
 
 
+@lru_cache(maxsize=1024)
 def turned(windows: Windows) -> Windows | None:
     """Return the windows of the flipped filter over the gradient; None where there are none."""
     if windows.stride != (1, 1):

@@ -13,6 +13,14 @@ from daskvars.kernels.nn.windows.sliding import (
 )
 
 
+def test_windows_are_placed_once():
+    first, again = (
+        place_windows((5, 5), (3, 3), strides=(1, 1, 1, 1), padding="SAME") for _ in range(2)
+    )
+    assert first is again
+    assert turned(first) is turned(again)
+
+
 @pytest.mark.parametrize("padding", ["SAME", "VALID", (1, 2)])
 @pytest.mark.parametrize("window, dilation", [(1, 1), (2, 1), (3, 2), (5, 1)])
 @pytest.mark.parametrize("stride", [1, 2, 3])
