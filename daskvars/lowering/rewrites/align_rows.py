@@ -187,8 +187,10 @@ def _num_counted(ref: Ref, num_rows: int, known: Known) -> int:
     unknown = [i for i, taken in enumerate(node.inputs) if values[taken] is None]
     if len(unknown) != 1 or not isinstance(pattern, Elementwise | Movement):
         return 0
-    (i,), taken = unknown, [concrete(each.spec.shape) for each in node.inputs]
-    access = pattern.access(taken, [shape], node.attrs)
+    (i,), taken = unknown, [each.spec.shape for each in node.inputs]
+    if not all(map(is_known, taken)):
+        return 0
+    access = pattern.access(list(map(concrete, taken)), [shape], node.attrs)
     one, other = (*access.inputs[i][:1], None)[0], access.outputs[0][0]
     if one is None or other is None or one.label != other.label:
         return 0

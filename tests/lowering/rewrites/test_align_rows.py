@@ -107,6 +107,22 @@ def test_what_names_a_row_of_another_part_says_so(graph):
             assert "batch_parts=1" in str(error.value)
 
 
+def test_indices_that_end_what_grows_in_a_loop(graph):
+    def longer(i, found):
+        last = tf.gather(tf.constant([[1], [2], [0]]), found[:, -1])
+        return i + 1, tf.concat([found, last], 1)
+
+    start = tf.constant([[0], [2]])
+    _, found = tf.while_loop(
+        lambda i, _: i < 3,
+        longer,
+        [0, start],
+        [tf.TensorShape([]), tf.TensorShape([2, None])],
+    )
+    with tf.Session() as session:
+        assert session.run(found).tolist() == [[0, 1, 2, 0], [2, 0, 1, 2]]
+
+
 def test_coordinates_that_only_seem_to_count_stay(graph):
     y = np.arange(B) % K
     x = np.arange(B * K, dtype="f4").reshape(B, K)
