@@ -199,7 +199,7 @@ def parse_example(
         default = numpy.asarray(next(rest))
         combine = _dense if wanted.kind == DENSE else _sequence
         whole = combine(rows, wanted, default, abouts)
-        found.append(whole if array.ndim else whole[0])
+        found.append(whole if array.ndim else whole[0, ...])  # of bytes too an array
     return tuple(found)
 
 
@@ -241,7 +241,7 @@ def parse_single_sequence_example(
             found += [indices[:, 1:], values, size[1:]]
         else:
             default = numpy.asarray(next(rest))
-            found.append(_dense([row], wanted, default, [about])[0])
+            found.append(_dense([row], wanted, default, [about])[0, ...])  # of bytes too an array
     lists = message.feature_lists.feature_list
     for wanted in features[num_context:]:
         if wanted.key not in lists and wanted.kind == SEQUENCE:

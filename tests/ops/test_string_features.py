@@ -228,3 +228,30 @@ def test_errors_name_the_example_that_is_wrong():
         parse([example()], example_names=["it"])
     with pytest.raises(dv.errors.InvalidArgumentError, match=r"1 vs\. 2: give a name for each"):
         parse(rows, example_names=["one"])
+
+
+def test_one_string_of_several_is_an_array(graph):
+    """It was Python's bytes where it was taken by its number, out of a list or an example."""
+    given = tf.placeholder(tf.string, [None])
+    words = tf.TensorArray(tf.string, 2, clear_after_read=False).unstack(given)
+    turned = tf.TensorArray(tf.string, 2, clear_after_read=False).scatter([1, 0], given)
+    example = tf.train.Example(
+        features=tf.train.Features(
+            feature={"x": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"a\x00"]))}
+        )
+    ).SerializeToString()
+    # An example is a sequence example without frames too: its features have the same number.
+    wanted = {"x": tf.FixedLenFeature([], tf.string)}
+    taken = [
+        tf.gather(given, 0),
+        tf.gather_nd(given, [0]),
+        words.read(0),
+        words.gather([0])[0],
+        turned.read(1),
+        turned.stack()[1],
+        tf.parse_single_example(given[1], wanted)["x"],
+        tf.parse_single_sequence_example(given[1], wanted)[0]["x"],
+    ]
+    with tf.Session() as sess:
+        found = sess.run([tf.expand_dims(each, 0) for each in taken], {given: [b"a\x00", example]})
+    assert [each.tolist() for each in found] == [[b"a\x00"]] * len(taken)

@@ -53,7 +53,7 @@ class TensorList:
         if place < self._count:
             return self._log[place][1]
         if self.rows is not None and 0 <= index < len(self.rows):
-            return self.rows[index]
+            return self.rows[index, ...]
         return None
 
     def all_rows(self) -> Any:
@@ -63,7 +63,8 @@ class TensorList:
     def items(self) -> Iterator[tuple[int, Any]]:
         """Yield (index, item) for all that are there, in no order."""
         if self.rows is not None:
-            yield from ((i, row) for i, row in enumerate(self.rows) if i not in self._places)
+            rows = enumerate(_each_row(self.rows))
+            yield from ((i, row) for i, row in rows if i not in self._places)
         yield from self._log[: self._count]
 
     def appended(self, index: int, value: Array) -> TensorList:
@@ -132,6 +133,11 @@ class TensorList:
 
     def __sizeof__(self) -> int:
         return sum(getattr(value, "nbytes", 8) for _, value in self.items())
+
+
+def _each_row(rows: Array) -> Iterator[Array]:
+    """Yield the rows, of a vector of strings arrays too: by itself it yields bytes."""
+    return (rows[i, ...] for i in range(len(rows)))
 
 
 def _rebuilt(
@@ -425,7 +431,7 @@ def unstack(
     if count > items.size and not dynamic:
         _refuse_size(items, count)
     if items._count or items.rows is not None or count < items.size:
-        for i, row in enumerate(value):
+        for i, row in enumerate(_each_row(value)):
             items = _written(items, i, row, dynamic, adds)
         return items
     return TensorList(count, value, items.origin)
@@ -447,7 +453,7 @@ def scatter(
             items,
             f"Expected len(indices) == values.shape[0], but saw: {len(wanted)} vs. {len(value)}",
         )
-    for index, row in zip(wanted, xp.array(value), strict=True):
+    for index, row in zip(wanted, _each_row(xp.array(value)), strict=True):
         items = _written(items, index, row, dynamic, adds)
     return items
 

@@ -262,6 +262,11 @@ def segment_rows(
     return ids[kept] - offset, None if rows is None else rows.take(kept, axis=0)
 
 
+def as_array(xp: ArrayModule, taken: Any) -> Array:
+    """Return what was taken of an array: one of its strings comes as bytes, which are none."""
+    return xp.asarray(taken, object) if type(taken) is bytes else taken
+
+
 def gather_rows(
     xp: ArrayModule, params: Array, ids: Array, *, axis: int = 0, **part: Unpack[Part]
 ) -> Array:
@@ -286,7 +291,7 @@ def gather_rows(
     # Checked already, so NumPy need not prepare for failing half way.
     options = {"mode": "clip"} if xp is np else {}
     if size is None or (offset == 0 and size == extent):
-        return params.take(ids, axis=axis, **options)
+        return as_array(xp, params.take(ids, axis=axis, **options))
     local = ids - offset
     elsewhere = (local < 0) | (local >= extent)
     if part.get("closed"):
@@ -394,7 +399,7 @@ def gather_nd(xp: ArrayModule, params: Array, indices: Array) -> Array:
     """
     depth = indices.shape[-1]
     rows = params.reshape(math.prod(params.shape[:depth]), *params.shape[depth:])
-    return rows.take(flat_index(xp, indices, params.shape, gathers=True), axis=0)
+    return as_array(xp, rows.take(flat_index(xp, indices, params.shape, gathers=True), axis=0))
 
 
 def scatter_nd(xp: ArrayModule, indices: Array, updates: Array, *, shape: tuple) -> Array:
