@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -386,14 +386,58 @@ class Program:
 
     def drop_dead(self) -> None:
         """Drop nodes that no result needs, and leaves that no node uses."""
-        alive: set[int] = {id(ref.node) for ref in self.results()}
-        kept = []
+        alive = self.needed(self.results())
+        self.nodes = [node for node in self.nodes if id(node) in alive]
+        self.leaves = {k: leaf for k, leaf in self.leaves.items() if id(leaf) in alive}
+        loops = [node for node in self.nodes if node.flow is not None and node.flow.history]
+        used = used_values(self) if loops else ()
+        for loop in loops:
+            _drop_carried(loop, used)
+
+    def needed(self, results: Iterable[Ref]) -> set[int]:
+        """Return the ids of the nodes and leaves without which some results cannot be."""
+        alive = {id(ref.node) for ref in results}
         for node in reversed(self.nodes):
             if id(node) in alive or is_visible(node):
-                kept.append(node)
+                alive.add(id(node))
                 alive.update(id(ref.node) for ref in node.inputs)
-        self.nodes = kept[::-1]
-        self.leaves = {k: leaf for k, leaf in self.leaves.items() if id(leaf) in alive}
+        return alive
+
+
+def _drop_carried(loop: Node, used: Collection[Ref]) -> None:
+    """Have a loop carry as it is what no turn and nobody after it takes: TensorFlow runs no more.
+
+    What its gradient takes is all that it carries.
+    """
+    flow = loop.flow
+    assert flow is not None and flow.history is not None
+    history, inputs, _ = flow.history
+    if Ref(loop, history) in used:
+        return
+    dead = {
+        place: (output, result)
+        for output, place, result in flow.carried
+        if place in inputs and Ref(loop, output) not in used
+    }
+    while dead:
+        taken = set()
+        for branch, body in enumerate(loop.subgraphs):
+            wanted = [
+                ref
+                for position, ref in enumerate(body.results())
+                if all(result != (branch, position) for _, result in dead.values())
+            ]
+            alive = body.needed(wanted)
+            leaves = [leaf for leaf in body.leaves.values() if leaf.kind == PARAMETER]
+            taken.update(leaf.what for leaf in leaves if id(leaf) in alive)
+        if taken.isdisjoint(dead):
+            break
+        dead = {place: found for place, found in dead.items() if place not in taken}
+    for place, (output, (branch, position)) in dead.items():
+        body = loop.subgraphs[branch]
+        body.outputs[position] = body.leaf(PARAMETER, place, loop.specs[output])
+    for branch in {branch for _, (branch, _) in dead.values()}:
+        loop.subgraphs[branch].drop_dead()
 
 
 def is_visible(node: Node) -> bool:

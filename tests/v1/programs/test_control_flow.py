@@ -423,6 +423,23 @@ def test_a_loop_is_bounded(sess, limit):
     assert sess.run([single, double], feed) == [4, (4, 1.0)]
 
 
+def test_what_nobody_takes_of_a_loop_is_not_computed(sess):
+    """As in TensorFlow, where it may be wrong: an array that is too small for the turns."""
+
+    def step(i, small, sums, x, y):
+        return i + 1, small.write(i, y), sums + small.size(), 2.0 * x, y + x
+
+    def loop(x):
+        small = tf.TensorArray(tf.float32, 2)
+        return tf.while_loop(lambda i, *_: i < 4, step, [0, small, 0, x, x])
+
+    found = loop(1.0)
+    nested = tf.while_loop(lambda j, _: j < 2, lambda j, x: (j + 1, loop(x)[4]), [0, 1.0])
+    assert sess.run([found[4], nested[1]]) == [16, 256]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Tried to write to index 2"):
+        sess.run(found[1].stack())
+
+
 def test_what_while_loop_refuses():
     def loop(body=lambda i: i + 1, start=0, **options):
         return tf.while_loop(lambda i: i < 3, body, [start], **options)
