@@ -45,6 +45,7 @@ from daskvars.ops.math import (
     scans,
     transcendental,
 )
+from daskvars.shapes import is_known
 
 Function = Callable[..., Any]
 
@@ -300,13 +301,19 @@ def _known_shape(a: Any) -> tuple[int, ...]:
     return numpy.asarray(a).shape if shape is None or None in shape else shape
 
 
+def _shape(a: Any) -> Any:
+    """Return the known sizes; of a tensor of a graph with unknown ones its shape, as TensorFlow."""
+    a = convert_to_tensor(a) if not isinstance(a, Tensor) else a
+    return _known_shape(a) if a.graph is None or is_known(a.spec.shape) else a.shape
+
+
 def _ndim(a: Any) -> int:
     ndims = convert_to_tensor(a).shape.ndims
     return len(_known_shape(a)) if ndims is None else ndims
 
 
 def _size(a: Any, axis: Any = None) -> int:
-    return math.prod(_known_shape(a)) if axis is None else _known_shape(a)[axis]
+    return math.prod(_known_shape(a)) if axis is None else _shape(a)[axis]
 
 
 def _like(function: Function) -> Function:
@@ -392,7 +399,7 @@ _FUNCTIONS: dict[Any, Function] = {
     numpy.zeros_like: _like(constant.zeros_like),
     numpy.ones_like: _like(constant.ones_like),
     numpy.full_like: _full_like,
-    numpy.shape: _only(_known_shape, "a"),
+    numpy.shape: _only(_shape, "a"),
     numpy.ndim: _only(_ndim, "a"),
     numpy.size: _size,
 }

@@ -194,6 +194,11 @@ def test_a_function_gives_what_numpys_gives(function):
             np.testing.assert_allclose(np.asarray(result), wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_the_shape_of_a_tensor_of_a_graph_is_what_is_known(graph):
+    x = tf.placeholder(tf.float32, [None, 3])
+    assert np.shape(x).as_list() == [None, 3] and np.size(x, 1) == 3 and np.ndim(x) == 2
+
+
 def test_means_of_integers_are_not_integers():
     x = dv.constant([[1, 2], [3, 5]])
     assert float(np.mean(x)) == 2.75 and np.std(x).numpy() == np.std([1.0, 2.0, 3.0, 5.0])
