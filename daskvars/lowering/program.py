@@ -420,7 +420,7 @@ def _drop_carried(loop: Node, used: Collection[Ref]) -> None:
         if place in inputs and Ref(loop, output) not in used
     }
     while dead:
-        taken = set()
+        taken: set[Any] = set()
         for branch, body in enumerate(loop.subgraphs):
             wanted = [
                 ref

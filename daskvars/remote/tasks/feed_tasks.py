@@ -62,12 +62,17 @@ def _converted(value: Any, dtype: DType, name: str) -> numpy.ndarray:
 
 
 def _cast(value: Any, dtype: DType, name: str, error: Exception) -> numpy.ndarray:
-    """Cast an array as TensorFlow casts those fed; 0 and 1 may stand for bool."""
+    """Cast an array as TensorFlow casts those fed; 0 and 1 may stand for bool.
+
+    One of Python objects is taken as the list of them is: buffers of experience are such arrays.
+    """
     if isinstance(value, numpy.ndarray | numpy.generic):
         is_number = value.dtype.kind not in _NO_NUMBERS and len(value.dtype.names or ()) < 2
         if is_number and dtype.np.kind != "O":
             return numpy.asarray(value).astype(dtype.np)
         if value.dtype.kind == "O" and dtype.np.kind != "O":
+            with contextlib.suppress(TypeError, ValueError):
+                return to_numpy(value.tolist(), dtype)
             error = TypeError(
                 "its elements are Python objects; if they are numbers, make them so with "
                 f"astype({dtype.name!r})"
