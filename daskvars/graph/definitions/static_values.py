@@ -64,14 +64,25 @@ def can_fold(opdef: OpDef, attrs: Mapping[str, Any]) -> bool:
 
 def partial_value(tensor: Tensor) -> Any:
     """Return what is known of the value: a number, nested tuples with None, or None."""
-    op = tensor.op
+    return _partial(tensor, ByIdentity(), ByIdentity())
+
+
+def _partial(tensor: Tensor, seen: ByIdentity[Any], parts: ByIdentity[Any]) -> Any:
+    """Return it; `seen` and `parts` are the values and what is known of others, each found once."""
+    if tensor in parts:
+        return parts[tensor]
+    op, known = tensor.op, None
     if not _small(tensor.spec):
         return None
     if op.opdef.static is not None and _has_history(op):
         specs = [t.spec for t in op.inputs]
-        return op.opdef.static([partial_value(t) for t in op.inputs], specs, op.attrs)
-    value = constant_value(tensor)
-    return None if value is None else as_attr(value)
+        of_inputs = [_partial(t, seen, parts) for t in op.inputs]
+        known = op.opdef.static(of_inputs, specs, op.attrs)
+    else:
+        value = _constant(tensor, seen, parts)
+        known = None if value is None else as_attr(value)
+    parts[tensor] = known
+    return known
 
 
 def _has_history(op: Operation) -> bool:
@@ -84,10 +95,10 @@ def constant_value(tensor: Tensor) -> numpy.ndarray | None:
 
     Only small values are looked into: shapes, axes, sizes and the like.
     """
-    return _constant(tensor, ByIdentity())
+    return _constant(tensor, ByIdentity(), ByIdentity())
 
 
-def _constant(tensor: Tensor, seen: ByIdentity[Any]) -> Any:
+def _constant(tensor: Tensor, seen: ByIdentity[Any], parts: ByIdentity[Any]) -> Any:
     if tensor in seen:
         return seen[tensor]
     op = tensor.op
@@ -96,14 +107,14 @@ def _constant(tensor: Tensor, seen: ByIdentity[Any]) -> Any:
         value = op.attrs["value"]
     elif op.opdef.static is not None and _has_history(op):
         specs = [t.spec for t in op.inputs]
-        known = op.opdef.static([partial_value(t) for t in op.inputs], specs, op.attrs)
-        value = full_value(known, tensor.spec)
+        of_inputs = [_partial(t, seen, parts) for t in op.inputs]
+        value = full_value(op.opdef.static(of_inputs, specs, op.attrs), tensor.spec)
     elif op.inputs and op.opdef.kernel is None and can_fold(op.opdef, op.attrs):
-        value = _constant(op.inputs[tensor.index], seen)
+        value = _constant(op.inputs[tensor.index], seen, parts)
     elif op.inputs and op.opdef.trusted and can_fold(op.opdef, op.attrs) and _small(tensor.spec):
         inputs = []
         for t in op.inputs:
-            inputs.append(_constant(t, seen))
+            inputs.append(_constant(t, seen, parts))
             if inputs[-1] is None:
                 break
         else:

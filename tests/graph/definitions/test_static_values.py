@@ -76,3 +76,16 @@ def test_a_python_function_is_called_in_runs_alone():
         for _ in range(3):
             session.run(z)
     assert len(calls) == 3
+
+
+def test_what_is_taken_twice_is_looked_into_once():
+    """Each of 60 steps would double the work otherwise: this would not end."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.int32, [2])
+        for _ in range(60):
+            x = tf.reshape(tf.concat([x[:1] + x[1:], x[1:] * x[:1]], 0), [2])
+        assert constant_value(x) is None
+        y = tf.constant([1, 1])
+        for _ in range(60):
+            y = tf.reshape(tf.concat([y[:1] * y[1:], y[1:] * y[:1]], 0), [2])
+        assert constant_value(y).tolist() == [1, 1]
