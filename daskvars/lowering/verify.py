@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from daskvars import config
+from daskvars.graph.definitions.patterns import ADD
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan, PlanValue
 from daskvars.lowering.planner.fuse import Group, lines_up
@@ -106,6 +107,12 @@ def verify_layouts(program: Program, *_: Any) -> None:
         taken = [ref for ref in node.inputs if ref in partial]
         assert not taken or node.merges is not None or _is_by_parts(node), (
             f"{node.name!r} uses a partial result of {taken[0].producer.name!r}"
+        )
+        assert node.merges is None or taken or node.kernel != ADD, (
+            f"{node.name!r} adds up what each block of {node.inputs[0].producer.name!r} gives alike"
+        )
+        assert not taken or len(taken) == len(node.inputs), (
+            f"{node.name!r} adds a value to each part of {taken[0].producer.name!r}"
         )
         partial |= _partial_results(node, bool(taken))
     for ref in program.results():

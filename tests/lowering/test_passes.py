@@ -317,7 +317,8 @@ def test_a_pass_that_breaks_a_promise_is_named(step, breach, message, monkeypatc
         return breach(made) or made
 
     monkeypatch.setattr(lowering, name, broken)
-    steps = [(3, 0, 1), (7, 3, 2), (0, 4, 2)]  # with sums over blocks, which are partial results
+    # With sums over blocks, which are partial results.
+    steps = [(0, 1, 2), (3, 0, 3), (7, 4, 2), (0, 5, 2)]
     wanted = pytest.raises((AssertionError, errors.InvalidArgumentError), match=message)
     with tf.Graph().as_default(), wanted as raised:
         lowered(steps, (2, 1), (2, 1), (2, 1), is_async=True)

@@ -38,6 +38,7 @@ from daskvars.lowering.program import (
 from daskvars.shapes import is_known
 
 SMALL_BYTES = 1 << 10  # of a value that is computed again in each block rather than once
+MIN_KEPT_BYTES = 1 << 12  # of a variable that a stage gives on rather than have it come again
 # That come to each block for it from others: of a value, and in all (1 MiB travels in the time that
 # one more stage takes).
 ARRIVING_BYTES, MOST_ARRIVING_BYTES = 1 << 16, 1 << 20
@@ -88,20 +89,21 @@ def _crossing(node: Node, position: int) -> int:
     return 0 if same and len(producer.grid) < len(node.grid) else 1
 
 
-def fuse(program: Program, most_bytes: float = math.inf) -> list[Group]:
+def fuse(program: Program, most_bytes: float | None = None) -> list[Group]:
     """Return the regions of `program` in an order in which they can run.
 
     Args:
       program: with layouts and places.
-      most_bytes: that a task should take and give, where its region can be split.
+      most_bytes: that a task should take and give, where its region can be split; None where all
+        is done in this process.
     """
     consumers = _assign_stages(program)
     repeated = _repeated_nodes(program, consumers)
     _sink(program, consumers, repeated)
     _repeat(program, repeated)
-    _gather_once(program)
+    _gather_once(program, most_bytes is not None)
     found = _groups(program)
-    if math.isinf(most_bytes):
+    if most_bytes is None or math.isinf(most_bytes):
         return found
     moved = moved_values(program, found)
     return [part for group in found for part in _split(program, group, most_bytes, moved)]
@@ -314,14 +316,20 @@ def _repeat(program: Program, repeated: set[int]) -> None:
         program.drop_dead()
 
 
-def _gather_once(program: Program) -> None:
-    """Have what blocks of several stages take whole put together in the first of these."""
+def _gather_once(program: Program, is_apart: bool) -> None:
+    """Have what blocks of several stages take whole put together in the first of these.
+
+    Args:
+      is_apart: whether blocks are on several workers: what is whole already comes once to each.
+    """
     takers: dict[tuple, list[tuple[Node, int]]] = defaultdict(list)
     for node in program.nodes:
         for position, ref in enumerate(node.inputs if node.grid and node.merges is None else ()):
             is_looked_up = node.by_rows and position == 0
-            is_made = not isinstance(ref.node, Leaf) or ref.node.kind in (STATE, STALE)
-            if node.wanted[position] is None and ref.layout and is_made and not is_looked_up:
+            is_state = isinstance(ref.node, Leaf) and ref.node.kind in (STATE, STALE)
+            is_made = not isinstance(ref.node, Leaf) or is_state
+            travels = ref.layout or (is_apart and is_state and ref.nbytes >= MIN_KEPT_BYTES)
+            if node.wanted[position] is None and travels and is_made and not is_looked_up:
                 where = ref, node.grid, node.place, node.needs_newest, node.in_maps[position]
                 takers[where].append((node, position))
     before: dict[int, list[Node]] = defaultdict(list)

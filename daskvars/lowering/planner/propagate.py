@@ -40,17 +40,22 @@ from daskvars.lowering.planner import cut_loops
 from daskvars.lowering.program import (
     CONSTANT,
     FEED,
+    KEY,
     STALE,
     STATE,
     Leaf,
     Node,
     Program,
     Ref,
+    is_visible,
     ranked,
     spec_bytes,
     used_values,
 )
 
+REPEATED_BYTES = 1 << 20  # that all parts take from feeds to find the same each by itself
+REPEATED_CALL_BYTES = 1 << 12  # that one of its calls takes as long as to move
+REPEATED_FLOPS = 1 << 20  # of a product among them
 # Of a cut table that comes whole: a row travels once, however often it is looked up, and of ids by
 # chance two for each row leave every seventh row out, four every fiftieth.
 LOOKUPS_PER_ROW = 4
@@ -96,7 +101,7 @@ class _Propagation:
         self.nodes: list[Node] = []
         self.merged: dict[Ref, Ref] = {}  # partial result -> merged result
         self.free: set[int] = set()  # nodes whose layout nobody has asked for yet
-        self.open: set[int] = set()  # those of them that are made of nothing that is cut
+        self.open: set[int] = set()  # those that were made of nothing that is cut
         # Those whose bits depend on it, and their labels if nobody asks.
         self.waiting: dict[int, tuple[Node, dict[int, Any]]] = {}
         self.data: set[Ref] = set()  # values that are cut as the data of the step is
@@ -144,31 +149,71 @@ class _Propagation:
         """Make in each block that takes it whole what costs less to make than to send.
 
         That is made of nothing (zeros that sums begin with), or a view of a variable that is cut,
-        and would be gathered all the same.
+        and would be gathered all the same, or found from little that is fed: how long the longest
+        sequence is, or how many numbers a mask leaves, is known before the first exchange then.
         """
         program, copies = self.program, dict[tuple[int, tuple[int, ...]], Node]()
         nodes: list[Node] = []
+        taken_bytes = dict[Ref, float](), dict[Ref, float]()
 
-        def own(ref: Ref, grid: tuple[int, ...]) -> Ref:
-            if not (_is_made_of_nothing(ref.node) or _is_view_of_variable(ref)):
+        def is_repeated(ref: Ref, is_data: bool) -> bool:
+            if _is_made_of_nothing(ref.node) or _is_view_of_variable(ref):
+                return True
+            if isinstance(ref.node, Leaf):
+                return False
+            nbytes = self._fed_bytes(ref, is_data, taken_bytes[is_data])
+            return self.parts * nbytes <= REPEATED_BYTES  # however many workers there are
+
+        def own(ref: Ref, grid: tuple[int, ...], is_data: bool) -> Ref:
+            if not is_repeated(ref, is_data):
                 return ref
+            if ref.producer.merges is not None:
+                ref = ref.producer.inputs[0]
             copy = copies.get((id(ref.node), grid))
             if copy is None:
                 copy = copies[id(ref.node), grid] = ref.producer.copy()
-                copy.inputs = [own(taken, grid) for taken in copy.inputs]
+                copy.inputs = [own(taken, grid, is_data) for taken in copy.inputs]
+                if _is_lookup(copy):
+                    copy.access, copy.by_rows = _by_ids(copy.access), True
                 self._finish(copy, copy.access, {})
                 copy.grid = grid
+                if copy.by_rows:
+                    copy.wanted[0] = copy.inputs[0].layout
                 nodes.append(copy)
             return Ref(copy, ref.index)
 
         for node in program.nodes:
+            is_data = not self.data.isdisjoint(node.inputs)
             for i, ref in enumerate(node.inputs if node.grid and node.merges is None else ()):
                 if node.wanted[i] is None:
-                    node.inputs[i] = own(ref, node.grid)
+                    node.inputs[i] = own(ref, node.grid, is_data)
             nodes.append(node)
         if copies:
             program.nodes = nodes
             program.drop_dead()
+
+    def _fed_bytes(self, ref: Ref, looks_up: bool, found: dict[Ref, float]) -> float:
+        """Return the bytes of what is fed, or comes between, of a value that depends on no more.
+
+        Random numbers are found by each block as well, the same ones, and by parts of the data rows
+        of tables. Infinity where it depends on more, or takes much work, or is a block's own part.
+        """
+        node = ref.node
+        nbytes = spec_bytes(ref.spec) if shapes.is_known(ref.spec.shape) else math.inf
+        if isinstance(node, Leaf):
+            return {FEED: nbytes, CONSTANT: 0.0, KEY: 0.0}.get(node.kind, math.inf)
+        if ref in self.merged:
+            return math.inf
+        if ref not in found:
+            node = node if node.merges is None else node.inputs[0].producer
+            is_known = not (node.operands or node.by_rows or node.cut or node.device)
+            is_lookup = looks_up and _is_lookup(node)
+            inputs = node.inputs[1:] if is_lookup else node.inputs
+            found[ref] = math.inf
+            if is_known and (is_lookup or _is_little(node)):
+                taken = (self._fed_bytes(each, looks_up, found) for each in inputs)
+                found[ref] = nbytes + REPEATED_CALL_BYTES + sum(taken)
+        return found[ref]
 
     def _look_up_here(self) -> None:
         """Look rows up in tables that come whole all the same, as those of tied weights do."""
@@ -243,7 +288,9 @@ class _Propagation:
 
     def _is_open(self, ref: Ref) -> bool:
         """Return whether a value is whole, and made of nothing that is cut."""
-        return id(ref.node) in self.open or (_is_loose(ref) and not is_cut(ref.layout))
+        if id(ref.node) in self.open:
+            return id(ref.node) in self.free
+        return _is_loose(ref) and not is_cut(ref.layout)
 
     def _note_data(self, node: Node, access: Access) -> None:
         """Add to the data the outputs that are cut as an input among it is."""
@@ -631,6 +678,14 @@ def _is_gather(node: Node) -> bool:
     return isinstance(node.pattern, Gather)
 
 
+def _is_lookup(node: Node) -> bool:
+    """Return whether a node picks rows of a variable that is cut by rows."""
+    pattern, table = node.pattern, node.inputs[0] if node.inputs else None
+    if table is None or not isinstance(pattern, Gather) or pattern.partial is None:
+        return False
+    return _stays(table) and _cut_dimensions(table.layout) == [0]
+
+
 def looks_rows_up(node: Node) -> bool:
     """Return whether a node looks up rows of a variable, and is likely to leave many."""
     pattern = node.pattern
@@ -661,6 +716,14 @@ def _is_made_of_nothing(node: Node | Leaf) -> bool:
         and isinstance(node.pattern, Source | Items)
         and all(isinstance(r.node, Leaf) and r.node.kind == CONSTANT for r in node.inputs)
     )
+
+
+def _is_little(node: Node) -> bool:
+    """Return whether what a node does takes little time where it takes few bytes."""
+    if isinstance(node.pattern, Contraction):
+        return node.flops <= REPEATED_FLOPS
+    is_drawn = node.opdef is not None and node.opdef.seeded and not is_visible(node)
+    return is_drawn or isinstance(node.pattern, Elementwise | Movement | Reduction)
 
 
 def _is_view_of_variable(ref: Ref) -> bool:

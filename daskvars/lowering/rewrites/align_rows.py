@@ -14,6 +14,7 @@ By its indices alone each row could need any other, and all of them would go to 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,7 @@ from daskvars.lowering.program import CONSTANT, STATE, Leaf, Node, Program, Ref,
 from daskvars.shapes import is_known
 
 MAX_ELEMENTS = 1 << 20  # of indices that are looked into
+MAX_DEPTH = 64  # of what they are computed with
 
 Known = Callable[[Ref], numpy.ndarray | None]
 
@@ -64,9 +66,9 @@ def _known_values() -> Known:
     """Return what gives the value of integers that depend on nothing but constants."""
     found: dict[Ref, numpy.ndarray | None] = {}
 
-    def known(ref: Ref) -> numpy.ndarray | None:
+    def known(ref: Ref, depth: int = 0) -> numpy.ndarray | None:
         if ref not in found:
-            found[ref] = _value(ref, known)
+            found[ref] = None if depth > MAX_DEPTH else _value(ref, lambda r: known(r, depth + 1))
         return found[ref]
 
     return known
@@ -76,7 +78,7 @@ def _value(ref: Ref, known: Known) -> numpy.ndarray | None:
     node, shape = ref.node, ref.spec.shape
     if isinstance(node, Leaf):
         return node.what if node.kind == CONSTANT else None
-    if not is_known(shape) or numpy.prod(shape) > MAX_ELEMENTS or not ref.spec.dtype.is_integer:
+    if not is_known(shape) or math.prod(shape) > MAX_ELEMENTS or not ref.spec.dtype.is_integer:
         return None
     if node.operands or node.multiple or node.subgraphs or not can_fold(node.rules, node.attrs):
         return None
@@ -172,26 +174,42 @@ def _num_counted(ref: Ref, num_rows: int, known: Known) -> int:
 
     What is added to those that count is taken for less than what one group has.
     """
-    node, shape = ref.node, ref.spec.shape
-    if isinstance(node, Leaf) or not is_known(shape) or not shape or node.operands:
+    while not isinstance(ref.node, Leaf):
+        values = [known(taken) for taken in ref.node.inputs]
+        found = [_num_groups(value, ref, num_rows) for value in values if value is not None]
+        if any(found):
+            return max(found)
+        unknown = [i for i, value in enumerate(values) if value is None]
+        if len(unknown) != 1 or not _keeps_rows(ref, unknown[0]):
+            return 0
+        ref = ref.node.inputs[unknown[0]]
+    return 0
+
+
+def _num_groups(value: numpy.ndarray, total: Ref, num_rows: int) -> int:
+    """Return how many groups a term of a sum counts, 0 if it does not count."""
+    shape = total.spec.shape
+    if total.producer.kernel != ADD or not shape or value.ndim != len(shape):
         return 0
-    pattern, values = node.pattern, {taken: known(taken) for taken in node.inputs}
-    if isinstance(pattern, Elementwise):
-        if node.kernel != ADD and (len(node.inputs) > 1 or node.rules.static is None):
-            return 0  # it makes other numbers of them
-        for value in values.values():
-            if value is not None and value.ndim == len(shape) and len(value) == shape[0]:
-                step, rest = divmod(num_rows, len(value))
-                if len(value) > 1 < step and not rest and _counts(value, 0, step):
-                    return len(value)
-    unknown = [i for i, taken in enumerate(node.inputs) if values[taken] is None]
-    if len(unknown) != 1 or not isinstance(pattern, Elementwise | Movement):
+    if len(value) != shape[0] or len(value) < 2:
         return 0
-    (i,), taken = unknown, [each.spec.shape for each in node.inputs]
-    if not all(map(is_known, taken)):
-        return 0
-    access = pattern.access(list(map(concrete, taken)), [shape], node.attrs)
-    one, other = (*access.inputs[i][:1], None)[0], access.outputs[0][0]
-    if one is None or other is None or one.label != other.label:
-        return 0
-    return _num_counted(node.inputs[i], num_rows, known)
+    step, rest = divmod(num_rows, len(value))
+    return len(value) if step > 1 and not rest and _counts(value, 0, step) else 0
+
+
+def _keeps_rows(ref: Ref, place: int) -> bool:
+    """Return whether rows are of the same numbers as those of an input, all others constants."""
+    node = ref.producer
+    shapes = [ref.spec.shape, *(taken.spec.shape for taken in node.inputs)]
+    if node.operands or not all(map(is_known, shapes)) or not shapes[0]:
+        return False
+    if isinstance(node.pattern, Elementwise):
+        makes_others = len(node.inputs) > 1 or node.rules.static is None
+        if makes_others and node.kernel != ADD:
+            return False
+    elif not isinstance(node.pattern, Movement):
+        return False
+    given, *taken = map(concrete, shapes)
+    access = node.pattern.access(taken, [given], node.attrs)
+    first, last = (*access.inputs[place][:1], None)[0], access.outputs[0][0]
+    return first is not None and last is not None and first.label == last.label

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars import config
+from daskvars import config, lowering
+from daskvars.execution.engine.values.checked_feeds import feed_specs
 from daskvars.lowering.emission.stages import ANYWHERE, described, stages
 from daskvars.lowering.explain import explain
+from daskvars.lowering.planner.cut_feeds import Machine
+from tests.lowering.places import Anywhere
 from tests.sessions import initialized
 
 UNITS, ROWS = 64, 128
@@ -118,6 +121,56 @@ def test_weights_that_several_stages_take_are_gathered_once(graph, workers):
     assert found.num_stages > 4
     means = 8 * 4 * UNITS
     assert found.exchanged_bytes <= 2 * (workers - 1) * (2 * 4 * UNITS**2 + workers * means)
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_whole_weights_that_several_stages_take_come_once(graph, workers):
+    x = tf.placeholder(tf.float32, [ROWS, UNITS])
+    h = x
+    for i in range(2):
+        h = tf.tanh(tf.matmul(h, tf.get_variable(f"w{i}", [UNITS, UNITS])))
+    # Of the batch: two stages of work.
+    loss = tf.reduce_sum(tf.square(h)) / tf.stop_gradient(tf.reduce_max(h))
+    step = tf.train.AdamOptimizer().minimize(loss)
+    with initialized() as session:
+        values = [np.ones((ROWS, UNITS), "f4")]
+        machine = Machine(parts=workers, is_forced=True)
+        plan = lowering.lower(
+            [loss],
+            [step],
+            feed_specs([x], values),
+            session.engine.state_of,
+            places=Anywhere(),
+            machine=machine,
+        )
+    found = described(plan, workers)
+    assert found.num_stages == 3
+    assert found.exchanged_bytes <= 1.1 * 2 * (workers - 1) * 2 * 4 * UNITS**2
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+@pytest.mark.parametrize("is_float", [True, False])
+def test_what_little_that_is_fed_tells_is_found_by_each_block(graph, workers, is_float):
+    x = tf.placeholder(tf.float32, [ROWS, UNITS])
+    used = tf.placeholder(tf.float32 if is_float else tf.int32, [ROWS])
+    w = tf.get_variable("w", [UNITS, UNITS], chunks=(UNITS // workers, UNITS))
+    mask = used if is_float else tf.cast(used < tf.reduce_max(used), tf.float32)
+    losses = tf.reduce_mean(tf.square(tf.matmul(x, w)), 1)
+    loss = tf.reduce_sum(losses * mask) / tf.reduce_sum(mask)
+    loss = tf.add_n([loss, tf.reduce_mean(losses), tf.reduce_mean(tf.square(mask))])
+    loss /= tf.reduce_sum(mask) + tf.reduce_sum(tf.square(mask))
+    step = tf.train.AdamOptimizer().minimize(loss)
+    values = [np.ones((ROWS, UNITS), "f4"), np.arange(ROWS).astype("f4" if is_float else "i4")]
+    found = []
+    for parts in (1, workers):
+        with config.set(batch_parts=parts), initialized() as session:
+            session.run(w.assign(tf.ones([UNITS, UNITS]) / UNITS))
+            program, _ = session._executable([loss, step], (x, used))
+            plan = program.plan(values)
+            fed = dict(zip((x, used), values, strict=True))
+            found.append([session.run([loss, step], fed)[0] for _ in range(3)])
+    assert described(plan, workers).num_stages == 2
+    np.testing.assert_allclose(*found, rtol=1e-5)
 
 
 def critic(h, name, chunks):
