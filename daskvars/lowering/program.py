@@ -440,6 +440,11 @@ def _drop_carried(loop: Node, used: Collection[Ref]) -> None:
         loop.subgraphs[branch].drop_dead()
 
 
+def is_variable(ref: Ref) -> bool:
+    """Return whether a value is what a variable has, of one version or another."""
+    return isinstance(ref.node, Leaf) and ref.node.kind in (STATE, STALE)
+
+
 def is_visible(node: Node) -> bool:
     """Return whether running the node can be seen from outside, so that it may not be dropped."""
     return getattr(node.pattern, "pure", True) is False

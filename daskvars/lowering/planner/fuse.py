@@ -24,13 +24,12 @@ from dataclasses import dataclass
 
 from daskvars.connected_parts import connected
 from daskvars.lowering.program import (
-    STALE,
-    STATE,
     Leaf,
     Node,
     Program,
     Ref,
     block_bytes,
+    is_variable,
     is_visible,
     num_elements,
     spec_bytes,
@@ -326,9 +325,8 @@ def _gather_once(program: Program, is_apart: bool) -> None:
     for node in program.nodes:
         for position, ref in enumerate(node.inputs if node.grid and node.merges is None else ()):
             is_looked_up = node.by_rows and position == 0
-            is_state = isinstance(ref.node, Leaf) and ref.node.kind in (STATE, STALE)
-            is_made = not isinstance(ref.node, Leaf) or is_state
-            travels = ref.layout or (is_apart and is_state and ref.nbytes >= MIN_KEPT_BYTES)
+            is_made = not isinstance(ref.node, Leaf) or is_variable(ref)
+            travels = ref.layout or (is_apart and is_variable(ref) and ref.nbytes >= MIN_KEPT_BYTES)
             if node.wanted[position] is None and travels and is_made and not is_looked_up:
                 where = ref, node.grid, node.place, node.needs_newest, node.in_maps[position]
                 takers[where].append((node, position))

@@ -47,6 +47,7 @@ from daskvars.lowering.program import (
     Node,
     Program,
     Ref,
+    is_variable,
     is_visible,
     ranked,
     spec_bytes,
@@ -284,7 +285,7 @@ class _Propagation:
             if dim and dim.label in given and size
         }
         has_rows = any(size % length == 0 for size in rows for length in self.lengths if length)
-        return has_rows and not all(is_free) and all(map(_stays, others))
+        return has_rows and not all(is_free) and all(map(is_variable, others))
 
     def _is_open(self, ref: Ref) -> bool:
         """Return whether a value is whole, and made of nothing that is cut."""
@@ -338,7 +339,7 @@ class _Propagation:
             given.append(Given(_label_sizes(access.outputs[0], wanted), math.inf, is_settled))
         for dims, ref in zip(access.inputs, self._deciding(node), strict=True):
             if ref is not None and ref.layout is not None:
-                nbytes = math.inf if _stays(ref) else spec_bytes(ref.spec)
+                nbytes = math.inf if is_variable(ref) else spec_bytes(ref.spec)
                 given.extend(self._given(ref, dims, nbytes))
         labels: dict[int, tuple[int, ...]] = dict(node.cut)
         # What the number of workers decided comes last: the rest must be cut as without it.
@@ -418,8 +419,8 @@ class _Propagation:
         """
         if not self.gathers or not looks_rows_up(node):
             return False
-        table, ids = node.inputs[:2]
-        return ids in self.data and _cut_dimensions(table.layout) == [0] and is_cut(ids.layout)
+        ids = node.inputs[1]
+        return ids in self.data and is_cut(ids.layout) and _is_lookup(node)
 
     def _is_free(self, node: Node) -> bool:
         """Return whether the node only computes with what any layout will do for.
@@ -636,10 +637,6 @@ def _label_sizes(dims: Dims, layout: Chunks) -> dict[int, tuple[int, ...]]:
     return found
 
 
-def _stays(ref: Ref) -> bool:
-    return isinstance(ref.node, Leaf) and ref.node.kind in (STATE, STALE)
-
-
 class Given(NamedTuple):
     """How one value that a node takes or makes is cut.
 
@@ -678,20 +675,22 @@ def _is_gather(node: Node) -> bool:
     return isinstance(node.pattern, Gather)
 
 
+def _picks_rows(node: Node) -> bool:
+    """Return whether a node picks rows of a variable, which may stay where they are."""
+    pattern = node.pattern
+    if node.pinned is not None or not isinstance(pattern, Gather) or pattern.partial is None:
+        return False
+    return is_variable(node.inputs[0])
+
+
 def _is_lookup(node: Node) -> bool:
     """Return whether a node picks rows of a variable that is cut by rows."""
-    pattern, table = node.pattern, node.inputs[0] if node.inputs else None
-    if table is None or not isinstance(pattern, Gather) or pattern.partial is None:
-        return False
-    return _stays(table) and _cut_dimensions(table.layout) == [0]
+    return _picks_rows(node) and _cut_dimensions(node.inputs[0].layout) == [0]
 
 
 def looks_rows_up(node: Node) -> bool:
     """Return whether a node looks up rows of a variable, and is likely to leave many."""
-    pattern = node.pattern
-    if node.pinned is not None or not isinstance(pattern, Gather) or pattern.partial is None:
-        return False
-    return _stays(node.inputs[0]) and _has_rows_to_spare(node)
+    return _picks_rows(node) and _has_rows_to_spare(node)
 
 
 def _has_rows_to_spare(node: Node) -> bool:
@@ -736,7 +735,7 @@ def _is_view_of_variable(ref: Ref) -> bool:
         is_cut(ref.layout)
         and source.nbytes == ref.nbytes
         and all(isinstance(taken.node, Leaf) for taken in node.inputs[1:])
-        and (_stays(source) or _is_view_of_variable(source))
+        and (is_variable(source) or _is_view_of_variable(source))
     )
 
 

@@ -34,7 +34,7 @@ from daskvars.graph.definitions.patterns import (
     Scatter,
 )
 from daskvars.graph.definitions.static_values import can_fold, compute
-from daskvars.lowering.program import CONSTANT, STATE, Leaf, Node, Program, Ref, concrete
+from daskvars.lowering.program import CONSTANT, Leaf, Node, Program, Ref, concrete, is_variable
 from daskvars.shapes import is_known
 
 MAX_ELEMENTS = 1 << 20  # of indices that are looked into
@@ -146,7 +146,7 @@ def _align(node: Node, known: Known) -> None:
     """Give the rows of a table, and the indices that count them in steps, one label."""
     is_gather = isinstance(node.pattern, Gather)
     specs = (node.inputs[0].spec, node.inputs[1].spec, node.specs[0])
-    if _is_variable(node.inputs[0]) or not all(
+    if is_variable(node.inputs[0]) or not all(
         spec.shape and is_known(spec.shape) for spec in specs
     ):
         return
@@ -163,10 +163,6 @@ def _align(node: Node, known: Known) -> None:
     first, last = (table_dims, picked_dims) if is_gather else (picked_dims, table_dims)
     node.pinned = Access((first, ids_dims, *others), (last,))
     node.attrs = {**node.attrs, "closed": True}
-
-
-def _is_variable(ref: Ref) -> bool:
-    return isinstance(ref.node, Leaf) and ref.node.kind == STATE
 
 
 def _num_counted(ref: Ref, num_rows: int, known: Known) -> int:
