@@ -1,5 +1,7 @@
 """Products of views, and decompositions of batches."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,16 @@ def test_blas_reads_transposed_matrices_in_place():
     for view in (np.broadcast_to(np.float32(1), (4, 3)), x[::-1, ::2], stack.transpose(3, 0, 1, 2)):
         ready = kernels.blas_ready(np, view)
         assert ready.flags.c_contiguous and not np.shares_memory(ready, x)
+
+
+def test_products_copy_no_rows_that_lie_apart():
+    a, b = np.ones((8, 512), "f4"), np.ones((256, 512), "f4")
+    for part in (slice(0, 128), slice(128, 512)):
+        tracemalloc.start()
+        kernels.matmul(np, a[:, part], b[:, part], transpose_b=True)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < a[:, part].nbytes + 8 * 256 * 4, part
 
 
 def test_cross():
