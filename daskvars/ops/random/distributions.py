@@ -261,7 +261,7 @@ def _scaled(
     seed: int | None,
     name: str | None,
 ) -> Tensor:
-    dtype = as_dtype(dtype).base_dtype
+    dtype, shape = as_dtype(dtype).base_dtype, axes.as_sizes(shape)
     plain = are_numbers(mean, stddev)
     bounds = {"mean": float(mean), "stddev": float(stddev)} if plain else {}
     if plain and dtype in _DRAWN and shapes.are_sizes(shape):

@@ -104,6 +104,8 @@ def as_sizes(value: Any) -> Any:
     Raises:
       ValueError: it is a matrix or more, or has a negative size.
     """
+    if type(value) is list:
+        value = tuple(value)
     if shapes.are_sizes(value):
         return value
     value = as_operand(value)

@@ -7,7 +7,7 @@ import inspect
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from daskvars import shapes
@@ -33,6 +33,8 @@ from daskvars.variables.partitions.slices import (
 )
 from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
 from daskvars.variables.variable import Variable
+
+Kept = TypeVar("Kept")
 
 
 class ReuseMode(enum.Enum):
@@ -60,6 +62,21 @@ class _Wanted(NamedTuple):
         return self.initializer is not None and not callable(self.initializer)
 
 
+class _Kept(ChainMap[str, Kept]):
+    """What was made, by name: what is held, then what was let go. Each variable asks three times,
+    and a `ChainMap` by itself goes through generators."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        held, loose = self.maps
+        found = held.get(name)
+        if found is None and len(loose):
+            found = loose.get(name)
+        return default if found is None else found
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+
 def default_store(builder: Any) -> VariableStore:
     """Return the store of `builder` (see `colocation.owner`), made on first use."""
     store = builder.notes.get("variable_store")
@@ -77,8 +94,8 @@ class VariableStore:
     """
 
     def __init__(self) -> None:
-        self.variables: ChainMap[str, Variable] = ChainMap({}, WeakValueDictionary())
-        self.partitioned: ChainMap[str, PartitionedVariable] = ChainMap({}, WeakValueDictionary())
+        self.variables: _Kept[Variable] = _Kept({}, WeakValueDictionary())
+        self.partitioned: _Kept[PartitionedVariable] = _Kept({}, WeakValueDictionary())
 
     def forget(self, variable: Variable | PartitionedVariable) -> None:
         """Have a variable that was made here be shared only as long as something else holds it."""
@@ -148,24 +165,25 @@ class VariableStore:
 
     def _single(self, wanted: _Wanted, partition_info: PartitionInfo | None = None) -> Variable:
         name, shape, dtype, initializer, regularizer, reuse, arguments = wanted
-        if wanted.is_from_value and shape is not None:
+        is_from_value = wanted.is_from_value
+        if is_from_value and shape is not None:
             raise ValueError(
                 f"If initializer is a constant, do not specify shape: variable {name} has an "
                 f"initializer of its own shape, and shape={shapes.show(shape)}."
             )
         found = self.variables.get(name)
         if found is not None:
-            if wanted.is_from_value:
+            if is_from_value:
                 dtype = value_dtype(initializer)
             return _shared(name, found, shape, dtype, reuse)
         if reuse:
             raise ValueError(_missing(name, self.variables))
         if initializer is None:
             initializer = default_initializer(name, dtype)
-        if not wanted.is_from_value:
+        if not is_from_value:
             initializer = _made_by(initializer, name, shape, dtype, partition_info)
-        declared = None if wanted.is_from_value or shape is None else dtype
-        expected = None if wanted.is_from_value or not arguments["validate_shape"] else shape
+        declared = None if is_from_value or shape is None else dtype
+        expected = None if is_from_value or not arguments["validate_shape"] else shape
         variable = Variable(
             initializer, name=name, dtype=declared, expected_shape=expected, **arguments
         )
@@ -217,7 +235,7 @@ class VariableStore:
         return made
 
 
-def _forget(made: ChainMap[str, Any], names: list[str], items: Sequence[Any]) -> None:
+def _forget(made: _Kept[Any], names: list[str], items: Sequence[Any]) -> None:
     held, loose = made.maps
     for name, item in zip(names, items, strict=True):
         if held.get(name) is item:
