@@ -12,6 +12,32 @@ from daskvars.remote.tasks.block_arguments import Take
 from daskvars.remote.tasks.stage_tasks import BlockCall, Source, StageProgram, StageRun, WorkerStage
 
 
+def test_what_the_first_block_waits_for_comes_alone(monkeypatch):
+    monkeypatch.setattr(stage_tasks, "GROUP_BYTES", 1)
+    monkeypatch.setattr(stage_tasks, "ALONG_BYTES", 0)
+    monkeypatch.setattr(stage_tasks, "has_room", lambda nbytes: True)
+    asked = []
+
+    def region(steps, values, pulled, made_by):
+        return [np.zeros(1)]
+
+    region.xp = np
+
+    def begin(groups, arrived):
+        asked.append([group[0].output.position for group in groups])
+        for group in groups:
+            arrived(group, [np.zeros(1)], None)
+
+    taken = [(0, 1), (2,), (3,)]
+    calls = [BlockCall(0, (), tuple(Take(s, None) for s in slots), ()) for slots in taken]
+    sources = tuple(Source(slot, slot, (), None, 1) for slot in range(5))
+    stage = WorkerStage(StageProgram(5, sources, (), tuple(calls), (4,), (0,), (), True), [region])
+    region.label = "layer"
+    worker = types.SimpleNamespace(num_threads=1, tracer=None, begin=begin)
+    StageRun(stage, [RemoteOutput("k", "a", n) for n in range(5)], "task", worker).outputs()
+    assert asked == [[0, 1], [2, 3, 4]], "the rest while the first block is computed"
+
+
 def test_what_is_kept_for_later_does_not_count_as_waiting(monkeypatch):
     """A weight that the gradient takes as well; that of the next layer is asked for meanwhile."""
     monkeypatch.setattr(stage_tasks, "MAX_WAITING_BYTES", 2)
