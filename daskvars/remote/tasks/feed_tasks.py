@@ -65,6 +65,7 @@ def _cast(value: Any, dtype: DType, name: str, error: Exception) -> numpy.ndarra
     """Cast an array as TensorFlow casts those fed; 0 and 1 may stand for bool.
 
     One of Python objects is taken as the list of them is: buffers of experience are such arrays.
+    Floats in a list stand for integers or bools that are equal to them; the rest would be cut off.
     """
     if isinstance(value, numpy.ndarray | numpy.generic):
         is_number = value.dtype.kind not in _NO_NUMBERS and len(value.dtype.names or ()) < 2
@@ -77,9 +78,13 @@ def _cast(value: Any, dtype: DType, name: str, error: Exception) -> numpy.ndarra
                 "its elements are Python objects; if they are numbers, make them so with "
                 f"astype({dtype.name!r})"
             )
-    elif dtype.is_bool:
-        with contextlib.suppress(TypeError, ValueError):
-            return to_numpy(value, int64).astype(bool)
+    elif dtype.is_bool or dtype.is_integer:
+        with contextlib.suppress(TypeError, ValueError), numpy.errstate(invalid="ignore"):
+            floats = numpy.asarray(value)
+            if floats.dtype.kind == "f" and (floats.astype(dtype.np) == floats).all():
+                return floats.astype(dtype.np)
+            if dtype.is_bool:
+                return to_numpy(value, int64).astype(bool)
     kind = ValueError if isinstance(error, ValueError) else TypeError
     raise kind(
         f"Type of feed value {textwrap.shorten(repr(value), 200)} with type {type(value)} is not "

@@ -260,6 +260,22 @@ def test_what_a_store_gets_is_the_draw_of_the_run(chunks, tmp_path):
             np.testing.assert_array_equal(second.run(stored), found)
 
 
+def test_floats_in_lists_stand_for_the_integers_that_they_are():
+    with tf.Graph().as_default(), tf.Session() as run:
+        for dtype, given, wanted in (
+            (tf.int32, [1, 2.0], [1, 2]),
+            (tf.uint8, np.float64(3.0), 3),
+            (tf.int64, [[np.float32(4.0)]], [[4]]),
+            (tf.bool, 1.0, True),
+        ):
+            fed = tf.placeholder(dtype)
+            assert run.run(fed, {fed: given}).tolist() == wanted
+        whole = tf.placeholder(tf.int32)
+        for wrong in (3.5, [1.0, float("nan")], [3e10]):
+            with pytest.raises(TypeError, match="not compatible with Tensor type int32"):
+                run.run(whole, {whole: wrong})
+
+
 def test_two_arrays_fed_together_share_what_they_are_made_of():
     """What both take, and is itself fed, is what the other was made of."""
     lazy = blocks(2)
