@@ -170,9 +170,11 @@ class _RegionBuilder:
         used: Collection[Ref],
         value: Callable[[Ref], PlanValue],
         num_given: int = 0,
+        is_cut: bool = False,
     ) -> None:
         self.value = value  # of what comes from outside
         self.num_given = num_given  # of a branch: how many inputs its operation has
+        self.is_cut = is_cut  # whether that operation is cut in parts, which keep threads busy
         self.region_inputs: list[RegionInput] = []  # the others
         self.shapes: list[Any] = [None] * num_given
         self.inputs: dict[Any, int] = {}
@@ -329,7 +331,7 @@ class _RegionBuilder:
                 _is_fresh(node, inner) and not writes,
                 _promised(node),
                 node.opdef.trusted,
-                pieces_of(node),
+                None if self.is_cut else pieces_of(node),
                 _folds_rows(node),
             )
         )
@@ -344,13 +346,27 @@ class _RegionBuilder:
         if _only_computes(node):
             attrs[APART] = True
         found = [
-            {**attrs, "branches": _branch_programs(node, branches, products)}
+            {**attrs, "branches": self._branch_programs(node, branches, products)}
             for branches in variants
         ]
         if len(found) == 1:
             return found[0], -1
         taken = RegionInput(None, "attrs", attrs={b: {"variant": n} for b, n in table.items()})
         return {"variants": tuple(found)}, self._input((id(node), "attrs"), taken, None)
+
+    def _branch_programs(
+        self, node: Node, branches: Sequence[Program], products: Products
+    ) -> tuple[RegionProgram, ...]:
+        """Return the programs of branches, and of the products that one of them leaves."""
+        count, is_cut = len(node.inputs), self.is_cut or math.prod(node.grid) > 1
+        multiply: Sequence[Program] = ()
+        if products:
+            body, multiply = with_factors(branches[0], node.attrs["num_grads"], products)
+            branches = [body]
+        return (
+            *(_subgraph_program(node.name, branch, count, is_cut) for branch in branches),
+            *(_subgraph_program(each.nodes[0].name, each, 2, is_cut) for each in multiply),
+        )
 
     def _add_plain(self, node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> None:
         """Add the call of a node that belongs to no op."""
@@ -528,26 +544,13 @@ def _located(
     return tuple(block_shapes), tuple(offsets)
 
 
-def _branch_programs(
-    node: Node, branches: Sequence[Program], products: Products
-) -> tuple[RegionProgram, ...]:
-    """Return the programs of branches, and of the products that one of them leaves."""
-    count = len(node.inputs)
-    if not products:
-        return tuple(_subgraph_program(node.name, branch, count) for branch in branches)
-    body, multiply = with_factors(branches[0], node.attrs["num_grads"], products)
-    return (
-        _subgraph_program(node.name, body, count),
-        *(_subgraph_program(each.nodes[0].name, each, 2) for each in multiply),
-    )
-
-
-def _subgraph_program(name: str, subgraph: Program, num_inputs: int) -> RegionProgram:
+def _subgraph_program(name: str, subgraph: Program, num_inputs: int, is_cut: bool) -> RegionProgram:
     """Return the program of a branch as one region whose inputs are those of its operation."""
     for node in subgraph.nodes:
         node.layouts, node.out_maps = [None] * len(node.specs), [()] * len(node.specs)
         node.wanted, node.in_maps = [None] * len(node.inputs), [()] * len(node.inputs)
-    builder = _RegionBuilder(subgraph.nodes, used_values(subgraph), _none_outside, num_inputs)
+    used = used_values(subgraph)
+    builder = _RegionBuilder(subgraph.nodes, used, _none_outside, num_inputs, is_cut)
     for (kind, _), leaf in subgraph.leaves.items():
         ref = Ref(leaf)
         if kind == CONSTANT:
