@@ -23,7 +23,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import reduce as kernels
 from daskvars.ops.array import constant, repeating, reshaping
 from daskvars.ops.math.arithmetic import maximum, multiply, subtract
-from daskvars.ops.math.casting import cast, conj
+from daskvars.ops.math.casting import CAST, cast, conj
 from daskvars.ops.math.comparison import equal
 from daskvars.ops.math.division import floordiv, realdiv, truncatediv
 from daskvars.ops.math.scans import cumprod, static_axis
@@ -317,8 +317,10 @@ reduce_logsumexp = _function("reduce_logsumexp", LOGSUMEXP, "floating or complex
 
 def _mean_of_integers(x: Tensor, axis: Any, keepdims: bool | None, name: str | None) -> Tensor:
     with name_scope(name, "Mean", [x]) as scope:
-        total = reduce_sum(x, axis, keepdims)
-        return truncatediv(total, _reduced_number(total.op, x.dtype.base_dtype), name=scope)
+        wide = dtypes.uint64 if x.dtype.is_unsigned else dtypes.int64  # sums in few bits wrap
+        total = reduce_sum(cast(x, wide), axis, keepdims)
+        mean = truncatediv(total, _reduced_number(total.op, wide))
+        return apply(CAST, mean, name=scope, dtype=x.dtype.base_dtype)
 
 
 reduce_mean = _function("reduce_mean", MEAN, "any number", _mean_of_integers)(

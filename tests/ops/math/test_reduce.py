@@ -103,6 +103,10 @@ def test_dtypes_are_kept():
     assert run(tf.reduce_sum(x)).dtype == np.int8
     assert run(tf.reduce_mean(tf.constant([1, 2]))) == 1
     assert run(tf.reduce_mean(tf.constant([-1, -2]))) == -1
+    for dtype in (tf.int8, tf.uint8, tf.int32, tf.uint32, tf.int64):
+        top = dtype.max if dtype.size < 8 else 2**40
+        mean = tf.reduce_mean(tf.constant([top, top, top - 3], dtype), name=dtype.name)
+        assert (run(mean), mean.dtype, mean.op.name) == (top - 1, dtype, dtype.name)
     half = tf.fill([4096], tf.constant(1.0, tf.float16))
     assert run(tf.reduce_sum(half)) == 4096
     assert run(tf.reduce_mean(half)) == 1
