@@ -9,8 +9,9 @@ from daskvars.ops.gather_scatter.segments import (
     unsorted_segment_sum,
 )
 from daskvars.ops.math.arithmetic import (
-    abs, accumulate_n, add, add_n, ceil, floor, maximum, minimum, multiply, negative, nextafter,
-    polyval, rint, round, scalar_mul, sign, square, squared_difference, subtract,
+    abs, accumulate_n, add, add_n, ceil, floor, maximum, minimum, multiply, multiply_no_nan,
+    negative, nextafter, polyval, rint, round, scalar_mul, sign, square, squared_difference,
+    subtract,
 )
 from daskvars.ops.math.casting import conj, imag, real
 from daskvars.ops.math.comparison import (
@@ -21,7 +22,7 @@ from daskvars.ops.math.counting import bincount, confusion_matrix, count_nonzero
 from daskvars.ops.math.division import div_no_nan as divide_no_nan
 from daskvars.ops.math.division import divide, floordiv, floormod, mod, truediv
 from daskvars.ops.math.gamma_functions import (
-    betainc, igamma, igammac, lbeta, multiply_no_nan, reciprocal_no_nan, xdivy, xlogy, zeta,
+    betainc, igamma, igammac, lbeta, reciprocal_no_nan, xdivy, xlogy, zeta,
 )
 from daskvars.ops.math.moments import reduce_euclidean_norm, reduce_std, reduce_variance
 from daskvars.ops.math.quantiles_and_bessel import (

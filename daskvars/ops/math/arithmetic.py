@@ -22,7 +22,7 @@ from daskvars.ops.array import constant, reshaping
 from daskvars.ops.array.broadcasting import broadcast_gradients, sum_like
 from daskvars.ops.math import casting, comparison
 from daskvars.ops.math.casting import cast, conj
-from daskvars.ops.rules.families import UnaryFunction, binary, elementwise, unary
+from daskvars.ops.rules.families import BinaryFunction, UnaryFunction, binary, elementwise, unary
 from daskvars.ops.rules.shapes import compared, like_first, merged_shape
 from daskvars.shapes import ShapeLike
 
@@ -49,6 +49,24 @@ def _multiply_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
 
 multiply = binary("multiply", "Mul", "N", "multiply", _multiply_gradient)(
     "Return x * y, element by element.", "multiply([7.0, 3.0], [2.0, 4.0]) -> [14. 12.]"
+)
+
+
+def _multiply_no_nan_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
+    x, y = map(conj, op.inputs)
+    return broadcast_gradients(op, multiply_no_nan(dy, y), multiply_no_nan(x, dy))
+
+
+multiply_no_nan: BinaryFunction = binary(
+    "multiply_no_nan",
+    "MulNoNan",
+    "F",
+    kernels.multiply_no_nan,
+    _multiply_no_nan_gradient,
+    default_name="multiply_no_nan",
+)(
+    "Return x y, and 0 where y is 0 even if x is infinite or NaN.",
+    "multiply_no_nan([3.0, 1.0], [2.0, 4.0]) -> [6. 4.]",
 )
 
 negative: UnaryFunction = unary("negative", "Neg", "N", "negative", lambda op, dy: negative(dy))(

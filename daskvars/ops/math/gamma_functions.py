@@ -1,4 +1,4 @@
-"""The gamma and beta functions' kin, and products that a factor of 0 decides."""
+"""The gamma and beta functions' kin, and what a factor of 0 decides."""
 
 from __future__ import annotations
 
@@ -179,11 +179,6 @@ def _xdivy_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     return broadcast_gradients(op, multiply(dy, by_x), multiply(dy, by_y))
 
 
-def _multiply_no_nan_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
-    x, y = map(conj, op.inputs)
-    return broadcast_gradients(op, multiply_no_nan(dy, y), multiply_no_nan(x, dy))
-
-
 xlogy: BinaryFunction = binary(
     "xlogy", "Xlogy", "F", kernels.xlogy, _xlogy_gradient, default_name="xlogy"
 )(
@@ -193,17 +188,6 @@ xlogy: BinaryFunction = binary(
 xdivy: BinaryFunction = binary(
     "xdivy", "Xdivy", "F", kernels.xdivy, _xdivy_gradient, default_name="xdivy"
 )("Return x / y, and 0 where x is 0 whatever y.", "xdivy([3.0, 1.0], [2.0, 4.0]) -> [1.5  0.25]")
-multiply_no_nan: BinaryFunction = binary(
-    "multiply_no_nan",
-    "MulNoNan",
-    "F",
-    kernels.multiply_no_nan,
-    _multiply_no_nan_gradient,
-    default_name="multiply_no_nan",
-)(
-    "Return x y, and 0 where y is 0 even if x is infinite or NaN.",
-    "multiply_no_nan([3.0, 1.0], [2.0, 4.0]) -> [6. 4.]",
-)
 
 
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:

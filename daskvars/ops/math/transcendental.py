@@ -14,7 +14,16 @@ from daskvars.kernels.math import nonlinearities, special, without_ufunc as kern
 from daskvars.ops.array import constant
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.math import casting, comparison
-from daskvars.ops.math.arithmetic import abs, add, multiply, negative, number, square, subtract
+from daskvars.ops.math.arithmetic import (
+    abs,
+    add,
+    multiply,
+    multiply_no_nan,
+    negative,
+    number,
+    square,
+    subtract,
+)
 from daskvars.ops.math.casting import conj
 from daskvars.ops.math.division import realdiv
 from daskvars.ops.rules.families import UnaryFunction, binary, elementwise, unary
@@ -23,13 +32,19 @@ from daskvars.ops.rules.shapes import like_first
 # -- roots and powers --------------------------------------------------------------------------
 
 
+# Where dy is 0, as where another branch of a `where` was taken, 0 comes back, as in TensorFlow:
+# the slope may be infinite there, or NaN.
 def _sqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return realdiv(multiply(dy, number(0.5, dy)), conj(op.outputs[0]))
+    return multiply_no_nan(realdiv(number(0.5, dy), conj(op.outputs[0])), dy)
 
 
 def _rsqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = conj(op.outputs[0])
-    return multiply(multiply(dy, number(-0.5, dy)), multiply(y, square(y)))
+    return multiply_no_nan(multiply(y, square(y)), multiply(dy, number(-0.5, dy)))
+
+
+def _reciprocal_gradient(op: Operation, dy: Tensor) -> Tensor:
+    return negative(multiply_no_nan(square(conj(op.outputs[0])), dy))
 
 
 sqrt = unary("sqrt", "Sqrt", "F", "sqrt", _sqrt_gradient)(
@@ -38,13 +53,9 @@ sqrt = unary("sqrt", "Sqrt", "F", "sqrt", _sqrt_gradient)(
 rsqrt = unary("rsqrt", "Rsqrt", "F", kernels.rsqrt, _rsqrt_gradient)(
     "Return 1 / sqrt(x).", "rsqrt([0.5, 0.25]) -> [1.4142135 2.       ]"
 )
-reciprocal = unary(
-    "reciprocal",
-    "Reciprocal",
-    "F",
-    "reciprocal",
-    lambda op, dy: negative(multiply(dy, square(conj(op.outputs[0])))),
-)("Return 1 / x.", "reciprocal([0.5, 0.25]) -> [2. 4.]")
+reciprocal = unary("reciprocal", "Reciprocal", "F", "reciprocal", _reciprocal_gradient)(
+    "Return 1 / x.", "reciprocal([0.5, 0.25]) -> [2. 4.]"
+)
 
 
 def _pow_gradient(op: Operation, dy: Tensor) -> list[Tensor]:

@@ -224,6 +224,16 @@ def test_gradient_of_power_at_zero(graph):
     np.testing.assert_allclose(run(dy), [0.0, 8 * np.log(2)], rtol=1e-6)
 
 
+@pytest.mark.parametrize("function", [tf.sqrt, tf.rsqrt, tf.reciprocal])
+def test_an_infinite_slope_does_no_harm_where_no_gradient_comes(graph, function):
+    x, weights = tf.constant([4.0, 0.0, -np.inf, np.nan]), tf.constant([0.0, 1.0, 1.0, 1.0])
+    y = function(x)
+    (dx,) = tf.gradients(tf.where(x > 0, y, x), x)
+    slope = run(dx)[0]
+    assert run(dx)[1:].tolist() == [1.0, 1.0, 1.0]
+    assert run(tf.gradients(tf.gradients(y * weights, x)[0][0], weights)[0])[0] == slope
+
+
 def test_rounding_stops_gradients(graph):
     x = tf.constant([1.2])
     assert tf.gradients(tf.floor(x), x) == [None]

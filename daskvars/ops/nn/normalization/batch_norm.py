@@ -26,10 +26,18 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import batch_norm as batch_kernels
 from daskvars.kernels.nn.windows.sliding import channels
 from daskvars.ops.array.constant import size as size_of, zeros_like
-from daskvars.ops.math.arithmetic import add, maximum, multiply, negative, number, square, subtract
+from daskvars.ops.math.arithmetic import (
+    add,
+    maximum,
+    multiply,
+    multiply_no_nan,
+    negative,
+    number,
+    square,
+    subtract,
+)
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import realdiv
-from daskvars.ops.math.gamma_functions import multiply_no_nan
 from daskvars.ops.math.transcendental import rsqrt
 from daskvars.ops.nn.windows.arguments import check_equal, image_shape, space_format
 from daskvars.ops.rules.shapes import like_first
