@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from daskvars import shapes
-from daskvars.dtypes import DTypeLike, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
 from daskvars.graph.definitions.patterns import Elementwise
@@ -239,11 +241,25 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
     with name_scope(name, "saturate_cast", [value]) as scope:
         value, dtype = convert_to_tensor(value, name="value"), as_dtype(dtype).base_dtype
         source = value.dtype.base_dtype
-        if source.min < dtype.min:
-            value = maximum(value, constant.constant(dtype.min, source))
-        if source.max > dtype.max:
-            value = minimum(value, constant.constant(dtype.max, source))
+        low, high = _shared_range(source, dtype)
+        if source.is_floating or source.min < low:  # floats have infinities
+            value = maximum(value, constant.constant(low, source))
+        if source.is_floating or source.max > high:
+            value = minimum(value, constant.constant(high, source))
         return cast(value, dtype, name=scope)
+
+
+def _shared_range(source: DType, dtype: DType) -> list[Any]:
+    """Return the lowest and the highest value that both dtypes have, as numbers of `source`.
+
+    >>> [int(x) for x in _shared_range(as_dtype("float16"), as_dtype("int16"))]  # it has no 32767
+    [-32768, 32752]
+    """
+    low, high = max(source.min, dtype.min, key=float), min(source.max, dtype.max, key=float)
+    if not source.is_floating:
+        return [low, high]
+    nearest = np.array([float(low), float(high)], source.np)
+    return [x if low <= float(x) <= high else np.nextafter(x, 0 * x) for x in nearest]
 
 
 # -- sums --------------------------------------------------------------------------------------
