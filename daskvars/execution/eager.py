@@ -730,15 +730,10 @@ class EagerContext(Graph):
         with self._forgetting:
             while self._dropped:
                 engine, key = self._dropped[0]
-                run_lock = engine.present_values.run_lock
-                if not run_lock.acquire(blocking=False):
+                if not engine.forget(key):
                     return
-                try:
-                    engine.forget(key)
-                    self._keys.discard(key)
-                    self._dropped.popleft()  # once that is done: who asks meanwhile waits for it
-                finally:
-                    run_lock.release()
+                self._keys.discard(key)
+                self._dropped.popleft()  # once that is done: who asks meanwhile waits for it
 
 
 def _fed(leaf: EagerTensor) -> Any:

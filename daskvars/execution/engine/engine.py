@@ -187,10 +187,27 @@ class Engine:
             self._note_loss()
             return self.values
 
-    def forget(self, key: str) -> None:
-        """Forget a variable that nobody has any more; on a cluster with the next run."""
-        if self.values.discard(key) and isinstance(self._executor, ClusterExecutor):
-            self._executor.note_dropped(key)
+    def forget(self, key: str) -> bool:
+        """Forget a variable that nobody has any more; on a cluster with the next run.
+
+        Returns:
+          Whether that is done: not while values move, whose copy would stay, nor while a run that
+          writes is under way. Nobody is waited for.
+        """
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            run_lock = self.present_values.run_lock
+            if not run_lock.acquire(blocking=False):
+                return False
+            try:
+                if self.values.discard(key) and isinstance(self._executor, ClusterExecutor):
+                    self._executor.note_dropped(key)
+            finally:
+                run_lock.release()
+        finally:
+            self._lock.release()
+        return True
 
     def _note_loss(self) -> None:
         """Take note of what a cluster that is gone has taken with it, if one has."""

@@ -1,6 +1,7 @@
 """Variables of eager code that nobody has any more, where a state is set back or comes home."""
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import daskvars as dv
 from daskvars.execution.cluster.workers import placement
 from daskvars.execution.eager import EAGER_CONTEXT
+from daskvars.execution.engine import engine
 from tests.clusters import connected
 from tests.waiting import wait_until
 
@@ -23,6 +25,28 @@ def test_they_are_gone_when_they_came_home_with_a_client_that_was_closed(cluster
     gc.collect()
     dv.sync()  # nothing was recorded: nobody has looked yet where the values are now
     assert key not in EAGER_CONTEXT.engine.present_values
+
+
+def test_they_are_gone_where_values_move_to_meanwhile(two_workers, monkeypatch):
+    old, kept = [dv.Variable([1.0, 2.0], name="moved_away")], dv.Variable([5.0])
+    key, move = key_of(old[0]), engine.cluster_executor
+    assert old[0].numpy().sum() == 3
+
+    def moved(*args):
+        found = move(*args)
+        old.clear()  # what forgets it is another thread
+        gc.collect()
+        forgetter = threading.Thread(target=EAGER_CONTEXT._forget_dropped)
+        forgetter.start()
+        forgetter.join()
+        return found
+
+    monkeypatch.setattr(engine, "cluster_executor", moved)
+    with two_workers.as_current():
+        assert kept.numpy() == 5
+        assert not old
+        dv.sync()
+        assert key not in EAGER_CONTEXT.engine.present_values
 
 
 @pytest.mark.parametrize("unsealed", [False, True])
