@@ -81,8 +81,8 @@ def _cast(value: Any, dtype: DType, name: str, error: Exception) -> numpy.ndarra
     elif dtype.is_bool or dtype.is_integer:
         with contextlib.suppress(TypeError, ValueError), numpy.errstate(invalid="ignore"):
             floats = numpy.asarray(value)
-            if floats.dtype.kind == "f" and (floats.astype(dtype.np) == floats).all():
-                return floats.astype(dtype.np)
+            if floats.dtype.kind == "f" and ((whole := floats.astype(dtype.np)) == floats).all():
+                return whole
             if dtype.is_bool:
                 return to_numpy(value, int64).astype(bool)
     kind = ValueError if isinstance(error, ValueError) else TypeError
