@@ -113,8 +113,12 @@ class TestEagerCode:
             zip(gradients, model.trainable_variables, strict=True)
         )
         after = [v.numpy() for v in model.trainable_variables]
-        assert len(after) == 12
-        assert all((a != b).any() for a, b in zip(before, after, strict=True))
+        assert len(after) == len(gradients) == 12
+        is_trained = [(a != b).any() for a, b in zip(before, after, strict=True)]
+        # What a normalization takes away again (two biases and a shift) has gradients of what was
+        # rounded, which may all be 0.
+        assert is_trained == [g.numpy().any() for g in gradients]
+        assert sum(is_trained) >= 12 - 3
 
     def test_a_build_that_fails_leaves_nothing(self):
         class Sized(dv.layers.Layer):
