@@ -225,10 +225,26 @@ class _CodeWriter:
         arguments = [*map(name, call.args[:first]), *map(self._operand, call.args[first:])]
         if call.block >= 0:
             arguments.append(f"**{name(call.block)}")
-        function = self._function(i, call)
+        target = self._target(i, call)
+        if target is None:
+            self._call_beside(i, call, arguments)
+        else:
+            self._call_in_place(i, call, arguments, target)
+        dead = self._dead_after(i, call)
+        if dead:
+            self._emit(f"del {names(dead)}", i)
+
+    def _target(self, i: int, call: Call) -> int | None:
+        """Return the register that a call changes to its result, if it makes no new array."""
         if call.outs and call.outs[0] in self.program.into:
-            self._call_in_place(i, call, arguments)
-            return
+            return self.program.into[call.outs[0]]
+        if call.in_place is None or not is_known(call.shapes[0]):
+            return None
+        return self.memory.reusable(call, call.args[:1], i, i + 1, self.last_use)
+
+    def _call_beside(self, i: int, call: Call, arguments: list[str]) -> None:
+        """Write the result into new memory, or into that of an argument that nobody reads later."""
+        function = self._function(i, call)
         reused = self._reused(i, call)
         if reused is not None and is_known(call.shapes[0]):
             arguments.append(f"out={name(reused)}")
@@ -239,9 +255,6 @@ class _CodeWriter:
         comma = "," if call.multiple and len(call.outs) == 1 else ""
         text = f"{targets}{comma} = {function}({', '.join(arguments)})"
         self._emit_kernel(text, i, call.kernel)
-        dead = self._dead_after(i, call)
-        if dead:
-            self._emit(f"del {names(dead)}", i)
 
     def _operand(self, register: int) -> str:
         """Return the text for an attribute in a register: a constant is converted once."""
@@ -250,9 +263,9 @@ class _CodeWriter:
         self.scope[name(register, "a")] = operand(self.program.constants[register])
         return name(register, "a")
 
-    def _call_in_place(self, i: int, call: Call, arguments: list[str]) -> None:
-        """Write the result into the memory of an input; the result is that input from then on."""
-        out, target = call.outs[0], self.program.into[call.outs[0]]
+    def _call_in_place(self, i: int, call: Call, arguments: list[str], target: int) -> None:
+        """Write the result into the memory of `target`; the result is that from then on."""
+        out = call.outs[0]
         if call.in_place is not None:
             function = name(i, "k")
             kernel = partial(call.in_place, self.xp, **call.attrs)

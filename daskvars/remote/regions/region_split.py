@@ -69,6 +69,7 @@ class _Split:
             for p, register in pairs.items()
             if self._is_large(p, register)
         }
+        self.stages = {out: self._stages_of(out) for out in self.pairs}
 
     def _is_large(self, position: int, register: int) -> bool:
         """Return whether an output is a large update made by a call, and only an update."""
@@ -80,6 +81,35 @@ class _Split:
         dtype = call.dtypes[0]
         same = call.shapes[0] == shape and len(call.outs) == 1
         return same and math.prod(shape) * numpy.dtype(dtype).itemsize >= MIN_BYTES
+
+    def _stages_of(self, out: int) -> list[int]:
+        """Return the values that a variable's memory has, one after the other, up to the new one.
+
+        A table whose rows are changed after all of it was (as a moment of Adam's is) is changed
+        twice where it lies, instead of being made anew twice.
+        """
+        found, (_, variable) = [out], self.pairs[out]
+        made = self.program.calls[self.maker[out]]
+        while made.in_place is not None and made.args[0] != variable:
+            before = made.args[0]
+            if before not in self.maker or before in self.program.outputs:
+                break
+            of = self.program.calls[self.maker[before]]
+            is_alike = of.shapes == made.shapes and of.dtypes == made.dtypes
+            if not is_alike or self.users[before] != [self.maker[found[0]]]:
+                break
+            found.insert(0, before)
+            made = of
+        return found
+
+    @property
+    def variable_of(self) -> dict[int, int]:
+        """Each value that takes a variable's memory -> that variable."""
+        return {
+            register: variable
+            for out, (_, variable) in self.pairs.items()
+            for register in self.stages[out]
+        }
 
     def result(self) -> RegionSplit | None:
         """Return the halves, or None."""
@@ -94,14 +124,14 @@ class _Split:
 
     def _moved(self) -> set[int]:
         """Return the calls that only lead to the updates, and cannot fail."""
-        outputs = set(self.program.outputs)
+        outputs, variables = set(self.program.outputs), self.variable_of
         moved: set[int] = set()
         for i in range(len(self.program.calls) - 1, -1, -1):
             call = self.program.calls[i]
             if not _cannot_fail(call) or len(call.outs) != 1:
                 continue
             out = call.outs[0]
-            wanted = out in self.pairs or (
+            wanted = out in variables or (
                 out not in outputs and self.users[out] and not self._is_checked(out)
             )
             if wanted and all(user in moved for user in self.users[out]):
@@ -115,10 +145,11 @@ class _Split:
     def _is_safe(self, out: int, moved: set[int]) -> bool:
         """Return whether an update can be written over the variable's present value."""
         _, variable = self.pairs[out]
-        i = self.maker[out]
+        stages = [self.maker[register] for register in self.stages[out]]
+        i = stages[0]
         call = self.program.calls[i]
         changes_first = call.in_place is not None and call.args[0] == variable
-        if i not in moved or not (is_ufunc(call, numpy) or changes_first):
+        if not moved.issuperset(stages) or not (is_ufunc(call, numpy) or changes_first):
             return False
         # Nothing may read the old value later, in whatever form.
         memory = self.root.get(variable)
@@ -170,7 +201,7 @@ class _Split:
         if call.check is None:
             return None
         # In place of a new value the check sees the old one, which has its shape.
-        args = [self.pairs[r][1] if r in self.pairs else r for r in call.args]
+        args = [self.variable_of.get(r, r) for r in call.args]
         return call._replace(
             kernel=call.check, args=tuple(args), outs=(), in_place=None, check=None, promised=()
         )
@@ -200,7 +231,7 @@ class _Split:
             for call in calls
         )
         outputs = tuple(numbers[out] for out in self.pairs)
-        into = {numbers[out]: numbers[variable] for out, (_, variable) in self.pairs.items()}
+        into = {numbers[out]: numbers[variable] for out, variable in self.variable_of.items()}
         num_inputs = len(variables) + len(passed)
         return RegionProgram(
             self.program.label, num_inputs, constants, renumbered, outputs, (), shapes, into

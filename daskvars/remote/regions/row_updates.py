@@ -57,6 +57,7 @@ def row_updates(program: RegionProgram, pairs: dict[int, int]) -> region_split.R
         for position, register in pairs.items()
         if (call := made.get(program.outputs[position])) is not None
         and call.in_place is segment.scatter_rows_into
+        and call.args[0] == register  # not rows of what has changed as a whole
     }
     split = region_split.split(program, pairs) if pairs else None
     if split is None:

@@ -49,6 +49,12 @@ CHANGES = {
         for kind in ("update", "add", "sub")
     },
     "slice": lambda v, number: v[1:7:2].assign(v[0:6:2] + number),
+    "rows of all": lambda v, number: tf.scatter_sub(
+        tf.assign(v, v * number), [1, 2, 1], tf.ones([3, *v.shape.as_list()[1:]]) / number
+    ),
+    "rows of all, which is read": lambda v, number: tf.scatter_add(
+        v, [6, 1], rows(v) * largest_after(tf.assign(v, v * number), v)
+    ),
     "twice in a run": lambda v, number: tf.scatter_add(
         v, [1, 2], after(tf.scatter_update(v, [2, 6], rows(v) * number), rows(v) + number)
     ),
@@ -63,6 +69,11 @@ def rows(v):
 def after(first, value):
     with tf.control_dependencies([first]):
         return tf.identity(value)
+
+
+def largest_after(first, v):
+    with tf.control_dependencies([first]):
+        return tf.reduce_max(v)
 
 
 def trained(names, layout, target=""):

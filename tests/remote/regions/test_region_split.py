@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,10 @@ def scatter(args, out):
     )
 
 
+def copies_all(*args, **kwargs):
+    raise AssertionError("all of a table is copied to change rows of it")
+
+
 @pytest.fixture
 def program():
     """table -= rows ** 2 at ids, by an update that is itself computed elementwise."""
@@ -56,6 +62,38 @@ def test_rows_are_changed_where_they_lie(program):
     (result,) = run_halves(tail, table, ids, rows)
     assert result is table
     np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_rows_of_what_has_changed_as_a_whole_are_changed_there_too(is_shared, monkeypatch):
+    """A moment of Adam's: the memory of the variable, or once that of the product, is enough."""
+    monkeypatch.setattr(segment, "scatter_rows", copies_all)
+    calls = (elementwise("multiply", (0, 3), 4, SHAPE), scatter((4, 1, 2), 5))
+    shapes = SHAPE, (3,), (3, 64)
+    program = RegionProgram("region", 3, {3: FLOAT.type(0.5)}, calls, (5,), input_shapes=shapes)
+    tail = region_split.split(program, {0: 0})
+    if is_shared:
+        tail = tail._replace(program=replace(tail.program, into={}, cache={}))
+    table, ids = np.ones(SHAPE, FLOAT), np.array([7, 2, 7])
+    (result,) = run_halves(tail, table, ids, np.ones((3, 64), FLOAT))
+    expected = np.full(SHAPE, 0.5, FLOAT)
+    expected[7], expected[2] = -1.5, -0.5
+    np.testing.assert_array_equal(result, expected)
+    assert (result is table) != is_shared and (not is_shared or (table == 1).all())
+
+
+def test_what_is_read_before_its_rows_change_is_not_written_over():
+    calls = (
+        elementwise("multiply", (0, 0), 3, SHAPE),
+        elementwise("square", (3,), 4, SHAPE),
+        scatter((3, 1, 2), 5),
+    )
+    shapes = SHAPE, (3,), (3, 64)
+    program = RegionProgram("region", 3, {}, calls, (5, 4), input_shapes=shapes)
+    assert region_split.split(program, {0: 0}) is None
+    arguments = np.full(SHAPE, 2, FLOAT), np.array([7, 2, 7]), np.ones((3, 64), FLOAT)
+    changed, squares = compiled(program, np)(*arguments)
+    assert changed[7, 0] == 2 and changed[2, 0] == 3 and (squares == 16).all()
 
 
 def test_what_is_written_over_is_kept_until_then():

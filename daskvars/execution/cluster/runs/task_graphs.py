@@ -441,8 +441,10 @@ def in_place(plan: Plan, number: int) -> frozenset[int]:
     made = {slot: call for call in program.calls for slot in call.outs}
     return frozenset(
         position
-        for position in updated_inputs(plan, number)
-        if (call := made.get(program.outputs[position])) is not None and call.in_place is not None
+        for position, variable in updated_inputs(plan, number).items()
+        if (call := made.get(program.outputs[position])) is not None
+        and call.in_place is not None
+        and call.args[0] == variable
     )
 
 
