@@ -18,7 +18,13 @@ from daskvars.kernels.math.row_sums import as_matrix
 from daskvars.kernels.nn.windows.convolving import by_filter, convolved
 from daskvars.kernels.nn.windows.patches import block_bytes, image_blocks, patch_blocks
 from daskvars.kernels.nn.windows.phases import PixelPhases
-from daskvars.kernels.nn.windows.sliding import WindowOptions, Windows, pixels_as_channels, turned
+from daskvars.kernels.nn.windows.sliding import (
+    WindowOptions,
+    Windows,
+    pixels_as_channels,
+    place_windows,
+    turned,
+)
 from daskvars.kernels.nn.windows.strips import can_sum, rows_at_once, strip_blocks
 
 FEW_CHANNELS = 8  # fewer make a product of few columns, which is slow
@@ -87,9 +93,13 @@ def conv2d_backprop_filter(
 def correlate(
     xp: ArrayModule, x: Array, w: Array, windows: Windows, work: numpy.dtype[Any], out: Any = None
 ) -> Array:
-    """Return the windows' products with ``w``, computed in the ``work`` dtype."""
-    outputs = w.shape[3]
-    matrix = as_matrix(w.astype(work, copy=False))
+    """Return the windows' products with ``w``, computed in the ``work`` dtype.
+
+    Where it `goes_by_images`, ``w`` may be [batch, height, width, inputs, outputs], each image's.
+    """
+    outputs = w.shape[-1]
+    matrix = w.astype(work, copy=False)
+    matrix = matrix.reshape(*w.shape[:-4], math.prod(w.shape[-4:-1]), outputs)
     windows, pixels = pixels_as_channels(windows)
     x = x.reshape(len(x), *windows.image, pixels * x.shape[3])
     y = xp.empty((len(x), *windows.count, outputs), work) if out is None else out
@@ -102,19 +112,37 @@ def correlate(
     return y
 
 
+def goes_by_images(
+    image: tuple[int, ...], filter_shape: tuple[int, ...], **options: Unpack[WindowOptions]
+) -> bool:
+    """Return whether NumPy's ``conv2d`` makes products for each image, whatever is beside it.
+
+    Args:
+        image: extents of the images, (height, width).
+        filter_shape: (height, width, inputs, outputs).
+    """
+    inputs, outputs = filter_shape[2:]
+    windows, pixels = pixels_as_channels(place_windows(image, filter_shape[:2], **options))
+    return rows_at_once(windows, pixels * inputs, outputs) > 0
+
+
 def sum_strips(
     xp: ArrayModule, x: Array, matrix: Array, windows: Windows, at_once: int, y: Array
 ) -> None:
     """Write the windows' products to ``y``, added up over their rows, ``at_once`` rows of them."""
     rows, columns = windows.count
-    filters = matrix.reshape(windows.size[0], -1, y.shape[3])
+    filters = matrix.reshape(*matrix.shape[:-2], windows.size[0], -1, y.shape[3])
+    is_own = filters.ndim == 4
+    if is_own:
+        filters = filters.transpose(1, 0, 2, 3)[:, :, None]
     product: Any = None
     for images, seen in strip_blocks(xp, x, windows, y.dtype, y.shape[3]):
         shape = len(seen[0]), rows // at_once, at_once * columns, -1
         out = y[images].reshape(shape)
         product = xp.empty_like(out) if product is None else product[: len(out)]
-        xp.matmul(seen[0].reshape(shape), filters[0], out=out)
-        for part, some in zip(seen[1:], filters[1:], strict=True):
+        those = filters[:, images] if is_own else filters
+        xp.matmul(seen[0].reshape(shape), those[0], out=out)
+        for part, some in zip(seen[1:], those[1:], strict=True):
             out += xp.matmul(part.reshape(shape), some, out=product)
 
 

@@ -9,6 +9,7 @@ matrices among them, whose bits depend on what is beside.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,7 +22,8 @@ from daskvars.kernels.control import flow, tensor_lists
 from daskvars.kernels.gather_scatter import segments
 from daskvars.kernels.linalg import products
 from daskvars.kernels.math import reduce
-from daskvars.kernels.nn import normalization
+from daskvars.kernels.nn import convolution, normalization
+from daskvars.kernels.nn.windows.sliding import conv_shape, spatial
 from daskvars.kernels.random import distributions
 from daskvars.kernels.random.philox import BLOCK_WORDS, WORD_MASK, first_blocks
 from daskvars.remote.regions.pieces import MIN_FLOPS
@@ -323,6 +325,21 @@ def _multiplied(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Att
     return Stacked(kernel(a, b, **attrs))
 
 
+def _convolved(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
+    """Convolve the images of all elements, with their own filters or with one for all."""
+    w = arguments[1].array if isinstance(arguments[1], Stacked) else arguments[1]
+    x = _rows(arguments)[0]
+    elements, batch, *image = x.shape
+    size = w.shape[-4:]
+    space = spatial(x.shape[1:], attrs.get("data_format", "NHWC"))
+    alone = math.prod(conv_shape((batch, *image), size, **attrs)) * math.prod(size[:3])
+    if not convolution.goes_by_images(space, size, **attrs) or 2.0 * alone >= MIN_FLOPS:
+        return None
+    filters = w if w is arguments[1] else w.repeat(batch, axis=0)
+    found = kernel(x.reshape(elements * batch, *image), filters, **attrs)
+    return Stacked(found.reshape(elements, batch, *found.shape[1:]))
+
+
 def _folded(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
     """Fold one element after the other: the bits of a sum depend on what is beside."""
     (x,) = _rows(arguments)
@@ -379,6 +396,7 @@ def _are_dense(arguments: Sequence[Any], attrs: Attrs) -> bool:
 RULES: dict[Any, Rule] = {
     "squeeze": _with(_squeezed),
     flow.history_item: _column,
+    convolution.conv2d: _convolved,
     movement.broadcast_to: _broadcast,
     movement.concat: _with(_axis),
     movement.ensure_shape: _with(_ensured),

@@ -6,6 +6,7 @@ import pytest
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.array import movement, slicing
 from daskvars.kernels.control import flow
+from daskvars.kernels.nn import convolution
 from daskvars.kernels.random.distributions import random_uniform
 from daskvars.remote.regions.compilation import compiled, several
 from daskvars.remote.regions.region_program import Call
@@ -78,6 +79,22 @@ def test_attributes_may_differ_from_element_to_element():
     cut = call(slicing.slice_array, [0, 1], 2, ["size"], begin=(1, 1))
     program = region(2, [cut, elementwise("add", [2, 2], 3)], [3])
     (found,) = assert_as_each(program, [Stacked(ROWS), Stacked(size)])
+    assert isinstance(found, Each)
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_images_are_convolved_together_where_their_products_are_their_own(data_format):
+    draw, size = np.random.default_rng(2), (2, 12, 11, 3)
+    size = size if data_format == "NHWC" else (2, 3, 12, 11)
+    images = draw.random((COUNT, *size), dtype=np.float32)
+    filters = draw.random((COUNT, 3, 3, 3, 4), dtype=np.float32)
+    attrs = {"strides": (1, 1, 1, 1), "padding": "SAME", "data_format": data_format}
+    program = region(2, [call(convolution.conv2d, [0, 1], 2, **attrs)], [2])
+    for given in ([images, filters], [images, filters[0]], [images[0], filters]):
+        stacked = [Stacked(x) if len(x) == COUNT else x for x in given]
+        (found,) = assert_as_each(program, stacked)
+        assert isinstance(found, Stacked)
+    (found,) = assert_as_each(program, [Stacked(images), filters[0, :1, :1]])
     assert isinstance(found, Each)
 
 

@@ -34,7 +34,7 @@ def convolved(
     data_format = options.get("data_format", "NHWC")
     image = spatial(tuple(x.shape if input_shape is None else input_shape), data_format)
     x, kind = channels_last(x, data_format), x.dtype
-    windows = place_windows(image, w.shape[:2], **options)
+    windows = place_windows(image, w.shape[-4:-2], **options)
     work = working_dtype(xp, kind)
     is_room = out is not None and data_format[1] != "C" and work == kind and out.flags.c_contiguous
     y = compute(xp, x, w, windows, work, **({"out": out} if is_room else {}))
