@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy
-
 from daskvars import shapes
 from daskvars.dtypes import DTypeLike, as_dtype, float32
 from daskvars.graph.convert import convert_to_tensor
@@ -130,7 +128,7 @@ def _product(matrix: Any, scope_name: str, images: TensorLike) -> Tensor:
     with name_scope(None, scope_name, [images]) as scope:
         images = convert_to_tensor(images, name="images")
         three_channels([images.spec])
-        kernel = convert_to_tensor(numpy.array(matrix), images.dtype.base_dtype, name="kernel")
+        kernel = convert_to_tensor(matrix, images.dtype.base_dtype, name="kernel")
         return tensordot(images, kernel, 1, name=scope)
 
 
@@ -145,6 +143,7 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
 
     Raises:
       ValueError: the last dimension is not of 3.
+      TypeError: they are integers.
 
     Source: TensorFlow 1.15, ``tf.image.rgb_to_yuv``.
 

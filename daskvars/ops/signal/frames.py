@@ -23,6 +23,7 @@ from daskvars.ops.array.reshaping import identity
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.linalg.products import matvec
 from daskvars.ops.math.arithmetic import multiply
+from daskvars.ops.math.division import div_no_nan
 from daskvars.ops.rules import axes
 from daskvars.ops.signal.spectra import irfft, rfft
 from daskvars.ops.signal.windows import hann_window
@@ -298,7 +299,7 @@ def inverse_stft_window_fn(
 
     Returns:
       A function of a length and a dtype: the weights by the sum of the squares of all weights that
-      a sample is given.
+      a sample is given; 0 for a sample to which every frame gives none.
 
     Raises:
       ValueError: `frame_step` is no positive int.
@@ -319,6 +320,6 @@ def inverse_stft_window_fn(
             places = numpy.arange(length)
             together = (places[:, None] - places) % step == 0
             sums = matvec(convert_to_tensor(together.astype(kind.np)), multiply(window, window))
-            return window / sums
+            return div_no_nan(window, sums)
 
     return inverse_window

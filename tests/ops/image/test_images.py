@@ -172,6 +172,12 @@ def test_what_cannot_be_is_refused_in_words(call, words):
         call(dv.constant(cases.floats(2, 3, 4, 3)))
 
 
+def test_colours_of_bytes_are_not_weighted_by_rounded_weights():
+    for function in (dv.image.rgb_to_yuv, dv.image.yuv_to_rgb, dv.image.yiq_to_rgb):
+        with pytest.raises(TypeError, match="Expected uint8"):
+            function(cases.pixels(2, 3, 3))
+
+
 def animation(num_frames):
     file = io.BytesIO()
     frames = [PIL.Image.new("RGB", (2, 1), (20 * n, 0, 0)) for n in range(num_frames)]

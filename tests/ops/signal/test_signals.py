@@ -62,6 +62,7 @@ def test_a_signal_is_what_its_frames_make():
     window = dv.signal.inverse_stft_window_fn(4)
     found = dv.signal.inverse_stft(spectra, 16, 4, window_fn=window).numpy()
     np.testing.assert_allclose(found[:, 12:-12], signal[:, 12:-12], atol=1e-5)
+    assert window(4, dv.float32)[0] == 0  # each frame begins with what its window takes away
 
 
 def test_signals_are_cut_along_the_batch():
