@@ -27,6 +27,7 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor, WithOperators
+from daskvars.lowering.rewrites.prune import prune
 from daskvars.surface.accepted import accepts
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.notebooks import ShownInNotebooks
@@ -425,9 +426,23 @@ class Session(ShownInNotebooks):
         forget_state(target, containers or ())
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> str:
-        """Return how `fetches` would run: tasks, regions, devices, bytes; nothing is run."""
+        """Return how `fetches` would run: tasks, regions, devices, bytes; nothing is run.
+
+        The sizes of what is fed decide how work is cut, so `feed_dict` is that of the run. What is
+        not in it stands above the rest.
+        """
         fed, values = self._feeds(feed_dict or {})
-        return self._executable(fetches, fed)[0].explain(values)
+        text: str = self._executable(fetches, fed)[0].explain(values)
+        structure = Structure(fetches, self._graph)
+        needed = prune(structure.tensors, structure.operations, fed)
+        missing = [op.outputs[0] for op in needed if op.type == "Placeholder"]
+        if not missing:
+            return text
+        names = ", ".join(f"{tensor.name} {tensor.shape}" for tensor in missing)
+        return (
+            f"not fed: {names}. A run has another plan, for the sizes that it is fed: "
+            f"explain(fetches, feed_dict) tells it\n{text}"
+        )
 
     def seal(self) -> None:
         """Write the present values to the session's store, as a new version of it.

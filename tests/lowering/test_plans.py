@@ -175,6 +175,17 @@ def test_random_initial_values_do_not_depend_on_chunks():
     assert (values[0] == values[2]).all()
 
 
+def test_explain_says_what_a_run_is_fed_and_it_is_not(sess):
+    x, y = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.float32, [None])
+    total = tf.reduce_sum(x) + tf.reduce_sum(tf.placeholder_with_default([1.0], [None]))
+    fed = {x: np.ones((2, 4)), y: [1.0]}
+    assert sess.explain([total, y], fed).startswith("1 task")
+    assert sess.explain(total, {x: fed[x]}).startswith("1 task")
+    head, text = sess.explain([total, y], {y: [1.0]}).split("\n", 1)
+    assert head.startswith(f"not fed: {x.name} (?, 4). A run has another plan")
+    assert text.startswith("1 task")
+
+
 def test_explain_names_regions_and_operations(batch):
     with tf.Graph().as_default():
         x, y, _, train = mlp()

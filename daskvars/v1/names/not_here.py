@@ -60,8 +60,9 @@ INSTEAD = {
     "io.parse_sequence_example": "use tf.io.parse_single_sequence_example in a dataset's map(), "
     "then padded_batch()",
     "keras": "use layers, losses, train and metrics",
-    "profiler": "flops are in what sess.explain(fetches) tells, times in a tf.RunMetadata, and the "
-    "number of parameters is sum(v.shape.num_elements() for v in tf.trainable_variables())",
+    "profiler": "flops are in what sess.explain(fetches, feed_dict) tells, times in a "
+    "tf.RunMetadata, and the number of parameters is "
+    "sum(v.shape.num_elements() for v in tf.trainable_variables())",
     "summary.get_summary_description": "use the type of the summary's operation, op.type",
     "train.experimental": "for mixed precision, use tf.cast to tf.bfloat16 or tf.float16",
 }
