@@ -73,6 +73,7 @@ from daskvars.v1.python.util import tf_contextlib, tf_inspect; tf_inspect.isfunc
 from daskvars.v1.python.util import deprecation; deprecation._PRINT_DEPRECATION_WARNINGS = False
 from daskvars.v1.python.util.deprecation import deprecated; deprecated(None, "")(len)("a")
 from daskvars.v1.python.framework import tensor_spec; tensor_spec.TensorSpec
+from daskvars.v1.python.framework import op_def_registry
 from daskvars.v1.train import queue_runner; queue_runner.QueueRunner, queue_runner.add_queue_runner
 from daskvars.v1.python.framework.smart_cond import smart_cond, smart_constant_value
 from daskvars.v1.python.layers.utils import smart_cond

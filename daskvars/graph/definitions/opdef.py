@@ -143,6 +143,7 @@ class OpDef:
       static: ``static(partial_values, specs, attrs) -> value | None`` for ops that shapes are made
         with: the output's value as far as it is known when the graph is built, as nested tuples in
         which None is unknown. Ops without this rule are known where all their inputs are.
+      static_of_specs: `static` tells it by the specs alone: nobody looks for the values.
       in_place: ``in_place(xp, out, *inputs, **attrs)``, a kernel that changes its first input to
         the result instead of making a new array; only for ops that write a variable.
       check: ``check(xp, *inputs, **attrs)`` raises where the kernel would: what it accepts, the
@@ -171,6 +172,7 @@ class OpDef:
     operands: tuple[str, ...] = ()
     block: Callable[..., dict[str, Any]] | None = None
     static: Callable[..., Any] | None = None
+    static_of_specs: bool = False
     in_place: Callable[..., None] | None = None
     check: Callable[..., None] | None = None
     attributes: Mapping[str, Any] | None = None

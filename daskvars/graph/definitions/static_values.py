@@ -7,7 +7,7 @@ a batch of unknown size.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import numpy
@@ -19,6 +19,8 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.shapes import is_known
 
 MAX_STATIC_ELEMENTS = 1024  # larger values are data, not shapes
+
+Search = Generator[Any, Any, Any]  # yields the searches whose results it needs, returns its own
 
 
 def compute(opdef: OpDef, inputs: list[Any], attrs: dict[str, Any]) -> Any:
@@ -64,25 +66,44 @@ def can_fold(opdef: OpDef, attrs: Mapping[str, Any]) -> bool:
 
 def partial_value(tensor: Tensor) -> Any:
     """Return what is known of the value: a number, nested tuples with None, or None."""
-    return _partial(tensor, ByIdentity(), ByIdentity())
+    return _found(_partial(tensor, ByIdentity(), ByIdentity()))
 
 
-def _partial(tensor: Tensor, seen: ByIdentity[Any], parts: ByIdentity[Any]) -> Any:
-    """Return it; `seen` and `parts` are the values and what is known of others, each found once."""
+def _found(search: Search) -> Any:
+    """Return what a search finds: what computes a value may be deeper than Python's stack."""
+    waiting, found = [search], None
+    while waiting:
+        try:
+            waiting.append(waiting[-1].send(found))
+            found = None
+        except StopIteration as end:
+            waiting.pop()
+            found = end.value
+    return found
+
+
+def _partial(tensor: Tensor, seen: ByIdentity[Any], parts: ByIdentity[Any]) -> Search:
+    """Search it; `seen` and `parts` are the values and what is known of others, each found once."""
     if tensor in parts:
         return parts[tensor]
     op, known = tensor.op, None
     if not _small(tensor.spec):
         return None
     if op.opdef.static is not None and _has_history(op):
-        specs = [t.spec for t in op.inputs]
-        of_inputs = [_partial(t, seen, parts) for t in op.inputs]
-        known = op.opdef.static(of_inputs, specs, op.attrs)
+        known = yield _of_rule(op, seen, parts)
     else:
-        value = _constant(tensor, seen, parts)
+        value = yield _constant(tensor, seen, parts)
         known = None if value is None else as_attr(value)
     parts[tensor] = known
     return known
+
+
+def _of_rule(op: Operation, seen: ByIdentity[Any], parts: ByIdentity[Any]) -> Search:
+    of_inputs = []
+    for t in op.inputs:
+        of_inputs.append(None if op.opdef.static_of_specs else (yield _partial(t, seen, parts)))
+    assert op.opdef.static is not None  # else there is no rule to ask
+    return op.opdef.static(of_inputs, [t.spec for t in op.inputs], op.attrs)
 
 
 def _has_history(op: Operation) -> bool:
@@ -95,10 +116,10 @@ def constant_value(tensor: Tensor) -> numpy.ndarray | None:
 
     Only small values are looked into: shapes, axes, sizes and the like.
     """
-    return _constant(tensor, ByIdentity(), ByIdentity())
+    return _found(_constant(tensor, ByIdentity(), ByIdentity()))
 
 
-def _constant(tensor: Tensor, seen: ByIdentity[Any], parts: ByIdentity[Any]) -> Any:
+def _constant(tensor: Tensor, seen: ByIdentity[Any], parts: ByIdentity[Any]) -> Search:
     if tensor in seen:
         return seen[tensor]
     op = tensor.op
@@ -106,15 +127,13 @@ def _constant(tensor: Tensor, seen: ByIdentity[Any], parts: ByIdentity[Any]) -> 
     if "value" in op.attrs and not op.inputs:
         value = op.attrs["value"]
     elif op.opdef.static is not None and _has_history(op):
-        specs = [t.spec for t in op.inputs]
-        of_inputs = [_partial(t, seen, parts) for t in op.inputs]
-        value = full_value(op.opdef.static(of_inputs, specs, op.attrs), tensor.spec)
+        value = full_value((yield _of_rule(op, seen, parts)), tensor.spec)
     elif op.inputs and op.opdef.kernel is None and can_fold(op.opdef, op.attrs):
-        value = _constant(op.inputs[tensor.index], seen, parts)
+        value = yield _constant(op.inputs[tensor.index], seen, parts)
     elif op.inputs and op.opdef.trusted and can_fold(op.opdef, op.attrs) and _small(tensor.spec):
         inputs = []
         for t in op.inputs:
-            inputs.append(_constant(t, seen, parts))
+            inputs.append((yield _constant(t, seen, parts)))
             if inputs[-1] is None:
                 break
         else:

@@ -399,6 +399,7 @@ SHAPE = without_gradient(
     ),
     kernel=kernels.shape_of,
     static=lambda values, specs, attrs: specs[0].shape,
+    static_of_specs=True,
 )
 
 SIZE = without_gradient(
@@ -407,6 +408,7 @@ SIZE = without_gradient(
     infer=lambda inputs, *, out_type: Spec(out_type, ()),
     kernel=kernels.size_of,
     static=lambda values, specs, attrs: shapes.size(specs[0].shape),
+    static_of_specs=True,
 )
 
 RANK = without_gradient(
@@ -415,6 +417,7 @@ RANK = without_gradient(
     infer=lambda inputs: Spec(int32, ()),
     kernel=kernels.rank_of,
     static=lambda values, specs, attrs: None if specs[0].shape is None else len(specs[0].shape),
+    static_of_specs=True,
 )
 
 

@@ -57,9 +57,8 @@ OF_PYTHON = {
     "training:estimator util:estimator",
     "feature_column": "feature_column:feature_column feature_column_lib:feature_column",
     "framework": "constant_op device dtypes errors:errors errors_impl:errors function "
-    "graph_io:train graph_util:graph_util graph_util_impl:graph_util importer ops random_seed "
-    "smart_cond:contrib.framework "
-    "sparse_tensor tensor_shape tensor_util "
+    "graph_io:train graph_util:graph_util graph_util_impl:graph_util importer op_def_registry "
+    "ops random_seed smart_cond:contrib.framework sparse_tensor tensor_shape tensor_util "
     "tensor_spec test_util:test",
     "layers": "base:layers convolutional:layers core:layers layers:layers normalization:layers "
     "pooling:layers utils:contrib.layers.utils",

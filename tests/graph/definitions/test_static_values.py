@@ -5,6 +5,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars.graph.definitions import static_values
 from daskvars.graph.definitions.static_values import constant_value, partial_value
 from tests.ops.each_op import each_op
 
@@ -89,3 +90,30 @@ def test_what_is_taken_twice_is_looked_into_once():
         for _ in range(60):
             y = tf.reshape(tf.concat([y[:1] * y[1:], y[1:] * y[:1]], 0), [2])
         assert constant_value(y).tolist() == [1, 1]
+
+
+def test_what_a_value_is_computed_with_may_be_deeper_than_the_stack():
+    with tf.Graph().as_default():
+        x, y = tf.placeholder(tf.int32, []), tf.constant(0)
+        for _ in range(600):
+            x, y = x + 1, y + 1
+        assert constant_value(x) is None
+        assert constant_value(y) == 600
+
+
+@pytest.mark.parametrize("of", [tf.shape, tf.size, tf.rank])
+def test_for_the_shape_of_a_tensor_nobody_looks_for_its_value(of, monkeypatch):
+    """A step of an LSTM of unknown batch would be looked through for each gradient of it."""
+    looked_into = []
+    search = static_values._constant
+
+    def noted(tensor, *found):
+        looked_into.append(tensor)
+        return search(tensor, *found)
+
+    monkeypatch.setattr(static_values, "_constant", noted)
+    with tf.Graph().as_default():
+        asked = of(tf.placeholder(tf.float32, [None, 3]) + 1.0, name="asked")
+        looked_into.clear()
+        constant_value(asked)
+    assert looked_into == [asked]
