@@ -16,6 +16,7 @@ from daskvars.distributions.scalar_distributions import (
     Gamma,
     OfChance,
     OfRate,
+    OfTotal,
     Placed,
     least_normal,
     second,
@@ -50,19 +51,10 @@ from daskvars.ops.random.gamma_poisson import random_gamma, random_poisson
 # -- counts ----------------------------------------------------------------------------------------
 
 
-class _OfTotal(OfChance):
+class _Trials(OfTotal, OfChance):
     """A distribution of trials and a number of them."""
 
-    total_count: Tensor
-
-    def __init__(
-        self,
-        total_count: TensorLike,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        **settings: Unpack[Settings],
-    ) -> None:
-        super().__init__(logits, probs, **settings)
+    def _take_total(self, total_count: TensorLike) -> None:
         self._given["total_count"] = total_count
         self.total_count = self._total(convert_to_tensor(total_count, self.dtype))
 
@@ -73,7 +65,7 @@ class _OfTotal(OfChance):
         return [self.total_count, self.probs]
 
 
-class Binomial(_OfTotal):
+class Binomial(_Trials):
     """How many of ``total_count`` trials succeed.
 
     Args:
@@ -123,7 +115,7 @@ class Binomial(_OfTotal):
         return floor((1 + self.total_count) * self.probs)
 
 
-class NegativeBinomial(_OfTotal):
+class NegativeBinomial(_Trials):
     """How many trials succeed before ``total_count`` have failed.
 
     Args:

@@ -535,8 +535,8 @@ class StudentT(Distribution):
         return self._spread(self.loc)
 
 
-class OfChance(Distribution):
-    """A distribution of what happens with a probability, or does not."""
+class ByLogits(Distribution):
+    """A distribution by logits, or by probabilities instead."""
 
     reparameterization_type = NOT_REPARAMETERIZED
     logits: Tensor
@@ -552,14 +552,64 @@ class OfChance(Distribution):
         check_one_given(logits, probs)
         if probs is None:
             (self.logits,) = self._take(logits=logits)
-            self.probs = sigmoid(self.logits)
+            self.probs = self._probs_of(self.logits)
         else:
             (given,) = self._take(probs=probs)
-            self.probs = self._checked(given, _is_between, "probs must be between 0 and 1")
-            self.logits = log_odds(self.probs)
+            self.probs, self.logits = self._probs_and_logits(given)
+
+    def _probs_of(self, logits: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _probs_and_logits(self, probs: Tensor) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError
 
 
-class Bernoulli(OfChance):
+class DrawnAs(ByLogits):
+    """A distribution by logits whose draws are of some dtype."""
+
+    def __init__(
+        self,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        dtype: DTypeLike = int32,
+        **settings: Unpack[Settings],
+    ) -> None:
+        super().__init__(logits, probs, **settings)
+        self.dtype = as_dtype(dtype)
+        self._given["dtype"] = self.dtype
+
+
+class OfTotal(ByLogits):
+    """A distribution by logits of what happens in a number of trials."""
+
+    total_count: Tensor
+
+    def __init__(
+        self,
+        total_count: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
+        super().__init__(logits, probs, **settings)
+        self._take_total(total_count)
+
+    def _take_total(self, total_count: TensorLike) -> None:
+        raise NotImplementedError
+
+
+class OfChance(ByLogits):
+    """A distribution of what happens with a probability, or does not."""
+
+    def _probs_of(self, logits: Tensor) -> Tensor:
+        return sigmoid(logits)
+
+    def _probs_and_logits(self, probs: Tensor) -> tuple[Tensor, Tensor]:
+        probs = self._checked(probs, _is_between, "probs must be between 0 and 1")
+        return probs, log_odds(probs)
+
+
+class Bernoulli(DrawnAs, OfChance):
     """Draws of 0 and 1.
 
     Args:
@@ -574,17 +624,6 @@ class Bernoulli(OfChance):
     >>> round(float(coin.prob(0)), 4), float(coin.mean()), float(coin.variance())
     (0.75, 0.25, 0.1875)
     """
-
-    def __init__(
-        self,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        dtype: DTypeLike = int32,
-        **settings: Unpack[Settings],
-    ) -> None:
-        super().__init__(logits, probs, **settings)
-        self.dtype = as_dtype(dtype)
-        self._given["dtype"] = self.dtype
 
     def _batch_tensors(self) -> list[Tensor]:
         return [self.logits]

@@ -6,8 +6,8 @@ import math
 from typing import Any, Unpack
 
 from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution, Settings
-from daskvars.distributions.scalar_distributions import Normal, check_one_given, second
-from daskvars.dtypes import DTypeLike, as_dtype, int32
+from daskvars.distributions.scalar_distributions import ByLogits, DrawnAs, Normal, OfTotal, second
+from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -76,27 +76,14 @@ def _outer(x: Tensor, y: Tensor) -> Tensor:
     return expand_dims(x, -1) * expand_dims(y, -2)
 
 
-class OfClasses(Distribution):
+class OfClasses(ByLogits):
     """A distribution over classes, by log-probabilities or probabilities."""
 
-    reparameterization_type = NOT_REPARAMETERIZED
-    logits: Tensor
-    probs: Tensor
+    def _probs_of(self, logits: Tensor) -> Tensor:
+        return softmax(logits)
 
-    def __init__(
-        self,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        **settings: Unpack[Settings],
-    ) -> None:
-        super().__init__(**settings)
-        check_one_given(logits, probs)
-        if probs is None:
-            (self.logits,) = self._take(logits=logits)
-            self.probs = softmax(self.logits)
-        else:
-            (self.probs,) = self._take(probs=probs)
-            self.logits = log(self.probs)
+    def _probs_and_logits(self, probs: Tensor) -> tuple[Tensor, Tensor]:
+        return probs, log(probs)
 
     def _known_classes(self) -> int | None:
         shape = self.logits.get_shape()
@@ -133,19 +120,8 @@ class ByClass(OfClasses):
             return shape_of(self.logits)[-1:]
 
 
-class _OneClass(OfClasses):
+class _OneClass(DrawnAs, OfClasses):
     """One class of several, drawn as some dtype."""
-
-    def __init__(
-        self,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        dtype: DTypeLike = int32,
-        **settings: Unpack[Settings],
-    ) -> None:
-        super().__init__(logits, probs, **settings)
-        self.dtype = as_dtype(dtype)
-        self._given["dtype"] = self.dtype
 
     @property
     def event_size(self) -> int | Tensor:
@@ -233,7 +209,7 @@ class OneHotCategorical(_OneClass, ByClass):
 
 
 @CLASSES.documents()
-class Multinomial(ByClass, _OfCounts):
+class Multinomial(_OfCounts, OfTotal, ByClass):
     """Counts of each class among independent draws.
 
     Args:
@@ -244,16 +220,6 @@ class Multinomial(ByClass, _OfCounts):
     >>> votes.mean().numpy().round(4).tolist(), round(float(votes.prob([2.0, 2.0])), 4)
     ([1.0, 3.0], 0.2109)
     """
-
-    def __init__(
-        self,
-        total_count: TensorLike,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        **settings: Unpack[Settings],
-    ) -> None:
-        super().__init__(logits, probs, **settings)
-        self._take_total(total_count)
 
     def _batch_tensors(self) -> list[Tensor]:
         return [self.total_count, self.logits[..., 0]]

@@ -10,6 +10,7 @@ from typing import Any
 from daskvars.graph.scopes import name_scope as scopes
 from daskvars.graph.scopes.default_graph import in_graph_context
 from daskvars.layers.layer import Layer
+from daskvars.surface.forwarding import forwards
 from daskvars.variables.tracking import Trackable
 from daskvars.variables.variable import Variable
 
@@ -67,10 +68,9 @@ class Module(Trackable):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._name!r}>"
 
-    @property
-    def name(self) -> str:
-        """The name given, or the class's. `name_scope` has those around it, too."""
-        return self._name
+    name: str = forwards(
+        "_name", "The name given, or the class's. `name_scope` has those around it, too."
+    )
 
     @property
     def name_scope(self) -> Any:

@@ -13,7 +13,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
 from daskvars.ops.array.constant import shape as shape_of, zeros
 from daskvars.shapes import ShapeLike, as_tuple, is_known, show
-from daskvars.surface.required import required
+from daskvars.surface.required import required_property
 from daskvars.variables.partitions.partitioned_variable import parts_of
 from daskvars.variables.scopes.scope_stack import VariableScope, get_variable_scope
 from daskvars.variables.scopes.variable_scope import variable_scope
@@ -58,15 +58,12 @@ class RNNCell(Layer):
     [[3.0]]
     """
 
-    @property
-    @required
-    def state_size(self) -> Any:
-        """Size of the state: an int, a TensorShape, or a nested structure of these."""
-
-    @property
-    @required
-    def output_size(self) -> Any:
-        """Size of the output: an int, a TensorShape, or a nested structure of these."""
+    state_size: Any = required_property(
+        "Size of the state: an int, a TensorShape, or a nested structure of these."
+    )
+    output_size: Any = required_property(
+        "Size of the output: an int, a TensorShape, or a nested structure of these."
+    )
 
     def __call__(
         self,

@@ -21,6 +21,7 @@ from daskvars.ops.math.reduce import reduce_any
 from daskvars.ops.parsing import FixedLenFeature, decode_raw, parse_single_example
 from daskvars.ops.sparse import indices
 from daskvars.ops.sparse.dense import to_dense
+from daskvars.surface.forwarding import forwards
 
 
 class DataDecoder(ABC):
@@ -63,10 +64,7 @@ class ItemHandler(ABC):
     def __init__(self, keys: Any) -> None:
         self._keys = list(keys) if isinstance(keys, list | tuple) else [keys]
 
-    @property
-    def keys(self) -> list[str]:
-        """The names of the features."""
-        return self._keys
+    keys: list[str] = forwards("_keys", "The names of the features.")
 
     @abstractmethod
     def tensors_to_item(self, keys_to_tensors: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from daskvars.ops.array.constant import size_along
 from daskvars.ops.array.joining import stack, unstack
 from daskvars.ops.array.rearranging import reverse, reverse_sequence
 from daskvars.ops.math.casting import cast
+from daskvars.surface.forwarding import forwards
 from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.contrib.networks.further_cells import LSTMBlockCell
 
@@ -40,10 +41,7 @@ class LSTMBlockFusedCell:
     def __init__(self, **arguments: Any) -> None:
         self._cell = LSTMBlockCell(**arguments)
 
-    @property
-    def num_units(self) -> int:
-        """Size of output and memory."""
-        return self._cell.output_size
+    num_units: int = forwards("_cell.output_size", "Size of output and memory.")
 
     def __call__(
         self,

@@ -35,7 +35,7 @@ from daskvars.ops.math.transcendental import exp, log, rsqrt, sigmoid, tanh
 from daskvars.ops.nn.softmax import softmax
 from daskvars.ops.random.distributions import random_normal
 from daskvars.surface.forwarding import forwards
-from daskvars.surface.required import required
+from daskvars.surface.required import required_property
 from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.contrib.sequences.structures import sized_zeros
 from daskvars.variables.initializers import Constant, Ones, Zeros
@@ -135,15 +135,8 @@ class AttentionMechanism:
     ``initial_alignments(batch_size, dtype)`` and ``initial_state(batch_size, dtype)``.
     """
 
-    @property
-    @required
-    def alignments_size(self) -> Any:
-        """Number of places of the memory."""
-
-    @property
-    @required
-    def state_size(self) -> Any:
-        """Size of the state."""
+    alignments_size: Any = required_property("Number of places of the memory.")
+    state_size: Any = required_property("Size of the state.")
 
 
 class _ScoringMechanism(AttentionMechanism):

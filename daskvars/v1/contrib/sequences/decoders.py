@@ -21,7 +21,7 @@ from daskvars.ops.math.reduce import reduce_all
 from daskvars.shapes import TensorShape
 from daskvars.surface.accepted import accepts
 from daskvars.surface.forwarding import forwards
-from daskvars.surface.required import required
+from daskvars.surface.required import required, required_property
 from daskvars.v1.contrib.sequences.next_inputs import Helper
 from daskvars.v1.contrib.sequences.structures import layered_size, sized_zeros, static_size
 from daskvars.v1.nest import map_structure
@@ -35,20 +35,11 @@ class Decoder:
     if it needs others than these.
     """
 
-    @property
-    @required
-    def batch_size(self) -> Any:
-        """Number of sequences, a number or a scalar int32 tensor."""
-
-    @property
-    @required
-    def output_size(self) -> Any:
-        """Sizes of what a step gives for one sequence: numbers or shapes, in its structure."""
-
-    @property
-    @required
-    def output_dtype(self) -> Any:
-        """Dtypes of what a step gives, in its structure."""
+    batch_size: Any = required_property("Number of sequences, a number or a scalar int32 tensor.")
+    output_size: Any = required_property(
+        "Sizes of what a step gives for one sequence: numbers or shapes, in its structure."
+    )
+    output_dtype: Any = required_property("Dtypes of what a step gives, in its structure.")
 
     @required
     def initialize(self, name: str | None = None) -> Any:

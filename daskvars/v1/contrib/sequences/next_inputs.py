@@ -30,7 +30,7 @@ from daskvars.ops.math.reduce import argmax, reduce_all, reduce_any
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.shapes import ShapeLike, TensorShape
 from daskvars.surface.forwarding import forwards
-from daskvars.surface.required import required
+from daskvars.surface.required import required, required_property
 
 
 def embedding_function(embedding: Any) -> Callable[[Any], Any]:
@@ -55,20 +55,11 @@ class Helper:
     A subclass has the properties and methods that are here.
     """
 
-    @property
-    @required
-    def batch_size(self) -> Any:
-        """Number of sequences, a scalar int32 tensor."""
-
-    @property
-    @required
-    def sample_ids_shape(self) -> Any:
-        """Shape of what `sample` gives for one sequence, a `TensorShape`."""
-
-    @property
-    @required
-    def sample_ids_dtype(self) -> Any:
-        """Dtype of what `sample` gives."""
+    batch_size: Any = required_property("Number of sequences, a scalar int32 tensor.")
+    sample_ids_shape: Any = required_property(
+        "Shape of what `sample` gives for one sequence, a `TensorShape`."
+    )
+    sample_ids_dtype: Any = required_property("Dtype of what `sample` gives.")
 
     @required
     def initialize(self, name: str | None = None) -> Any:
