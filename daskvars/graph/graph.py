@@ -378,9 +378,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
           ValueError: it is the name of a tensor.
           TypeError: it is no text.
         """
-        if not isinstance(name, str):
-            raise TypeError(f"Operation names are strings, not {type(name).__name__}")
-        return self.as_graph_element(name, allow_tensor=False)
+        return self._named("Operation", name, allow_tensor=False)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """Return the tensor ``<operation>:<index>``.
@@ -390,9 +388,12 @@ class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
           ValueError: it is the name of an operation.
           TypeError: it is no text.
         """
+        return self._named("Tensor", name, allow_operation=False)
+
+    def _named(self, kind: str, name: object, **allowed: bool) -> Any:
         if not isinstance(name, str):
-            raise TypeError(f"Tensor names are strings, not {type(name).__name__}")
-        return self.as_graph_element(name, allow_operation=False)
+            raise TypeError(f"{kind} names are strings, not {type(name).__name__}")
+        return self.as_graph_element(name, **allowed)
 
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True

@@ -52,11 +52,11 @@ class DeviceSpec:
         device_type: Any = None,
         device_index: Any = None,
     ) -> None:
-        self.job = job
-        self.replica = replica
-        self.task = task
-        self.device_type = device_type
-        self.device_index = device_index
+        self._set(job, replica, task, device_type, device_index)
+
+    def _set(self, *values: Any) -> None:
+        for name, value in zip(_FIELDS, values, strict=True):
+            setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = _FIELDS.get(name, str)  # of any other name, Python itself says that it is none
@@ -73,8 +73,7 @@ class DeviceSpec:
 
     def parse_from_string(self, spec: str | None) -> DeviceSpec:
         """Set all fields to what the text says, and return this spec. See `from_string`."""
-        for name, value in zip(_FIELDS, _parsed(spec or ""), strict=True):
-            setattr(self, name, value)
+        self._set(*_parsed(spec or ""))
         return self
 
     def to_string(self) -> str:

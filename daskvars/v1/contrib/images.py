@@ -28,6 +28,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.clip import clip_by_value
 from daskvars.ops.math.comparison import equal, logical_and, where_v2
 from daskvars.ops.math.transcendental import cos, sin
+from daskvars.surface.signatures import with_arguments_in_order
 
 _DTYPES = {dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.float32, dtypes.float64}
 
@@ -64,18 +65,14 @@ def rotate(
         return transform(images, found, interpolation)
 
 
+@with_arguments_in_order("images translations interpolation name", rotate)
 def translate(
-    images: TensorLike,
-    translations: TensorLike,
-    interpolation: str = "NEAREST",
-    name: str | None = None,
+    images: Any, translations: TensorLike, interpolation: str, name: str | None
 ) -> Tensor:
     """Return images moved by some pixels, with zeros where nothing was.
 
     Args:
-      images: see `rotate`.
       translations: [2] or [batch, 2] float32, how far to the right and how far down.
-      interpolation: "NEAREST" or "BILINEAR".
       name: name scope, by default "translate".
 
     Returns:

@@ -8,7 +8,7 @@ from daskvars.dtypes import float32
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.metrics.means import mean
-from daskvars.metrics.metric import Pair, collected, metric_variable, popped_collections
+from daskvars.metrics.metric import Pair, collected, metric, metric_variable, popped_collections
 from daskvars.metrics.thresholds import Counts, counts_at
 from daskvars.ops.array.constant import ones_like
 from daskvars.ops.control.dependencies import control_dependencies
@@ -19,7 +19,7 @@ from daskvars.ops.math.reduce import reduce_max, reduce_sum
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.nn.ranking import in_top_k
 from daskvars.ops.state.assign import assign
-from daskvars.surface.signatures import with_arguments_of
+from daskvars.surface.signatures import with_arguments_in_order, with_arguments_of
 from daskvars.variables.scopes.variable_scope import variable_scope
 
 __all__ = [
@@ -31,13 +31,9 @@ __all__ = [
 _EPSILON = 1e-7
 
 
+@metric("covariance")
 def streaming_covariance(
-    predictions: TensorLike,
-    labels: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    predictions: TensorLike, labels: TensorLike, weights: TensorLike | None = None
 ) -> Pair:
     """Return the unbiased covariance of predictions and labels, over all batches.
 
@@ -47,8 +43,6 @@ def streaming_covariance(
     Args:
       predictions, labels: [...] numbers, of one shape.
       weights: how often each counts, by default once.
-      metrics_collections, updates_collections: names of collections for the value and the update.
-      name: name of the variable scope, by default "covariance".
 
     Returns:
       (value, update), both [] float32; NaN before two values have been counted.
@@ -61,31 +55,30 @@ def streaming_covariance(
     ...     float(sess.run(update))
     2.0
     """
-    with variable_scope(name, "covariance", [predictions, labels]):
-        x, y = cast(predictions, float32), cast(labels, float32)
-        w = ones_like(x) if weights is None else cast(weights, float32) * ones_like(x)
-        names = ("count", "mean_prediction", "mean_label", "comoment")
-        kept = [metric_variable([], float32, n) for n in names]
-        count, mean_x, mean_y, comoment = (v.value() for v in kept)
-        with control_dependencies([count, mean_x, mean_y, comoment]):
-            more = reduce_sum(w)
-        new_x = div_no_nan(reduce_sum(x * w), more)
-        new_y = div_no_nan(reduce_sum(y * w), more)
-        total = count + more
-        share = div_no_nan(more, total)
-        between = (new_x - mean_x) * (new_y - mean_y) * count * share
-        around = reduce_sum((x - new_x) * (y - new_y) * w)
-        found = (
-            total,
-            mean_x + (new_x - mean_x) * share,
-            mean_y + (new_y - mean_y) * share,
-            comoment + around + between,
-        )
-        updates = [assign(v, value) for v, value in zip(kept, found, strict=True)]
-        pair = (_unbiased(count, comoment, "value"), _unbiased(updates[0], updates[3], "update_op"))
-        with control_dependencies(updates):
-            pair = (pair[0], pair[1] + 0.0)
-        return collected(pair, (metrics_collections, updates_collections))
+    x, y = cast(predictions, float32), cast(labels, float32)
+    w = ones_like(x) if weights is None else cast(weights, float32) * ones_like(x)
+    names = ("count", "mean_prediction", "mean_label", "comoment")
+    kept = [metric_variable([], float32, n) for n in names]
+    count, mean_x, mean_y, comoment = (v.value() for v in kept)
+    with control_dependencies([count, mean_x, mean_y, comoment]):
+        more = reduce_sum(w)
+    new_x = div_no_nan(reduce_sum(x * w), more)
+    new_y = div_no_nan(reduce_sum(y * w), more)
+    total = count + more
+    share = div_no_nan(more, total)
+    between = (new_x - mean_x) * (new_y - mean_y) * count * share
+    around = reduce_sum((x - new_x) * (y - new_y) * w)
+    found = (
+        total,
+        mean_x + (new_x - mean_x) * share,
+        mean_y + (new_y - mean_y) * share,
+        comoment + around + between,
+    )
+    updates = [assign(v, value) for v, value in zip(kept, found, strict=True)]
+    value = _unbiased(count, comoment, "value")
+    update = _unbiased(updates[0], updates[3], "update_op")
+    with control_dependencies(updates):
+        return value, update + 0.0
 
 
 def _unbiased(count: Tensor, comoment: Tensor, name: str) -> Tensor:
@@ -118,14 +111,12 @@ def streaming_pearson_correlation(
         return collected((value, update), popped_collections(collections))
 
 
+@with_arguments_in_order(
+    "predictions labels k weights metrics_collections updates_collections name",
+    streaming_covariance,
+)
 def streaming_recall_at_k(
-    predictions: TensorLike,
-    labels: TensorLike,
-    k: int,
-    weights: TensorLike | None = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    predictions: TensorLike, labels: TensorLike, k: int, name: str | None, **arguments: Any
 ) -> Pair:
     """Return how often a row's label is among its k greatest predictions, over all batches.
 
@@ -134,7 +125,6 @@ def streaming_recall_at_k(
       labels: [batch] int32 or int64.
       k: how many.
       weights: how often each row counts, by default once.
-      metrics_collections, updates_collections: names of collections for the value and the update.
       name: name of the variable scope, by default "recall_at_" and k.
 
     Returns:
@@ -149,19 +139,15 @@ def streaming_recall_at_k(
     ...     float(sess.run(update))
     0.5
     """
-    found = in_top_k(predictions, labels, k)
-    collections = (metrics_collections, updates_collections)
-    return mean(found, weights, *collections, name or f"recall_at_{k}")
+    return mean(in_top_k(predictions, labels, k), name=name or f"recall_at_{k}", **arguments)
 
 
+@metric("f1")
 def f1_score(
     labels: TensorLike,
     predictions: TensorLike,
     weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
 ) -> Pair:
     """Return the greatest F1 that a threshold gives, over all batches.
 
@@ -170,8 +156,6 @@ def f1_score(
       predictions: of the shape of `labels`, in [0, 1].
       weights: how often each counts, by default once.
       num_thresholds: how many thresholds, evenly spaced.
-      metrics_collections, updates_collections: names of collections for the value and the update.
-      name: name of the variable scope, by default "f1".
 
     Returns:
       (value, update), both [] float32.
@@ -184,12 +168,11 @@ def f1_score(
     ...     round(float(sess.run(update)), 4)
     1.0
     """
-    with variable_scope(name, "f1", [labels, predictions]):
-        inner = [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
-        bounds = [0.0 - _EPSILON, *inner, 1.0 + _EPSILON]
-        counts = counts_at(labels, predictions, bounds, weights, ("tp", "fp", "fn"))
-        value, update = (_best(c, n) for c, n in zip(counts, ("value", "update_op"), strict=True))
-        return collected((value, update), (metrics_collections, updates_collections))
+    inner = [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
+    bounds = [0.0 - _EPSILON, *inner, 1.0 + _EPSILON]
+    counts = counts_at(labels, predictions, bounds, weights, ("tp", "fp", "fn"))
+    value, update = (_best(c, n) for c, n in zip(counts, ("value", "update_op"), strict=True))
+    return value, update
 
 
 def _best(counts: Counts, name: str) -> Tensor:

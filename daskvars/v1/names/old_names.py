@@ -224,22 +224,14 @@ def convert_to_tensor_or_sparse_tensor(
 
 
 @with_arguments_of(quantize)
-def quantize_v2(
-    input: TensorLike,
-    min_range: TensorLike,
-    max_range: TensorLike,
-    T: DTypeLike,
-    mode: str = "MIN_COMBINED",
-    name: str | None = None,
-    round_mode: str = "HALF_AWAY_FROM_ZERO",
-) -> Quantized:
+def quantize_v2(**arguments: Any) -> Quantized:
     """Return numbers as integers between two limits. See `quantize`, whose arguments it has.
 
     >>> with tf.Session() as sess:
     ...     sess.run(tf.quantize_v2([0.0, 6.0], 0.0, 6.0, tf.quint8).output).tolist()
     [0, 255]
     """
-    return quantize(input, min_range, max_range, T, mode, round_mode, name)
+    return quantize(**arguments)
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import KeysView, Mapping, Sequence
 from typing import Any
 
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.contrib.datasets.example_decoding import DataDecoder
 from daskvars.v1.contrib.datasets.parallel_reading import parallel_read
 
@@ -111,18 +112,18 @@ class DatasetDataProvider(DataProvider):
     7
     """
 
+    @with_arguments_in_order(
+        "dataset num_readers=1 reader_kwargs shuffle num_epochs common_queue_capacity "
+        "common_queue_min record_key seed scope",
+        parallel_read,
+    )
     def __init__(
         self,
         dataset: Dataset,
-        num_readers: int = 1,
-        reader_kwargs: Mapping[str, Any] | None = None,
-        shuffle: bool = True,
-        num_epochs: int | None = None,
         common_queue_capacity: int = 256,
         common_queue_min: int = 128,
         record_key: str = "record_key",
-        seed: int | None = None,
-        scope: str | None = None,
+        **of_reading: Any,
     ) -> None:
         items = dataset.decoder.list_items()
         if record_key in items:
@@ -133,14 +134,9 @@ class DatasetDataProvider(DataProvider):
         key, data = parallel_read(
             dataset.data_sources,
             dataset.reader,
-            num_epochs,
-            num_readers,
-            reader_kwargs,
-            shuffle,
             capacity=common_queue_capacity,
             min_after_dequeue=common_queue_min,
-            seed=seed,
-            scope=scope,
+            **of_reading,
         )
         tensors = dict(zip(items, dataset.decoder.decode(data, items), strict=True))
         super().__init__({**tensors, record_key: key}, dataset.num_samples)

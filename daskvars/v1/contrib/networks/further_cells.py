@@ -29,6 +29,7 @@ from daskvars.ops.nn.normalization.moments import batch_normalization
 from daskvars.shapes import TensorShape
 from daskvars.surface.accepted import accepts
 from daskvars.surface.forwarding import forwards
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.v1.contrib.networks.linear_maps import linear
 from daskvars.variables.initializers import Constant, InitializerLike, Zeros
 from daskvars.variables.scopes.scope_stack import get_variable_scope
@@ -207,32 +208,23 @@ class CoupledInputForgetGateLSTMCell(LayerNormBasicLSTMCell):
     ([2, 4], 'coupled_input_forget_gate_lstm_cell/W_0')
     """
 
+    @with_arguments_in_order(
+        "num_units use_peepholes initializer num_proj proj_clip num_unit_shards num_proj_shards "
+        "forget_bias state_is_tuple activation reuse layer_norm=False norm_gain norm_shift",
+        LayerNormBasicLSTMCell.__init__,
+    )
     def __init__(
         self,
-        num_units: int,
         use_peepholes: bool = False,
         initializer: InitializerLike | None = None,
         num_proj: int | None = None,
         proj_clip: float | None = None,
         num_unit_shards: int = 1,
         num_proj_shards: int = 1,
-        forget_bias: float = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = tanh,
-        reuse: bool | None = None,
-        layer_norm: bool = False,
-        norm_gain: float = 1.0,
-        norm_shift: float = 0.0,
+        **of_normalized: Any,
     ) -> None:
-        super().__init__(
-            num_units,
-            forget_bias,
-            activation=activation,
-            layer_norm=layer_norm,
-            norm_gain=norm_gain,
-            norm_shift=norm_shift,
-            reuse=reuse,
-        )
+        super().__init__(**of_normalized)
         self._use_peepholes, self._initializer = use_peepholes, initializer
         self._num_proj, self._proj_clip = num_proj, proj_clip
         self._num_unit_shards, self._num_proj_shards = num_unit_shards, num_proj_shards
@@ -585,21 +577,16 @@ def stack_bidirectional_dynamic_rnn(
     return _stacked(layer, cells_fw, cells_bw, inputs, initial_states_fw, initial_states_bw, scope)
 
 
+@with_arguments_in_order(
+    "cells_fw cells_bw inputs initial_states_fw initial_states_bw dtype sequence_length scope",
+    stack_bidirectional_dynamic_rnn,
+)
 def stack_bidirectional_rnn(
-    cells_fw: Sequence[RNNCell],
-    cells_bw: Sequence[RNNCell],
-    inputs: Sequence[Any],
-    initial_states_fw: Sequence[Any] | None = None,
-    initial_states_bw: Sequence[Any] | None = None,
-    dtype: DTypeLike | None = None,
-    sequence_length: TensorLike | None = None,
-    scope: Any = None,
+    dtype: Any, sequence_length: Any, **arguments: Any
 ) -> tuple[list[Tensor], tuple[Any, ...], tuple[Any, ...]]:
     """Apply pairs of cells one upon another, over a list of inputs, unrolled.
 
     Args:
-      cells_fw, cells_bw, initial_states_fw, initial_states_bw, scope: see
-        `stack_bidirectional_dynamic_rnn`.
       inputs, dtype, sequence_length: see `static_rnn`.
 
     Returns:
@@ -622,7 +609,7 @@ def stack_bidirectional_rnn(
     def layer(fw: RNNCell, bw: RNNCell, below: Any, first_fw: Any, first_bw: Any) -> Any:
         return static_bidirectional_rnn(fw, bw, below, first_fw, first_bw, dtype, sequence_length)
 
-    return _stacked(layer, cells_fw, cells_bw, inputs, initial_states_fw, initial_states_bw, scope)
+    return _stacked(layer, **arguments)
 
 
 def _stacked(

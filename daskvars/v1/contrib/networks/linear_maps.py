@@ -18,6 +18,7 @@ from daskvars.ops.array.reshaping import expand_dims
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.nn.bias import bias_add
 from daskvars.shapes import TensorShape, as_shape
+from daskvars.surface.signatures import with_arguments_in_order
 from daskvars.variables.initializers import zeros_initializer
 from daskvars.variables.scopes.scope_stack import get_variable_scope
 from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
@@ -69,15 +70,12 @@ def _listed(args: Any) -> list[Tensor]:
     return [convert_to_tensor(value) for value in given]
 
 
-def linear(
-    args: Any,
-    output_size: int,
-    bias: bool,
-    bias_initializer: Any = None,
-    kernel_initializer: Any = None,
-) -> Tensor:
+@with_arguments_in_order(
+    "args output_size bias bias_initializer kernel_initializer", LinearMap.__init__
+)
+def linear(args: Any, bias: bool, **arguments: Any) -> Tensor:
     """Return the output [batch, output_size] of a new `LinearMap` of inputs, with its arguments."""
-    return LinearMap(args, output_size, bias, bias_initializer, kernel_initializer)(args)
+    return LinearMap(args, build_bias=bias, **arguments)(args)
 
 
 def is_like_cell(cell: object) -> bool:

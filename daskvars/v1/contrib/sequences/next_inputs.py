@@ -31,6 +31,7 @@ from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.shapes import ShapeLike, TensorShape
 from daskvars.surface.forwarding import forwards
 from daskvars.surface.required import required, required_property
+from daskvars.surface.signatures import with_arguments_in_order
 
 
 def embedding_function(embedding: Any) -> Callable[[Any], Any]:
@@ -290,18 +291,20 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
       ValueError: `sampling_probability` is neither a scalar nor a vector.
     """
 
+    @with_arguments_in_order(
+        "inputs sequence_length embedding sampling_probability time_major seed scheduling_seed "
+        "name",
+        TrainingHelper.__init__,
+    )
     def __init__(
         self,
-        inputs: TensorLike,
-        sequence_length: TensorLike,
         embedding: Any,
         sampling_probability: TensorLike,
-        time_major: bool = False,
         seed: int | None = None,
         scheduling_seed: int | None = None,
-        name: str | None = None,
+        **of_training: Any,
     ) -> None:
-        super().__init__(inputs, sequence_length, time_major, name)
+        super().__init__(**of_training)
         self._embedding_fn = embedding_function(embedding)
         self._sampling_probability = _probability(sampling_probability)
         self._seed = seed
@@ -448,15 +451,13 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
       embedding, start_tokens, end_token: see `GreedyEmbeddingHelper`.
     """
 
+    @with_arguments_in_order(
+        "embedding start_tokens end_token softmax_temperature seed", GreedyEmbeddingHelper.__init__
+    )
     def __init__(
-        self,
-        embedding: Any,
-        start_tokens: TensorLike,
-        end_token: TensorLike,
-        softmax_temperature: TensorLike | None = None,
-        seed: int | None = None,
+        self, softmax_temperature: TensorLike | None = None, seed: int | None = None, **greedy: Any
     ) -> None:
-        super().__init__(embedding, start_tokens, end_token)
+        super().__init__(**greedy)
         self._softmax_temperature = softmax_temperature
         self._seed = seed
 
