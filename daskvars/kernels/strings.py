@@ -147,12 +147,12 @@ def substr(
     """Give parts of texts. Raises InvalidArgumentError where a part begins outside."""
 
     def part(item: bytes, start: int, number: int) -> bytes:
-        text: Any = item if unit == "BYTE" else item.decode("utf-8", "surrogateescape")
+        text: Any = item if unit == "BYTE" else _text(item)
         if not -len(text) <= start <= len(text):
             raise invalid(f"pos {start} out of range for string {item!r} of length {len(text)}")
         start += len(text) if start < 0 else 0
         found = text[start:] if number < 0 else text[start : start + number]
-        return found if unit == "BYTE" else found.encode("utf-8", "surrogateescape")
+        return found if unit == "BYTE" else _bytes(found)
 
     return each(part, x, position, count)
 
@@ -162,23 +162,65 @@ def replace(
 ) -> numpy.ndarray:
     """Give texts with matches of a regular expression rewritten, `count` of them or (0) all."""
     # A group is one digit, and 0 the whole match: as RE2 has it, which Python spells otherwise.
-    new = re.sub(rb"\\(.)", _group, rewrite.encode())
+    new = re.sub(r"\\(.)", _group, rewrite)
     matcher = _matcher(pattern)
-    return each(lambda item: matcher.sub(new, item, count), x)
+    return each(lambda item: _bytes(matcher.sub(new, _text(item), count)), x)
 
 
-def _matcher(pattern: str) -> re.Pattern[bytes]:
+# Characters that RE2 has names for inside of brackets, as ``[[:punct:]]``, and Python has not.
+_CLASSES = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "ascii": r"\x00-\x7f",
+    "blank": r"\t ",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t\n\v\f\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+_SET = r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]"  # one character in brackets
+
+
+def _matcher(pattern: str) -> re.Pattern[str]:
+    """Compile what RE2 takes for characters, `\\w` and its like for those of ASCII."""
+    # The end of a text, which Python sees before a last new line, too.
+    end = "$" if re.search(r"\(\?\w*m", pattern) else r"\Z"
+
+    def spelled(part: re.Match[str]) -> str:
+        if part[0].startswith("["):
+            return "[" + re.sub(r"\[:(\^?\w+):\]", named, part[0][1:])
+        return end if part[0] == "$" else part[0]
+
+    def named(characters: re.Match[str]) -> str:
+        if characters[1] not in _CLASSES:
+            raise invalid(f"Invalid pattern: {pattern}, error: no characters {characters[0]}")
+        return _CLASSES[characters[1]]
+
     try:
-        return re.compile(pattern.encode())
+        return re.compile(re.sub(rf"\\.|{_SET}|\$", spelled, pattern, flags=re.DOTALL), re.ASCII)
     except re.error as error:
         raise invalid(f"Invalid pattern: {pattern}, error: {error}") from None
 
 
-def _group(escaped: re.Match[bytes]) -> bytes:
-    return rb"\g<%s>" % escaped[1] if escaped[1].isdigit() else escaped[0]
+def _group(escaped: re.Match[str]) -> str:
+    return rf"\g<{escaped[1]}>" if escaped[1].isdigit() else escaped[0]
+
+
+def _text(item: bytes) -> str:
+    return item.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def full_match(xp: ArrayModule, x: numpy.ndarray, *, pattern: str) -> numpy.ndarray:
     """Give whether a regular expression matches each text as a whole."""
     matcher = _matcher(pattern)
-    return each(lambda item: matcher.fullmatch(item) is not None, x, dtype=bool)
+    return each(lambda item: matcher.fullmatch(_text(item)) is not None, x, dtype=bool)

@@ -387,7 +387,8 @@ def regex_replace(
 
     Args:
       input: [...] string.
-      pattern: a regular expression as Python's, of bytes.
+      pattern: a regular expression, in the syntax that Python's ``re`` and RE2 share, of the
+        characters of UTF-8; ``\w`` and its like are of ASCII.
       rewrite: the new text, with ``\1`` for what the first group matched.
       replace_global: rewrite all matches, not only the first.
       name: name of the operation, by default "RegexReplace".
@@ -412,7 +413,7 @@ def regex_full_match(input: TensorLike, pattern: str, name: str | None = None) -
 
     Args:
       input: [...] string.
-      pattern: a regular expression, in the syntax that Python's ``re`` and RE2 share.
+      pattern: a regular expression. See `regex_replace`.
       name: name of the operation, by default "RegexFullMatch".
 
     Returns:

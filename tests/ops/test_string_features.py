@@ -185,6 +185,33 @@ def test_a_rewrite_names_groups_by_one_digit():
     assert dv.strings.regex_replace(["ab"], "(a)(b)", r"\10\\\2").numpy().tolist() == [b"a0\\b"]
 
 
+@pytest.mark.parametrize(
+    "pattern, wanted",
+    [
+        ("[äö]", "a**, é1\n"),
+        ("[^[:ascii:]]", "a**, *1\n"),
+        ("[[:punct:]é[:digit:]]", "aäö* **\n"),
+        ("[:punct:]|,", "aäö* é1\n"),
+        (r"\[[:alpha:]|.$", "aäö, é1\n"),
+        (r"\w", "*äö, é*\n"),
+        (".\n$", "aäö, é*"),
+        ("(?m).$", "aäö, é*\n"),
+        ("(?s)a.*é..", "*"),
+    ],
+)
+def test_expressions_are_of_characters(pattern, wanted):
+    """Not of their bytes, of which no part would be text; and of the classes and ends of RE2."""
+    text = "aäö, é1\n"
+    assert dv.strings.regex_replace(text, pattern, "*").numpy().decode() == wanted
+    assert dv.strings.regex_full_match(text, pattern).numpy() == (wanted == "*")
+
+
+def test_expressions_leave_what_is_no_text():
+    assert dv.strings.regex_replace(b"a\xff\xc3", "a", "b").numpy() == b"b\xff\xc3"
+    with pytest.raises(dv.errors.InvalidArgumentError, match=r"error: no characters \[:nope:\]"):
+        dv.strings.regex_replace("a", "[[:nope:]]", "").numpy()
+
+
 def test_strings_are_padded_with_strings():
     words = [["a", "b"], ["c", "d"]]
     padded = dv.pad(words, [[1, 0], [0, 1]], constant_values="PAD")
