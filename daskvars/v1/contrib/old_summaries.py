@@ -6,7 +6,7 @@ it is the program's to have no two alike in what it merges.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -30,9 +30,45 @@ from daskvars.summary.summary_ops import (
     SUMMARIES,
     collected,
 )
+from daskvars.surface.signatures import Argument, Family
+
+Inputs = tuple[list[TensorLike], dict[str, Any]]
+
+TAGGED = Family(
+    {
+        "tag": Argument("a text, known when the graph is built."),
+        "collections": Argument(
+            "collections to add the summary to, by default that of all summaries.",
+            None,
+            "Sequence[Any] | None",
+        ),
+        "name": Argument('name of the operation, by default "{type}".', None, "str | None"),
+    },
+    returns=SUMMARIES.returns,
+    result="Tensor",
+)
 
 
-@SUMMARIES.documents()
+def _tagged(definition: OpDef) -> Callable[[Callable[..., Inputs]], Callable[..., Tensor]]:
+    """Make a summary under one tag of the function that gives an op's inputs and attributes."""
+
+    def decorate(own: Callable[..., Inputs]) -> Callable[..., Tensor]:
+        def call(given: dict[str, Any]) -> Tensor:
+            name, collections = given.pop("name"), given.pop("collections")
+            inputs, attrs = own(**given)
+            with name_scope(name, definition.type, [given["tag"], *inputs]) as scope:
+                texts = _texts(given["tag"])
+                if texts.ndim:
+                    raise ValueError(f"a summary of this kind has one tag, got {texts.tolist()}")
+                found = apply(definition, *inputs, name=scope, tag=texts.item(), **attrs)
+            return _collected(found, collections)
+
+        return TAGGED.member(own, call, type=definition.type)
+
+    return decorate
+
+
+@TAGGED.documents(type="ScalarSummary")
 def scalar_summary(
     tags: TensorLike,
     values: TensorLike,
@@ -44,8 +80,6 @@ def scalar_summary(
     Args:
       tags: a text, or an array of them, known when the graph is built.
       values: [...] real, of the shape of `tags`.
-      collections: collections to add the summary to, by default that of all summaries.
-      name: name of the operation, by default "ScalarSummary".
 
     Raises:
       ValueError: the tags are not known, or have another shape than the values.
@@ -83,20 +117,12 @@ def _texts(tags: TensorLike) -> Any:
     return found
 
 
-@SUMMARIES.documents()
-def histogram_summary(
-    tag: TensorLike,
-    values: TensorLike,
-    collections: Sequence[Any] | None = None,
-    name: str | None = None,
-) -> Tensor:
+@_tagged(HISTOGRAM)
+def histogram_summary(tag: TensorLike, values: TensorLike) -> Inputs:
     """Summarize how the elements of a tensor are distributed.
 
     Args:
-      tag: a text, known when the graph is built.
       values: [...] real.
-      collections: collections to add the summary to, by default that of all summaries.
-      name: name of the operation, by default "HistogramSummary".
 
     Raises:
       ValueError: the tag is not known, or is not one.
@@ -108,25 +134,17 @@ def histogram_summary(
     ...     tf.Summary.FromString(text).value[0].tag
     'w:0'
     """
-    return _tagged(HISTOGRAM, tag, collections, name, values)
+    return [values], {}
 
 
-@SUMMARIES.documents()
-def image_summary(
-    tag: TensorLike,
-    tensor: TensorLike,
-    max_images: int = 3,
-    collections: Sequence[Any] | None = None,
-    name: str | None = None,
-) -> Tensor:
+@_tagged(IMAGE)
+def image_summary(tag: TensorLike, tensor: TensorLike, max_images: int = 3) -> Inputs:
     """Summarize images, as PNG files.
 
     Args:
       tag: a text, known when the graph is built; images are tagged ``<tag>/image/0`` and so on.
       tensor: [batch, height, width, channels] real, as of `summary.image`.
       max_images: how many images of a batch.
-      collections: collections to add the summary to, by default that of all summaries.
-      name: name of the operation, by default "ImageSummary".
 
     Raises:
       ValueError: the tag is not known, or is not one; or the tensor is of no images.
@@ -138,18 +156,13 @@ def image_summary(
     ...     tf.Summary.FromString(text).value[0].tag
     'in put/image/0'
     """
-    return _tagged(IMAGE, tag, collections, name, tensor, max_outputs=max_images)
+    return [tensor], {"max_outputs": max_images}
 
 
-@SUMMARIES.documents()
+@_tagged(AUDIO)
 def audio_summary(
-    tag: TensorLike,
-    tensor: TensorLike,
-    sample_rate: TensorLike,
-    max_outputs: int = 3,
-    collections: Sequence[Any] | None = None,
-    name: str | None = None,
-) -> Tensor:
+    tag: TensorLike, tensor: TensorLike, sample_rate: TensorLike, max_outputs: int = 3
+) -> Inputs:
     """Summarize sounds, as WAV files.
 
     Args:
@@ -157,8 +170,6 @@ def audio_summary(
       tensor: [batch, frames] or [batch, frames, channels] floating, from -1 to 1.
       sample_rate: [] float32, frames in a second.
       max_outputs: how many clips of a batch.
-      collections: collections to add the summary to, by default that of all summaries.
-      name: name of the operation, by default "AudioSummaryV2".
 
     Raises:
       ValueError: the tag is not known, or is not one; or the tensor has another rank.
@@ -171,23 +182,7 @@ def audio_summary(
     'a b/audio/0'
     """
     rate = convert_to_tensor(sample_rate, float32, name="sample_rate")
-    return _tagged(AUDIO, tag, collections, name, tensor, rate, max_outputs=max_outputs)
-
-
-def _tagged(
-    definition: OpDef,
-    tag: TensorLike,
-    collections: Sequence[Any] | None,
-    name: str | None,
-    *inputs: TensorLike,
-    **attrs: Any,
-) -> Tensor:
-    with name_scope(name, definition.type, [tag, *inputs]) as scope:
-        texts = _texts(tag)
-        if texts.ndim:
-            raise ValueError(f"a summary of this kind has one tag, got {texts.tolist()}")
-        found = apply(definition, *inputs, name=scope, tag=texts.item(), **attrs)
-    return _collected(found, collections)
+    return [tensor, rate], {"max_outputs": max_outputs}
 
 
 def _collected(summary: Tensor, collections: Sequence[Any] | None) -> Tensor:
