@@ -41,7 +41,11 @@ LOWEST = {
     "daskvars.kernels.nn.normalization": {"BLOCK_ELEMENTS": 1},
     "daskvars.kernels.nn.windows.patches": {"PATCH_BYTES": 1, "PATCH_ROWS": 1, "BLOCK_BYTES": 1},
     "daskvars.kernels.nn.windows.strips": {"MIN_POSITIONS": 1, "FEW_SEEN": 0, "STRIP_BYTES": 1},
-    "daskvars.kernels.control.summed_products": {"ROWS": 1, "WORTH_HANDING_OVER": 0},
+    "daskvars.kernels.control.summed_products": {
+        "ROWS": 1,
+        "WORTH_HANDING_OVER": 0,
+        "FEW_ELEMENTS": 0,
+    },
     "daskvars.lowering.rewrites.keep_values": {"MAX_COMPARED_BYTES": 0},
     "daskvars.lowering.rewrites.split_branches": {"MIN_APART_BYTES": 1},
     "daskvars.lowering.rewrites.split_rows": {"MIN_BYTES": 1},

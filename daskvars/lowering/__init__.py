@@ -29,6 +29,7 @@ from daskvars.lowering.planner.segments import segments
 from daskvars.lowering.rewrites.align_rows import align_rows
 from daskvars.lowering.rewrites.compute_once import compute_once
 from daskvars.lowering.rewrites.functionalize import functionalize
+from daskvars.lowering.rewrites.join_products import join_products
 from daskvars.lowering.rewrites.keep_values import keep_values
 from daskvars.lowering.rewrites.prune import prune
 from daskvars.lowering.rewrites.route_updates import route_updates
@@ -82,6 +83,7 @@ def lower(
     program = passed(keep_values, program)
     program = passed(split_branches, program)
     program = passed(split_rows, program)
+    program = passed(join_products, program)
     program = passed(route_updates, program)
     program = passed(cut_feeds, program, machine, [tensor.name for tensor in feeds])
     program = passed(place, program, places, machine.client_work_s)

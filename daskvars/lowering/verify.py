@@ -251,6 +251,7 @@ PROMISES: Mapping[str, Callable[..., None]] = {
     "keep_values": verify_specialized,
     "split_branches": verify_specialized,
     "split_rows": verify_specialized,
+    "join_products": verify_specialized,
     "route_updates": verify_specialized,
     "cut_feeds": verify_layouts,
     "place": verify_places,

@@ -1,5 +1,7 @@
 """Products of which only the sum over the turns of a loop is needed: most gradients of weights.
 
+So it is of steps that are written out one after the other (`sum_of_products`).
+
 Nothing in the loop waits for them. So they are made where a thread has nothing else to do, beside
 the turns that follow. Factors of few rows come together first: a product that sums over the rows of
 several turns is the sum of theirs. How many come together depends on their shapes alone, and sums
@@ -15,10 +17,50 @@ from typing import Any
 
 from daskvars import idle_threads
 from daskvars.backend import Array, ArrayModule
+from daskvars.kernels.linalg.products import matmul, widened
 
 ROWS = 512  # of which a product is made at once: of more, factors would be copied for nothing
 # Multiplications from which on another thread pays (0.1 ms): to hand them over takes 0.02.
 WORTH_HANDING_OVER = 4e6
+# Of two factors, which are put together at once whatever they make: calls cost more than copies.
+FEW_ELEMENTS = 1 << 12
+
+
+def sum_of_products(xp: ArrayModule, *factors: Array) -> Array:
+    """Return the sum of the products of pairs, each of them summed over its rows.
+
+    Args:
+        factors: [rows, m] and [rows, n] of one pair after the other.
+
+    Returns:
+        [m, n], dtype of the factors.
+
+    >>> sum_of_products(np, *[np.ones((3, 2)), np.ones((3, 1))] * 4)
+    array([[12.],
+           [12.]])
+    """
+    dtype, kept = factors[0].dtype, [widened(factor) for factor in factors]
+    pairs = list(zip(kept[::2], kept[1::2], strict=True))
+    a, b = pairs[0]
+
+    def product(a: Array, b: Array) -> tuple[Array]:
+        return (matmul(xp, a, b, transpose_a=True),)
+
+    if are_joined(len(a), a.shape[1], b.shape[1]):
+        found = SummedProducts(xp, product, (0, 0))
+        for pair in pairs:
+            found.add(*pair)
+        return found.total().astype(dtype, copy=False)
+    (total,) = product(a, b)
+    for pair in pairs[1:]:
+        (term,) = product(*pair)
+        xp.add(total, term, out=total)
+    return total.astype(dtype, copy=False)
+
+
+def are_joined(rows: int, m: int, n: int) -> bool:
+    """Return whether factors [rows, m] and [rows, n] are less to copy than their product to add."""
+    return rows * (m + n) <= max(m * n, FEW_ELEMENTS)
 
 
 class SummedProducts:
@@ -45,12 +87,14 @@ class SummedProducts:
         if self._rows >= ROWS:
             self._multiply()
 
-    def total(self, start: Array) -> Array:
-        """Return the sum of all products and of `start`, which it is if there are none."""
+    def total(self, start: Any = None) -> Any:
+        """Return the sum of all products, and of `start`, which it is if there are none."""
         if self._waiting:
             self._multiply()
         found = _ended(self._sum)
-        return start if found is None else start + found
+        if found is None or start is None:
+            return start if found is None else found
+        return start + found
 
     def _multiply(self) -> None:
         """Add the products of the factors that wait."""

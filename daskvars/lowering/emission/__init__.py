@@ -1,6 +1,6 @@
 """From a program that is cut, placed and fused to what runs: regions as data, and stages.
 
-- ``emit`` (pass 14): the `Plan`: for each region its program, its blocks, and where each input
+- ``emit`` (pass 15): the `Plan`: for each region its program, its blocks, and where each input
   comes from; ``overlap``: the order of a region's calls, Python functions beside each other;
   ``summed_products``: what a loop's gradient only adds up; ``row_kernels``: what a block calls
   where rows are cut.

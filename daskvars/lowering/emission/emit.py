@@ -1,4 +1,4 @@
-"""Pass 14: regions to a plan: programs as data, and where each input comes from."""
+"""Pass 15: regions to a plan: programs as data, and where each input comes from."""
 
 from __future__ import annotations
 

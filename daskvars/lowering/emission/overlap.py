@@ -1,4 +1,4 @@
-"""Pass 14a: the calls of a region in order, those of Python functions beside each other.
+"""Pass 15a: the calls of a region in order, those of Python functions beside each other.
 
 A region makes one call after the other. Python functions may wait for one another, and then must
 run at the same time, as they do in TensorFlow. Where there are several that need nothing of each

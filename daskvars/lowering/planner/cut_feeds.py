@@ -1,4 +1,4 @@
-"""Pass 10: how the work of a step is cut, chosen by cost for the whole program.
+"""Pass 11: how the work of a step is cut, chosen by cost for the whole program.
 
 What can be cut are the dimensions of what a step is fed with and of its large constants, into as
 many parts as there are workers, and what follows from a choice is the same for all (`propagate`):

@@ -1,4 +1,4 @@
-"""Pass 12: group nodes into regions, each of which becomes one task per block.
+"""Pass 13: group nodes into regions, each of which becomes one task per block.
 
 Nodes get a stage: crossing an edge where blocks do not line up, or to another place, or into what
 is computed from the newest version (`split_update`), adds one. Nodes of equal stage, grid and place

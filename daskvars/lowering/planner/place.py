@@ -1,4 +1,4 @@
-"""Pass 11: where each node runs.
+"""Pass 12: where each node runs.
 
 A node runs where its operation's device says, and what changes a variable where the variable is.
 What asks for nothing joins its neighbours if that costs no more bytes than staying apart: it then

@@ -1,4 +1,4 @@
-"""Pass 13: regions that begin before all of what they take has come.
+"""Pass 14: regions that begin before all of what they take has come.
 
 A block runs when all that it takes is there. A region of a whole step would wait for all weights,
 and then compute: networks idle while processors work, and the other way round. So a region that

@@ -1,4 +1,4 @@
-"""Passes that change what a program computes with, not where: the first nine, and one more.
+"""Passes that change what a program computes with, not where: the first ten, and one more.
 
 - ``prune`` (pass 1): the operations that the fetches need, in the order of their effects.
 - ``functionalize`` (2): operations to a `Program`; variables become plain values.
@@ -8,7 +8,9 @@
 - ``keep_values`` (6): what a loop computes and its gradient needs is kept, and not made again.
 - ``split_branches`` (7): a branch whose results share no work becomes several operations.
 - ``split_rows`` (8): a large sum over rows that are put together is made piece by piece.
-- ``route_updates`` (9): updates of rows are computed where the rows are, on their owners. Lookups
+- ``join_products`` (9): products that are added up are one operation, as most gradients by
+  weights of networks that are written out step after step.
+- ``route_updates`` (10): updates of rows are computed where the rows are, on their owners. Lookups
   in a cut table are decided in `lowering.planner.propagate` (``_looks_up``), and done by
   `kernels.gather_scatter.row_shards`.
 - ``split_update``: in asynchronous training the update is apart from the gradients.

@@ -1,4 +1,4 @@
-"""Pass 9: updates of rows are computed where the rows are.
+"""Pass 10: updates of rows are computed where the rows are.
 
 An update of rows of a variable that is cut by rows reads rows of it and of its slots, computes,
 and writes rows back. Read and written by whoever has the gradient, every row would travel twice.

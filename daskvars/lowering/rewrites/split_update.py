@@ -1,4 +1,4 @@
-"""Pass 11 of asynchronous training: the update apart from the gradients.
+"""Pass 12 of asynchronous training: the update apart from the gradients.
 
 A training run reads variables twice: forward and backward compute gradients from the values that
 the variables had when the run began; the update makes a new value of each variable from its value

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -15,11 +16,12 @@ from daskvars import shapes
 from daskvars.dtypes import bfloat16, float32, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
+from daskvars.graph.definitions.patterns import Access, Attrs, Contraction, RankedShapes
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.kernels.control.summed_products import sum_of_products
 from daskvars.kernels.linalg import matrix_parts as matrices, products as kernels
 from daskvars.ops.array import constant, ranges
 from daskvars.ops.array.broadcasting import broadcast_gradients, may_broadcast, sum_to_shape
@@ -39,7 +41,7 @@ from daskvars.ops.math.comparison import less
 from daskvars.ops.math.reduce import reduce_prod
 from daskvars.ops.rules.axes import is_symbolic
 from daskvars.ops.rules.families import same_dtype
-from daskvars.ops.rules.shapes import broadcasted
+from daskvars.ops.rules.shapes import broadcasted, merged_shape
 from daskvars.surface.accepted import accepts
 
 # -- matrix products ---------------------------------------------------------------------------
@@ -115,6 +117,41 @@ def _define_product(type: str) -> OpDef:
 
 MATMUL = _define_product("MatMul")
 BATCH_MATMUL = _define_product("BatchMatMulV2")
+
+
+@dataclass(frozen=True)
+class _Pairs(Contraction):
+    """Products of pairs of inputs, which are added up."""
+
+    def flops(self, inputs: RankedShapes, outputs: RankedShapes, access: Access) -> float:
+        return len(inputs) // 2 * super().flops(inputs, outputs, access)
+
+
+def _sum_of_products(inputs: Sequence[Spec]) -> Spec:
+    if not inputs or len(inputs) % 2:
+        raise ValueError(f"SumOfProducts takes pairs of matrices, found {len(inputs)} inputs")
+    pairs = zip(inputs[::2], inputs[1::2], strict=True)
+    found = [_product(pair, transpose_a=True, transpose_b=False).shape for pair in pairs]
+    sizes = [None if spec.shape is None else spec.shape[:-1] for spec in inputs]
+    merged_shape(*sizes)  # a matrix each, all of as many rows
+    return Spec(inputs[0].dtype, merged_shape((None, None), *found))
+
+
+def _sum_of_products_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
+    factors = list(map(conj, op.inputs))
+    pairs = zip(factors[::2], factors[1::2], strict=True)
+    return [each for a, b in pairs for each in (matmul(b, dy, transpose_b=True), matmul(a, dy))]
+
+
+# What lowering makes of a sum of products that are summed over rows (`join_products`).
+SUM_OF_PRODUCTS = OpDef(
+    "SumOfProducts",
+    "*inputs:N",
+    _sum_of_products,
+    _Pairs(lambda inputs, attrs: ",".join(["km", "kn"] * (len(inputs) // 2)) + "->mn"),
+    sum_of_products,
+    _sum_of_products_gradient,
+)
 
 
 def _widened(a: TensorLike, b: TensorLike) -> tuple[TensorLike, TensorLike]:

@@ -7,6 +7,7 @@ from daskvars import idle_threads
 from daskvars.kernels.control import summed_products
 from daskvars.kernels.control.summed_products import SummedProducts
 from daskvars.kernels.linalg.products import matmul
+from daskvars.kernels.math.without_ufunc import add_n
 
 
 def made(*shape, seed=0):
@@ -63,6 +64,27 @@ def test_factors_are_joined_along_what_is_summed_over():
         found.add(a, b)
     expected = sum(a @ b for a, b in factors)
     np.testing.assert_allclose(found.total(np.zeros((3, 2), "f4")), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows, is_joined", [(3, True), (9, False)])
+def test_factors_are_put_together_where_they_are_less_than_their_products(
+    rows, is_joined, monkeypatch
+):
+    multiplied_at = []
+
+    def noted(xp, a, b, **options):
+        multiplied_at.append(len(a))
+        return matmul(xp, a, b, **options)
+
+    monkeypatch.setattr(summed_products, "FEW_ELEMENTS", 0)
+    monkeypatch.setattr(summed_products, "matmul", noted)
+    factors = [made(rows, size, seed=10 * i + size) for i in range(4) for size in (8, 6)]
+    terms = [matmul(np, *factors[i : i + 2], transpose_a=True) for i in range(0, 8, 2)]
+    found = summed_products.sum_of_products(np, *factors)
+    np.testing.assert_allclose(found, sum(terms), rtol=1e-4, atol=1e-5)
+    assert multiplied_at == ([4 * rows] if is_joined else [rows] * 4)
+    if not is_joined:  # as a sum of each, which is made where it is known how many rows there are
+        np.testing.assert_array_equal(found, add_n(np, *terms))
 
 
 def test_an_error_of_a_product_is_raised(threads):

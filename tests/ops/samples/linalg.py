@@ -5,6 +5,8 @@ from functools import partial
 import numpy as np
 
 import daskvars as dv
+from daskvars.graph.interpreter import apply
+from daskvars.ops.linalg.products import SUM_OF_PRODUCTS
 from tests.ops.sample import Sample, normal
 
 RNG = np.random.default_rng(3)
@@ -60,6 +62,12 @@ SAMPLES = [
         lambda x, y: dv.matmul(x, y, adjoint_a=True),
         (floats(3, 2) + 1j * floats(3, 2), floats(3, 2) + 1j * floats(3, 2)),
         id="adjoint",
+    ),
+    Sample(
+        "SumOfProducts",
+        partial(apply, SUM_OF_PRODUCTS),
+        (floats(4, 3), floats(4, 5), floats(4, 3), floats(4, 5)),
+        (0, 1, 2, 3),
     ),
     Sample("BatchMatMulV2", dv.matvec, (floats(2, 4, 3), floats(2, 3)), (0, 1), id="matvec"),
     equation("ij,jk->ik", A, B),
