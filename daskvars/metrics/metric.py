@@ -106,7 +106,7 @@ def in_graphs(function: Metric) -> Metric:
     def checked(*args: Any, **kwargs: Any) -> Pair:
         if builder_for((*args, *kwargs.values())).is_eager:
             raise RuntimeError(
-                f"tf.metrics.{function.__name__} is not supported when eager execution is enabled. "
+                f"{function.__name__} is not supported when eager execution is enabled. "
                 "Its update is an operation: build it in a graph, with daskvars.v1."
             )
         return function(*args, **kwargs)
