@@ -21,7 +21,7 @@ from daskvars.distributions.scalar_distributions import (
     least_normal,
     second,
 )
-from daskvars.distributions.vector_distributions import multiply_no_nan
+from daskvars.distributions.vector_distributions import weighted
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import ones_like, zeros_like
@@ -191,7 +191,7 @@ class Geometric(OfChance):
         return floor(log(drawn) / log1p(-self.probs))
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        return multiply_no_nan(log1p(-self.probs), self._counts(x)) + log(self.probs)
+        return weighted(log1p(-self.probs), self._counts(x)) + log(self.probs)
 
     def _cdf(self, x: Tensor) -> Tensor:
         x = self._counts(x)

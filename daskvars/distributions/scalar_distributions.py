@@ -10,7 +10,14 @@ from daskvars.dtypes import DType, DTypeLike, as_dtype, float64, int32
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import ones_like, zeros_like
-from daskvars.ops.math.arithmetic import abs as absolute, floor, maximum, minimum, sign
+from daskvars.ops.math.arithmetic import (
+    abs as absolute,
+    floor,
+    maximum,
+    minimum,
+    multiply_no_nan,
+    sign,
+)
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import (
     greater,
@@ -194,6 +201,9 @@ class Laplace(Placed):
         z = (x - self.loc) / self.scale
         return 0.5 + 0.5 * sign(z) * expm1(-absolute(z))
 
+    def _log_survival(self, x: Tensor) -> Tensor:
+        return self._log_cdf(2 * self.loc - x)
+
     def _quantile(self, p: Tensor) -> Tensor:
         half = p - 0.5
         return self.loc - self.scale * sign(half) * log1p(-2 * absolute(half))
@@ -345,7 +355,8 @@ class Gamma(OfRate):
 
     def _log_prob(self, x: Tensor) -> Tensor:
         alpha, beta = self.concentration, self.rate
-        return (alpha - 1) * log(x) - beta * x - lgamma(alpha) + alpha * log(beta)
+        power = multiply_no_nan(log(x), alpha - 1)  # also of 0, where it is the power 0
+        return power - beta * x - lgamma(alpha) + alpha * log(beta)
 
     def _cdf(self, x: Tensor) -> Tensor:
         return igamma(self.concentration, self.rate * x)
@@ -440,8 +451,9 @@ class Beta(OfTwo):
     def _log_prob(self, x: Tensor) -> Tensor:
         x = self._positive(x, "sample")
         x = self._checked(x, lambda x: less(x, ones_like(x)), "sample must be less than `1`")
-        unnormalized = (self.concentration1 - 1) * log(x) + (self.concentration0 - 1) * log1p(-x)
-        return unnormalized - self.log_normalization()
+        below = multiply_no_nan(log(x), self.concentration1 - 1)
+        above = multiply_no_nan(log1p(-x), self.concentration0 - 1)
+        return below + above - self.log_normalization()
 
     def _cdf(self, x: Tensor) -> Tensor:
         a, b = self._spread(self.concentration1), self._spread(self.concentration0)

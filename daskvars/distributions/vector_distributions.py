@@ -18,7 +18,7 @@ from daskvars.ops.array.ranges import range, sequence_mask
 from daskvars.ops.array.reshaping import expand_dims, reshape
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.linalg.matrix_parts import matrix_diag, matrix_set_diag
-from daskvars.ops.math.arithmetic import abs as absolute
+from daskvars.ops.math.arithmetic import abs as absolute, multiply_no_nan
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater, less, logical_and, where_v2
 from daskvars.ops.math.reduce import argmax, reduce_all, reduce_max, reduce_prod, reduce_sum
@@ -64,8 +64,8 @@ class _OfCounts(Distribution):
         )
 
 
-def multiply_no_nan(x: Tensor, y: Tensor) -> Tensor:
-    """Return x * y, and 0 where y is 0, even if x is infinite."""
+def weighted(x: Tensor, y: Tensor) -> Tensor:
+    """Return x * y, and 0 where y is 0, even if x is infinite; so are then both gradients."""
     is_zero = equal(y, zeros_like(y))
     finite = where_v2(is_zero, zeros_like(x), x)
     return finite * y
@@ -132,7 +132,7 @@ class _OneClass(DrawnAs, OfClasses):
         return [self.logits[..., 0]]
 
     def _entropy(self) -> Tensor:
-        return -reduce_sum(multiply_no_nan(log_softmax(self.logits), self.probs), -1)
+        return -reduce_sum(weighted(log_softmax(self.logits), self.probs), -1)
 
 
 @CLASSES.documents()
@@ -193,7 +193,7 @@ class OneHotCategorical(_OneClass, ByClass):
         return reshape(one_hot(drawn, self._num_classes(), dtype=self.dtype), full)
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        return reduce_sum(multiply_no_nan(log_softmax(self.logits), x), -1)
+        return reduce_sum(weighted(log_softmax(self.logits), x), -1)
 
     def _mean(self) -> Tensor:
         return softmax(self.logits)
@@ -237,7 +237,7 @@ class Multinomial(_OfCounts, OfTotal, ByClass):
     def _log_prob(self, x: Tensor) -> Tensor:
         x = self._counts(x)
         ways = lgamma(self.total_count + 1) - reduce_sum(lgamma(x + 1), -1)
-        return reduce_sum(multiply_no_nan(log_softmax(self.logits), x), -1) + ways
+        return reduce_sum(weighted(log_softmax(self.logits), x), -1) + ways
 
     def _mean(self) -> Tensor:
         return expand_dims(self.total_count, -1) * softmax(self.logits)
@@ -291,7 +291,7 @@ class Dirichlet(Distribution):
     def _log_prob(self, x: Tensor) -> Tensor:
         x = self._positive(x, "samples")
         x = self._checked(x, _sums_to_one, "sample last-dimension must sum to `1`")
-        unnormalized = reduce_sum((self.concentration - 1) * log(x), -1)
+        unnormalized = reduce_sum(multiply_no_nan(log(x), self.concentration - 1), -1)
         return unnormalized - self.log_normalization()
 
     def _entropy(self) -> Tensor:

@@ -41,6 +41,25 @@ SAMPLED = {
 }
 
 
+def test_densities_at_their_ends_and_far_away():
+    """Of an exponent of 0 it is 1 there; the gradient by the exponent is the logarithm all over."""
+    ends = [D.Exponential(2.0), D.Gamma(1.0, 2.0), D.Beta(1.0, 2.0)]
+    assert [float(each.prob(0.0)) for each in ends] == [2, 2, 2]
+    assert float(D.Beta(1.0, 1.0).prob(1.0)) == float(D.Dirichlet([1.0, 1.0]).prob([0.0, 1.0])) == 1
+    with dv.GradientTape() as tape:
+        exponents = dv.constant([1.0, 2.0])
+        densities = (
+            D.Gamma(exponents[0], 1.0).log_prob(3.0),
+            D.Dirichlet(exponents).prob([0.5, 0.5]),
+        )
+    found = tape.gradient(densities, exponents).numpy()
+    np.testing.assert_allclose(
+        found, [np.log(3) + np.euler_gamma + 1.5 - np.log(2), 0.5 - np.log(2)], rtol=1e-5
+    )
+    far = D.Laplace(2.0, 2.0).log_survival_function([40.0, 400.0])
+    np.testing.assert_allclose(far.numpy(), -np.log(2) - np.array([19, 199]), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", SAMPLED)
 def test_samples_have_shape_moments_and_follow_from_the_seed(name):
     made = getattr(D, name)(**SAMPLED[name])
