@@ -7,7 +7,7 @@ meet an op that lacks one. Engines look rules up here; none of them names an op.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
@@ -156,6 +156,8 @@ class OpDef:
         variables that may not fail half-way do not rest on it.
       same_if_same_shape: where the shapes of input and output are equal, the result is the input.
       seeded: the kernel draws random numbers: its first argument is a key, a tuple of two ints.
+      summed: ``summed(inputs, attrs) -> OpDef | None``: the op, without attributes, that makes the
+        sum of several results of the inputs of all of them; None where that is no better.
 
     >>> with dv.Graph().as_default():
     ...     definition = dv.tanh(0.5).op.opdef
@@ -180,6 +182,7 @@ class OpDef:
     trusted: bool = True
     same_if_same_shape: bool = False
     seeded: bool = False
+    summed: Callable[[Sequence[Spec], Mapping[str, Any]], OpDef | None] | None = None
     arguments: tuple[Argument, ...] = field(init=False)
     takes_anything: bool = field(init=False)  # whether inputs of any dtypes are right
 

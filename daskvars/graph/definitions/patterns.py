@@ -171,6 +171,13 @@ class Elementwise(Pattern):
         return Access(ins, tuple(tuple(Dim(i) for i in range(len(out))) for _ in outputs))
 
 
+@dataclass(frozen=True)
+class Sum(Elementwise):
+    """The sum of all inputs, which are of one shape."""
+
+    linear: bool = True
+
+
 def _broadcast_dims(shape: RankedShape, out: RankedShape) -> Dims:
     lead = len(out) - len(shape)
     return tuple(

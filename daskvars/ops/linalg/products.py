@@ -21,7 +21,7 @@ from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
-from daskvars.kernels.control.summed_products import sum_of_products
+from daskvars.kernels.control.summed_products import are_joined, sum_of_products
 from daskvars.kernels.linalg import matrix_parts as matrices, products as kernels
 from daskvars.ops.array import constant, ranges
 from daskvars.ops.array.broadcasting import broadcast_gradients, may_broadcast, sum_to_shape
@@ -109,13 +109,28 @@ def _summed_batches(op: Operation, gradient: Tensor, index: int) -> Tensor:
     return sum_to_shape(gradient, constant.full_shape(x))
 
 
-def _define_product(type: str) -> OpDef:
-    return OpDef(
-        type, "a:N, b:N", _product, Contraction(_product_access), kernels.matmul, _product_gradient
-    )
+def _define_product(type: str, **more: Any) -> OpDef:
+    pattern = Contraction(_product_access)
+    return OpDef(type, "a:N, b:N", _product, pattern, kernels.matmul, _product_gradient, **more)
 
 
-MATMUL = _define_product("MatMul")
+def _sum_of_alike(inputs: Sequence[Spec], attrs: Attrs) -> OpDef | None:
+    """Return `SUM_OF_PRODUCTS` for products over rows whose factors are less than what they make.
+
+    16-bit floats are rounded, each product and each sum, as TensorFlow's are.
+    """
+    a, b = (spec.shape for spec in inputs)
+    over_rows = attrs["transpose_a"] and not attrs["transpose_b"]
+    if not over_rows or inputs[0].dtype.np.itemsize < 4 or a is None or b is None:
+        return None
+    (rows, m), (_, n) = a, b
+    if m is None or n is None:
+        return None
+    # How many rows there are the kernel sees as well.
+    return SUM_OF_PRODUCTS if rows is None or are_joined(rows, m, n) else None
+
+
+MATMUL = _define_product("MatMul", summed=_sum_of_alike)
 BATCH_MATMUL = _define_product("BatchMatMulV2")
 
 

@@ -14,7 +14,7 @@ from daskvars import shapes
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
-from daskvars.graph.definitions.patterns import Elementwise
+from daskvars.graph.definitions.patterns import Sum
 from daskvars.graph.indexed_slices import Gradients, IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -273,7 +273,7 @@ ADD_N = OpDef(
     "AddN",
     "*inputs:N",
     infer=_all_equal,
-    pattern=Elementwise(linear=True),
+    pattern=Sum(),
     kernel=kernels.add_n,
     gradient=lambda op, dy: [dy] * len(op.inputs),
 )
