@@ -20,6 +20,7 @@ reductions), ``array`` (elements in another arrangement), ``gather_scatter`` (by
 ``image``, ``nn``, ``random``, ``sparse``, ``control`` (branches, loops, lists, checks, what is
 printed), ``signal``, ``strings``, ``string_hashes``, ``string_coding``, ``tensor_protos``,
 ``parsing`` and the ``example_protos`` that it reads, ``files`` and ``opened_files``, by which all
-are opened, ``summaries``; ``optional_packages`` are those that some of them need. They are strung
-together into one function for each task in `daskvars.remote.regions`.
+are opened, ``summaries``; ``one_by_one`` notes which go image by image; ``optional_packages`` are
+those that some of them need. They are strung together into one function for each task in
+`daskvars.remote.regions`.
 """

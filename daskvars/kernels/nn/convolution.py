@@ -23,13 +23,29 @@ from daskvars.kernels.nn.windows.sliding import (
     Windows,
     pixels_as_channels,
     place_windows,
+    spatial,
     turned,
 )
 from daskvars.kernels.nn.windows.strips import can_sum, rows_at_once, strip_blocks
+from daskvars.kernels.one_by_one import one_by_one
 
 FEW_CHANNELS = 8  # fewer make a product of few columns, which is slow
 
 
+def _flops_one_by_one(
+    shape: tuple[int, ...], filter_shape: tuple[int, ...], **options: Unpack[WindowOptions]
+) -> float | None:
+    """Return the flops of ``conv2d`` if NumPy makes products for each image, else None."""
+    inputs, outputs = filter_shape[2:]
+    image = spatial(shape, options.get("data_format", "NHWC"))
+    windows = place_windows(image, filter_shape[:2], **options)
+    wide, pixels = pixels_as_channels(windows)
+    if not rows_at_once(wide, pixels * inputs, outputs):
+        return None
+    return 2.0 * shape[0] * math.prod(windows.count) * math.prod(filter_shape)
+
+
+@one_by_one(_flops_one_by_one)
 def conv2d(
     xp: ArrayModule, x: Array, w: Array, *, out: Any = None, **options: Unpack[WindowOptions]
 ) -> Array:
@@ -95,7 +111,7 @@ def correlate(
 ) -> Array:
     """Return the windows' products with ``w``, computed in the ``work`` dtype.
 
-    Where it `goes_by_images`, ``w`` may be [batch, height, width, inputs, outputs], each image's.
+    Where images go one by one, ``w`` may be [batch, height, width, inputs, outputs], each one's.
     """
     outputs = w.shape[-1]
     matrix = w.astype(work, copy=False)
@@ -110,20 +126,6 @@ def correlate(
     for images, rows, patches in position_blocks(xp, x, windows, work):
         xp.matmul(patches, matrix, out=as_matrix(y[images, rows]))
     return y
-
-
-def goes_by_images(
-    image: tuple[int, ...], filter_shape: tuple[int, ...], **options: Unpack[WindowOptions]
-) -> bool:
-    """Return whether NumPy's ``conv2d`` makes products for each image, whatever is beside it.
-
-    Args:
-        image: extents of the images, (height, width).
-        filter_shape: (height, width, inputs, outputs).
-    """
-    inputs, outputs = filter_shape[2:]
-    windows, pixels = pixels_as_channels(place_windows(image, filter_shape[:2], **options))
-    return rows_at_once(windows, pixels * inputs, outputs) > 0
 
 
 def sum_strips(

@@ -9,7 +9,6 @@ matrices among them, whose bits depend on what is beside.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,8 +21,8 @@ from daskvars.kernels.control import flow, tensor_lists
 from daskvars.kernels.gather_scatter import segments
 from daskvars.kernels.linalg import products
 from daskvars.kernels.math import reduce
-from daskvars.kernels.nn import convolution, normalization
-from daskvars.kernels.nn.windows.sliding import conv_shape, spatial
+from daskvars.kernels.nn import normalization
+from daskvars.kernels.one_by_one import FLOPS_ONE_BY_ONE, Flops
 from daskvars.kernels.random import distributions
 from daskvars.kernels.random.philox import BLOCK_WORDS, WORD_MASK, first_blocks
 from daskvars.remote.regions.pieces import MIN_FLOPS
@@ -162,6 +161,8 @@ def rule_of(call: Call) -> Callable[[Sequence[Any], Attrs], Any] | None:
     # A user's kernel may go by the rank that it was written for.
     is_known = call.elementwise and call.trusted
     rule = _elementwise if is_known else RULES.get(call.kernel)
+    if call.kernel in FLOPS_ONE_BY_ONE:
+        rule = partial(_one_by_one, FLOPS_ONE_BY_ONE[call.kernel])
     if rule is None:
         return None
     is_named = isinstance(call.kernel, str)
@@ -325,18 +326,18 @@ def _multiplied(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Att
     return Stacked(kernel(a, b, **attrs))
 
 
-def _convolved(kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs) -> Any:
-    """Convolve the images of all elements, with their own filters or with one for all."""
+def _one_by_one(
+    flops: Flops, kernel: Callable[..., Any], arguments: Sequence[Any], attrs: Attrs
+) -> Any:
+    """Compute the images of all elements, with their own filters or with one for all."""
     w = arguments[1].array if isinstance(arguments[1], Stacked) else arguments[1]
     x = _rows(arguments)[0]
-    elements, batch, *image = x.shape
-    size = w.shape[-4:]
-    space = spatial(x.shape[1:], attrs.get("data_format", "NHWC"))
-    alone = math.prod(conv_shape((batch, *image), size, **attrs)) * math.prod(size[:3])
-    if not convolution.goes_by_images(space, size, **attrs) or 2.0 * alone >= MIN_FLOPS:
+    elements, batch = x.shape[:2]
+    alone = flops(x.shape[1:], w.shape[-4:], **attrs)
+    if alone is None or alone >= MIN_FLOPS:
         return None
     filters = w if w is arguments[1] else w.repeat(batch, axis=0)
-    found = kernel(x.reshape(elements * batch, *image), filters, **attrs)
+    found = kernel(x.reshape(elements * batch, *x.shape[2:]), filters, **attrs)
     return Stacked(found.reshape(elements, batch, *found.shape[1:]))
 
 
@@ -396,7 +397,6 @@ def _are_dense(arguments: Sequence[Any], attrs: Attrs) -> bool:
 RULES: dict[Any, Rule] = {
     "squeeze": _with(_squeezed),
     flow.history_item: _column,
-    convolution.conv2d: _convolved,
     movement.broadcast_to: _broadcast,
     movement.concat: _with(_axis),
     movement.ensure_shape: _with(_ensured),
