@@ -102,9 +102,8 @@ class _Split:
             made = of
         return found
 
-    @property
-    def variable_of(self) -> dict[int, int]:
-        """Each value that takes a variable's memory -> that variable."""
+    def _variable_of(self) -> dict[int, int]:
+        """Return each value that takes a variable's memory -> that variable."""
         return {
             register: variable
             for out, (_, variable) in self.pairs.items()
@@ -124,7 +123,7 @@ class _Split:
 
     def _moved(self) -> set[int]:
         """Return the calls that only lead to the updates, and cannot fail."""
-        outputs, variables = set(self.program.outputs), self.variable_of
+        outputs, variables = set(self.program.outputs), self._variable_of()
         moved: set[int] = set()
         for i in range(len(self.program.calls) - 1, -1, -1):
             call = self.program.calls[i]
@@ -162,7 +161,7 @@ class _Split:
         return all(user == i for user in later)
 
     def _halves(self, moved: list[int]) -> RegionSplit:
-        program = self.program
+        program, variable_of = self.program, self._variable_of()
         update_calls = [program.calls[i] for i in moved]
         made = {call.outs[0] for call in update_calls}
         variables = tuple(dict.fromkeys(register for _, register in self.pairs.values()))
@@ -180,8 +179,10 @@ class _Split:
         kept = tuple(p for p, register in enumerate(program.outputs) if register not in self.pairs)
         outputs = (*(program.outputs[p] for p in kept), *passed)
         copied = tuple(kept.index(p) for p in program.copied if p in kept)
-        calls = [c for i, c in enumerate(program.calls) if i not in set(moved)]
-        calls += [c for i in moved if (c := self._check(program.calls[i])) is not None]
+        gone = set(moved)
+        calls = [c for i, c in enumerate(program.calls) if i not in gone]
+        checks = (_check(program.calls[i], variable_of) for i in moved)
+        calls += [check for check in checks if check is not None]
         main = RegionProgram(
             program.label,
             program.num_inputs,
@@ -192,22 +193,15 @@ class _Split:
             program.input_shapes,
         )
         updates = tuple(p for p, _ in self.pairs.values())
-        return RegionSplit(
-            main, self._second(update_calls, variables, passed), kept, variables, updates
-        )
-
-    def _check(self, call: Call) -> Call | None:
-        """Return the check of a moved call, on inputs that exist before the updates."""
-        if call.check is None:
-            return None
-        # In place of a new value the check sees the old one, which has its shape.
-        args = [self.variable_of.get(r, r) for r in call.args]
-        return call._replace(
-            kernel=call.check, args=tuple(args), outs=(), in_place=None, check=None, promised=()
-        )
+        second = self._second(update_calls, variables, passed, variable_of)
+        return RegionSplit(main, second, kept, variables, updates)
 
     def _second(
-        self, calls: list[Call], variables: tuple[int, ...], passed: tuple[int, ...]
+        self,
+        calls: list[Call],
+        variables: tuple[int, ...],
+        passed: tuple[int, ...],
+        variable_of: dict[int, int],
     ) -> RegionProgram:
         numbers = {register: i for i, register in enumerate((*variables, *passed))}
         constants = {}
@@ -231,11 +225,22 @@ class _Split:
             for call in calls
         )
         outputs = tuple(numbers[out] for out in self.pairs)
-        into = {numbers[out]: numbers[variable] for out, variable in self.variable_of.items()}
+        into = {numbers[out]: numbers[variable] for out, variable in variable_of.items()}
         num_inputs = len(variables) + len(passed)
         return RegionProgram(
             self.program.label, num_inputs, constants, renumbered, outputs, (), shapes, into
         )
+
+
+def _check(call: Call, variable_of: dict[int, int]) -> Call | None:
+    """Return the check of a moved call, on inputs that exist before the updates."""
+    if call.check is None:
+        return None
+    # In place of a new value the check sees the old one, which has its shape.
+    args = tuple(variable_of.get(register, register) for register in call.args)
+    return call._replace(
+        kernel=call.check, args=args, outs=(), in_place=None, check=None, promised=()
+    )
 
 
 def _cannot_fail(call: Call) -> bool:
